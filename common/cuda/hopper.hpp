@@ -150,8 +150,8 @@ __device__ void take_registers() {
 // ---- Bulk tensor copies --------------------------------------------------------------------------------------------------------
 
 // One thread copies a box: one panel of a tile. What lies outside of the tensor arrives as zeros; all of the box's bytes count.
-// Column, head and row are the box's first; of a map by describe_batches, column, row and batch. `map` lies in a __grid_constant__
-// parameter.
+// Column, head and row are the box's first, the column a multiple of 8 (16 bytes); of a map by describe_batches, column, row and batch.
+// `map` lies in a __grid_constant__ parameter.
 inline __device__ void copy_panel(void* panel_smem, const CUtensorMap* map, Barrier* barrier,
                                   int column, int head, int row) {
   asm volatile(

@@ -218,7 +218,7 @@ std::vector<std::uint16_t> random_words(std::size_t size, int seed) {
 constexpr int kTensor[] = {100, 4, 96};
 constexpr struct {
   int column, head, row;
-} kBoxes[] = {{0, 0, 0}, {8, 3, 17}, {24, 1, 36}, {64, 2, 50}, {3, 1, 99}, {95, 3, 99}, {0, 4, 0}};
+} kBoxes[] = {{0, 0, 0}, {8, 3, 17}, {24, 1, 36}, {64, 2, 50}, {16, 1, 99}, {88, 3, 99}, {0, 4, 0}};
 
 bool is_in_tensor(int row, int head, int column) {
   return row >= 0 && row < kTensor[0] && head >= 0 && head < kTensor[1] && column >= 0 &&

@@ -47,7 +47,7 @@ std::size_t Map::box_bytes() const {
   return bytes;
 }
 
-Map map_at(const Call& call, const CUtensorMap* map, unsigned dimensions) {
+Map map_at(const Call& call, const CUtensorMap* map, const int* first, unsigned dimensions) {
   Map found;
   std::memcpy(&found, map, sizeof found);
   if (found.mark != kMark)
@@ -59,6 +59,12 @@ Map map_at(const Call& call, const CUtensorMap* map, unsigned dimensions) {
     call.block.fails(call.where, [&] {
       return std::string(call.operation) + ": " + std::to_string(dimensions) +
              " coordinates for a map of " + std::to_string(found.rank) + " dimensions";
+    });
+  const std::int64_t offset = std::int64_t{first[0]} * std::int64_t{found.element_bytes};
+  if (offset % std::int64_t{kCopyUnit} != 0)
+    call.block.fails(call.where, [&] {
+      return std::string(call.operation) + ": coordinate 0 is " + std::to_string(first[0]) +
+             ", byte " + std::to_string(offset) + " of a row; allowed: multiples of 16 bytes";
     });
   return found;
 }
@@ -139,7 +145,7 @@ void Copies::begin_block() {
 void Copies::copy_box(void* to, const CUtensorMap* from, Barrier* barrier, const int* first,
                       unsigned dimensions, Site where) {
   const Call call{block_, "copy_panel", where};
-  const Map map = map_at(call, from, dimensions);
+  const Map map = map_at(call, from, first, dimensions);
   const std::size_t bytes = map.box_bytes();
   const std::uint32_t address = shared_end(call, "destination", to, bytes, map.alignment());
   const unsigned number = block_.barriers().take_for_copy(call.operation, barrier, bytes, where);

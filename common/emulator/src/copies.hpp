@@ -46,7 +46,7 @@ struct Call {
 };
 
 // The map that `map` points to. It is one, and of so many dimensions.
-Map map_at(const Call& call, const CUtensorMap* map, unsigned dimensions);
+Map map_at(const Call& call, const CUtensorMap* map, const int* first, unsigned dimensions);
 // Where in shared memory `begin` is: there, and aligned. `end` says which end of the copy this is.
 std::uint32_t shared_end(const Call& call, const char* end, const void* begin, std::size_t bytes,
                          std::size_t alignment);

@@ -24,7 +24,7 @@ Stores::OfThread& Stores::own() {
 void Stores::store_box(const CUtensorMap* to, const void* from, const int* first,
                        unsigned dimensions, Site where) {
   const Call call{block_, "store_panel", where};
-  const Map map = map_at(call, to, dimensions);
+  const Map map = map_at(call, to, first, dimensions);
   for (unsigned i = 0; i < dimensions; ++i) {
     if (first[i] >= 0) continue;
     block_.fails(where, [&] {

@@ -263,20 +263,27 @@ TEST_F(HopperFaults, MisalignedBarrier) {
 // ---- Copies ----
 
 __global__ void copies_to(const __grid_constant__ CUtensorMap map, int offset,
-                          const CUtensorMap* other) {
+                          const CUtensorMap* other, int column = 0) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   begin(smem);
   if (threadIdx.x == 0) {
     hopper::arrive_expecting(&smem.here, kPanelBytes);
     hopper::copy_panel(reinterpret_cast<char*>(smem.panel[0]) + offset, other ? other : &map,
-                       &smem.here, 0, 0, 0);
+                       &smem.here, column, 0, 0);
   }
   hopper::wait(&smem.here, 0);
 }
 TEST_F(HopperFaults, MisalignedPanel) {
   copies_to<<<1, 32, kDynamic>>>(map_, 512, nullptr);
   expect_report({"copy_panel: the destination, shared byte 1536, is not aligned to 1024 bytes"});
+}
+TEST_F(HopperFaults, BoxThatBeginsInsideOf16Bytes) {
+  for (const int column : {3, -4}) {
+    copies_to<<<1, 32, kDynamic>>>(map_, 0, nullptr, column);
+    expect_report({"copy_panel: coordinate 0 is " + std::to_string(column) + ", byte " +
+                   std::to_string(2 * column) + " of a row; allowed: multiples of 16 bytes"});
+  }
 }
 TEST_F(HopperFaults, PanelBeyondSharedMemory) {
   copies_to<<<1, 32, kDynamic>>>(map_, kPanelBytes + 1024, nullptr);
@@ -386,6 +393,10 @@ __global__ void stores_from(const __grid_constant__ CUtensorMap map, int offset,
 TEST_F(HopperFaults, StoreFromAMisalignedPanel) {
   stores_from<<<1, 32, kDynamic>>>(map_, 512, 0, nullptr);
   expect_report({"store_panel: the source, shared byte 1536, is not aligned to 1024 bytes"});
+}
+TEST_F(HopperFaults, StoreOfABoxThatBeginsInsideOf16Bytes) {
+  stores_from<<<1, 32, kDynamic>>>(map_, 0, 4, nullptr);
+  expect_report({"store_panel: coordinate 0 is 4, byte 8 of a row; allowed: multiples of 16"});
 }
 TEST_F(HopperFaults, StoreFromBeyondSharedMemory) {
   stores_from<<<1, 32, kDynamic>>>(map_, kPanelBytes + 1024, 0, nullptr);
