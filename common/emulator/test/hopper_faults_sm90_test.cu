@@ -263,7 +263,7 @@ TEST_F(HopperFaults, MisalignedBarrier) {
 // ---- Copies ----
 
 __global__ void copies_to(const __grid_constant__ CUtensorMap map, int offset,
-                          const CUtensorMap* other, int column = 0) {
+                          const CUtensorMap* other, int column) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   begin(smem);
@@ -275,7 +275,7 @@ __global__ void copies_to(const __grid_constant__ CUtensorMap map, int offset,
   hopper::wait(&smem.here, 0);
 }
 TEST_F(HopperFaults, MisalignedPanel) {
-  copies_to<<<1, 32, kDynamic>>>(map_, 512, nullptr);
+  copies_to<<<1, 32, kDynamic>>>(map_, 512, nullptr, 0);
   expect_report({"copy_panel: the destination, shared byte 1536, is not aligned to 1024 bytes"});
 }
 TEST_F(HopperFaults, BoxThatBeginsInsideOf16Bytes) {
@@ -286,12 +286,12 @@ TEST_F(HopperFaults, BoxThatBeginsInsideOf16Bytes) {
   }
 }
 TEST_F(HopperFaults, PanelBeyondSharedMemory) {
-  copies_to<<<1, 32, kDynamic>>>(map_, kPanelBytes + 1024, nullptr);
+  copies_to<<<1, 32, kDynamic>>>(map_, kPanelBytes + 1024, nullptr, 0);
   expect_report(
       {"copy_panel: the 8192 bytes of the destination are not in the block's shared memory"});
 }
 TEST_F(HopperFaults, MapThatNobodyMade) {
-  copies_to<<<1, 32, kDynamic>>>(map_, 0, reinterpret_cast<const CUtensorMap*>(memory_));
+  copies_to<<<1, 32, kDynamic>>>(map_, 0, reinterpret_cast<const CUtensorMap*>(memory_), 0);
   expect_report({"there is no tensor map: cuTensorMapEncodeTiled has not made it"});
 }
 TEST_F(HopperFaults, MapThatTheDriverRefuses) {
@@ -328,7 +328,7 @@ TEST_F(HopperFaults, BytesBeyondTheAllocation) {
   copies_bytes<<<1, 32, kDynamic>>>(memory_ + kBytes / 2 - 16, 64, 0);
   expect_report({"copy_bytes reads 64 bytes from", "of which the allocation has 32"});
   const CUtensorMap map = hopper::describe_tensor(memory_, kRows + 1, 1, 2 * kPanel, kRows + 1);
-  copies_to<<<1, 32, kDynamic>>>(map, 0, nullptr);
+  copies_to<<<1, 32, kDynamic>>>(map, 0, nullptr, 0);
   expect_report({"copy_panel reads 16512 bytes from", "of which the allocation has 16384"});
   cudaFree(memory_);
   copies_bytes<<<1, 32, kDynamic>>>(memory_, 64, 0);
