@@ -136,6 +136,7 @@ def all_cases():
         for D in (128, 64):
             for causal in (False, True):
                 cases.append(_attention(operator, 4, 4096, 4096, 2048 // D, 2048 // D, D, causal))
+        cases.append(_attention(operator, 4, 4096, 4096, 16, 16, 96, False))
     cases.append(_attention("attention", 1, 16384, 16384, 16, 16, 128, True))
     for T in (512, 1024):
         for D in (128, 64):
