@@ -113,6 +113,13 @@ TEST(Shares, OfWhichOneIsRightByAFactorAreNotInProportion) {
               "A query takes nothing from v of key 3; all else of v is in the right proportion");
 }
 
+// One query beside seven keys: none of them is earlier or later than it. All are wrong but the first, by chance the fourth and the sixth.
+TEST(Shares, HaveNoEarlierAndLaterKeysWhereQueriesAreOthers) {
+  SharesOfHead shares{{}, {0.1, 0.2, 0.1, 0.3, 0.05, 0.05, 0.2}, 1, 7};
+  shares.yours = {0.1, 0.25, 0.05, 0.3, 0.08, 0.05, 0.17};
+  EXPECT_EQ(explain_shares(shares, "v", "query", "key").words, "");
+}
+
 // A row whose first block of keys is 0.9 times what it should be. What it takes from the second block is too little to tell that there
 // it is right.
 TEST(Shares, AreInProportionOnlyWhereEachBlockOfKeysShowsIt) {

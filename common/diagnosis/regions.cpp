@@ -74,13 +74,17 @@ struct Region {
   std::function<bool(std::int64_t t, std::int64_t s)> has;
 };
 
+// Which keys are earlier and later than a query can be said only where there are as many of both.
 std::vector<Region> regions(const std::string& key, std::int64_t queries, std::int64_t count) {
   const std::string keys = key + "s";
-  std::vector<Region> list = {
-      {"its own " + key, [](auto t, auto s) { return s == t; }},
-      {"the " + key + " before it", [](auto t, auto s) { return s == t - 1; }}};
+  std::vector<Region> list;
+  if (queries == count) {
+    list = {{"its own " + key, [](auto t, auto s) { return s == t; }},
+            {"the " + key + " before it", [](auto t, auto s) { return s == t - 1; }}};
+  }
   for (std::int64_t one = 0; one < count; ++one)
     list.push_back({key + " " + std::to_string(one), [one](auto, auto s) { return s == one; }});
+  if (queries != count) return list;
   for (const std::int64_t block : {16, 32, 64, 8, 4}) {  // the usual ones first
     if (block >= queries) continue;
     const std::string kind = block == 4 ? "unit" : "block";  // as the pages call it
@@ -167,6 +171,22 @@ class Comparison {
     return 2 * shown >= rows;
   }
 
+  // Whether most rows with a wrong share have several others outside of the region: one alone is in proportion to itself.
+  bool has_several_outside(const Region& region) const {
+    std::vector<std::int64_t> outside(static_cast<std::size_t>(shares_.queries), 0),
+        wrong = outside;
+    for_each([&](double yours, double right, double close, std::int64_t t, std::int64_t s) {
+      wrong[static_cast<std::size_t>(t)] += !(std::abs(yours - right) <= close);
+      outside[static_cast<std::size_t>(t)] += !region.has(t, s);
+    });
+    std::int64_t rows = 0, several = 0;
+    for (std::size_t t = 0; t < wrong.size(); ++t) {
+      rows += wrong[t] > 0;
+      several += wrong[t] > 0 && outside[t] > 2;
+    }
+    return 2 * several >= rows;
+  }
+
   // "o of step 3 is 0.7 times what it should be": the first row that is multiplied by something.
   std::string first_factor(const std::string& query) const {
     const auto wrong = std::find_if(factors_.begin(), factors_.end(), [this](const double& factor) {
@@ -245,6 +265,7 @@ SaidOfShares explain(const Comparison& comparison, const SharesOfHead& shares,
   for (const Region& region : list) {
     const Comparison::Count count = comparison.count(region);
     if (count.wrong_outside > 0 || 2 * count.wrong_inside <= count.inside) continue;
+    if (comparison.proportions() && !comparison.has_several_outside(region)) continue;
     if (found && count.inside >= smallest) continue;
     found = &region;
     smallest = count.inside;

@@ -309,6 +309,7 @@ namespace {
 
 // Rows of queries that decoding takes in one tile. Measured were 1 and 4 rows on this side and 512 on the other; between them, none.
 constexpr std::int64_t kDecodedRows = 16;
+constexpr std::int64_t kMostGradientsHopper = 128;  // channels
 
 Choice explain_gradients(const AttentionShape& s) {
   if (s.fp32) return {Kernel::kGradientsScalar, "gradients in fp32: the only kernel for them"};
@@ -318,16 +319,17 @@ Choice explain_gradients(const AttentionShape& s) {
   if (s.repeatable)
     return {Kernel::kGradientsTwoKernels,
             "gradients that must be repeatable: the only kernel in 16 bits without atomics"};
+  if (s.hopper && s.D <= kMostGradientsHopper)
+    return {Kernel::kGradientsHopper,
+            "gradients on a Hopper GPU, D up to 128: the faster one in every record, with a window "
+            "or a softcap too"};
+  if (s.hopper)
+    return {Kernel::kGradients, "gradients, D above 128: the Hopper kernel does not take it"};
   if (s.extra || s.negative_scale)
     return {Kernel::kGradients,
-            "gradients with a window, a softcap, or a scale of 0 and below: the Hopper kernel does "
-            "not take them"};
-  if (s.hopper && (s.D == 64 || s.D == 128))
-    return {Kernel::kGradientsHopper,
-            "gradients on a Hopper GPU, D = 64 or 128: the faster one in every record"};
-  return {Kernel::kGradients,
-          s.hopper ? "gradients, D other than 64 and 128: the Hopper kernel does not take it"
-                   : "gradients, no Hopper GPU: the faster one in every record"};
+            "gradients with a window, a softcap, or a scale of 0 and below: the faster one without "
+            "them (with them not measured)"};
+  return {Kernel::kGradients, "gradients, no Hopper GPU: the faster one in every record"};
 }
 
 }  // namespace
@@ -335,11 +337,17 @@ Choice explain_gradients(const AttentionShape& s) {
 Choice explain(const AttentionShape& s) {
   if (s.gradients) return explain_gradients(s);
   if (s.fp32) return {Kernel::kScalarTiles, "fp32: the only kernel with tiles for it"};
+  const bool options_on_hopper = s.hopper && s.D % 8 == 0 && s.D <= 256 &&
+                                 (s.negative_scale || s.extra) && s.rows > kDecodedRows;
+  if (options_on_hopper)
+    return {Kernel::kHopper,
+            "a window, a softcap, or a scale of 0 and below on a Hopper GPU: the faster one in "
+            "both records"};
   if (s.extra)
     return {Kernel::kSlidingWindow,
-            s.hopper
-                ? "a window, a softcap or a scale of 0: the Hopper kernel takes it too, but is "
-                  "not measured with it"
+            s.rows <= kDecodedRows
+                ? "a window, a softcap or a scale of 0, few queries: attention_split_keys takes "
+                  "them too, but is not measured with them"
                 : "a window, a softcap or a scale of 0: the only kernel that takes it"};
   if (s.rows <= kDecodedRows && !s.repeatable && !s.packed)
     return {
@@ -353,9 +361,7 @@ Choice explain(const AttentionShape& s) {
             "D is no multiple of 8 up to 256: no kernel takes it, and this one says so"};
   if (s.negative_scale)
     return {Kernel::kSlidingWindow,
-            s.hopper
-                ? "a scale below 0: the Hopper kernel takes it too, but is not measured with it"
-                : "a scale below 0: the only kernel for many queries that takes it"};
+            "a scale below 0: the only kernel for many queries that takes it"};
   if (!is_usual_D(s.D)) {
     if (s.hopper)
       return {Kernel::kHopper,

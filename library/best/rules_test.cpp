@@ -380,8 +380,7 @@ bool takes(const std::string& kernel, const AttentionShape& s) {
   if (kernel == "attention_backward_two_kernels") return s.gradients && in_units;
   if (kernel == "attention_backward") return s.gradients && in_units && !s.repeatable;
   if (kernel == "attention_backward_sm90")
-    return plain && s.gradients && (s.D == 64 || s.D == 128) && !s.fp32 && s.hopper &&
-           !s.repeatable;
+    return s.gradients && in_units && s.D <= 128 && s.hopper && !s.repeatable;
   return false;
 }
 
@@ -424,7 +423,7 @@ TEST(BestRules, NeverSendAttentionToHopperInstructionsElsewhere) {
       AttentionShape s{.rows = 4096, .D = D, .gradients = gradients};
       EXPECT_EQ(chosen(s), gradients ? "attention_backward" : "attention_pipelined");
       s.hopper = true;
-      const bool has_kernel = !gradients || D == 64 || D == 128;
+      const bool has_kernel = !gradients || D <= 128;
       EXPECT_EQ(chosen(s).find("sm90") != std::string::npos, has_kernel) << chosen(s);
     }
   }
@@ -450,9 +449,7 @@ TEST(BestRules, SendWhatOneKernelAloneTakesToIt) {
   EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .negative_scale = true}), alone);
   EXPECT_EQ(chosen(AttentionShape{.rows = 1, .D = 80, .repeatable = true}), alone);
   EXPECT_EQ(chosen(AttentionShape{.rows = 1, .extra = true, .hopper = true}), alone);
-  AttentionShape gradients{.gradients = true, .hopper = true};
-  EXPECT_EQ(chosen(gradients), "attention_backward_sm90");
-  gradients.extra = true;
+  AttentionShape gradients{.extra = true, .gradients = true};
   EXPECT_EQ(chosen(gradients), "attention_backward");
   gradients.extra = false, gradients.negative_scale = true;
   EXPECT_EQ(chosen(gradients), "attention_backward");
@@ -460,17 +457,17 @@ TEST(BestRules, SendWhatOneKernelAloneTakesToIt) {
   EXPECT_EQ(chosen(gradients), "attention_backward_two_kernels");
 }
 
-// Where two kernels take it: any width goes to Hopper's, which works as for a width that is measured. Its options are not.
-TEST(BestRules, SendToTheHopperKernelOnlyWhatIsMeasuredThere) {
-  EXPECT_EQ(chosen(AttentionShape{.rows = 4096, .D = 80, .hopper = true}), "attention_sm90");
-  const std::string measured = "attention_sliding_window";
-  for (const std::int64_t D : {64, 80}) {
-    for (const bool extra : {false, true})
-      EXPECT_EQ(
-          chosen(AttentionShape{
-              .rows = 4096, .D = D, .negative_scale = !extra, .extra = extra, .hopper = true}),
-          measured)
+// Any width that they take, and all options: the records have a window and a softcap.
+TEST(BestRules, SendWidthsAndOptionsToTheHopperKernels) {
+  for (const std::int64_t D : {64, 80, 256}) {
+    for (const bool extra : {false, true}) {
+      AttentionShape s{
+          .rows = 4096, .D = D, .negative_scale = !extra, .extra = extra, .hopper = true};
+      EXPECT_EQ(chosen(s), "attention_sm90") << "D = " << D;
+      s.gradients = true;
+      EXPECT_EQ(chosen(s), D <= 128 ? "attention_backward_sm90" : "attention_backward")
           << "D = " << D;
+    }
   }
 }
 
