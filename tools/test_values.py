@@ -111,6 +111,11 @@ class FirstWrong(unittest.TestCase):
         self.assertIn("= 7, which holds 2.5 in ours, and no thread stores there: was something else copied to k before the launch?", said)
         self.assertNotIn("All that our block reads", said)
 
+    def test_what_copies_bring_to_shared_memory_was_not_there_before_the_launch(self):
+        ours = ((_LOAD, 0, 1, "kv_smem", 1, 2.5), (_STORE, 0, 1, "o", 1, 3.0))
+        said = self.said((_LOAD, 0, 1, "kv_smem", 1, 7.0), (_STORE, 0, 1, "o", 1, 9.0), ours=ours)
+        self.assertIn("= 7, which holds 2.5 in ours, and no thread stores there: look at what is copied there.", said)
+
     def test_the_lanes_that_shuffles_take_from_are_said_where_they_make_another_sum(self):
         def of_lanes(*sources):
             """Each of four lanes takes from those that are so far away."""

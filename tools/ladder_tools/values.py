@@ -366,8 +366,9 @@ def _other_input(mine, right, block):
         stored = any((key[0], its_block, key[1]) in launch.stored for launch in (mine, right) for its_block in (None, block))
         if not stored and key in ours and ours[key][7] != row[7]:
             touch, other = Touch(mine.trail, row), Touch(right.trail, ours[key])
-            return (f"It reads {touch.name()} = {touch.text('e')}, which holds {other.text('e')} in ours, and no thread stores there:"
-                    f" was something else copied to {key[0]} before the launch?")
+            copied = "look at what is copied there" if touch.kind["shared"] else f"was something else copied to {key[0]} before the launch?"
+            return (f"It reads {touch.name()} = {touch.text('e')}, which holds {other.text('e')} in ours, and no thread stores there: {copied}"
+                    + "." * touch.kind["shared"])
     return ""
 
 
