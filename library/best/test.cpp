@@ -209,7 +209,8 @@ TEST(best_attention, RunsTheChosenKernel) {
   c.D = 40;
   if (is_hopper()) expect_attention_runs("attention_sm90", "attention_pipelined", c);
   usual.scale = -0.2f;
-  expect_attention_runs("attention_sliding_window", "attention_pipelined", usual);
+  expect_attention_runs(is_hopper() ? "attention_sm90" : "attention_sliding_window",
+                        "attention_pipelined", usual);
   usual.T_q = 1, usual.scale = 0.2f, usual.window = 9;
   expect_attention_runs("attention_sliding_window", "attention_split_keys", usual);
   c = ladder::packed({.H_q = 4, .H_kv = 2, .D = 64}, {{1, 90}, {1, 3}, {1, 40}});
