@@ -361,15 +361,18 @@ __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scal
     const float4* const stats = smem.stats[stage] + pair;
     if constexpr (kBent) {
       weigh_bent<Element>(p16, p, stats, log2_scale, is_capped);
+      // At once: with dv on its way beside dq there are too few registers, and the products would wait for one another.
+      add_weighted_rows<Element, kD>(dv, p16, d_o);
     } else {
       weigh(p, stats, log2_scale);
     }
     hopper::wait_products<0>();  // dP
+    if constexpr (kBent) hopper::pin(dv);
     hopper::pin(ds);
     differentiate(ds, p, stats);
     if constexpr (!kBent) pack_sums<Element>(p16, p);
     pack_sums<Element>(ds16, ds);
-    add_weighted_rows<Element, kD>(dv, p16, d_o);
+    if constexpr (!kBent) add_weighted_rows<Element, kD>(dv, p16, d_o);
     // The dS of the step before is whole, and nobody reads the one before that any more.
     if (i > 0) hopper::wait(&smem.ds_here[place_of<2>(i - 1)], parity_of<2>(i - 1));
 #pragma unroll
