@@ -188,8 +188,8 @@ __global__ void __launch_bounds__(kThreads, 3) wkv_places_used_again(const Args 
     Stage& stage = shared.stages[t0 / kTokens % 2];
     // TODO(1): roughly 5 lines; wait, meet, send the outputs before, ask for this stage's v and for the next q and k; budget: one barrier.
     prepare(shared, stage, warp, lane);
-    // TODO(2): roughly 3 lines; wait for v, meet, ask for the next log_w; budget: one barrier; no copies are waited for at once
-    // TODO(2): but those of the first stage.
+    // TODO(2): roughly 3 lines; wait for v and for nothing that is not needed yet, meet, ask for the next log_w; budget: one barrier; of the
+    // TODO(2): copies of a later stage only those of v and log_w are waited for before the next barrier.
 
     // Outputs are q~ S, with the channels as inner index, and scores v; the state takes v^T k~, with the tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);

@@ -12,8 +12,8 @@ namespace {
 using namespace emulator::xray;
 
 // One batch of 77 keys: five pages, of which the last holds 13.
-ladder::Shape shape(std::int64_t D) {
-  return {{"B", 1}, {"T_q", 1},   {"H_q", 8},        {"H_kv", 2},
+ladder::Shape shape(std::int64_t D, std::int64_t T_q = 1) {
+  return {{"B", 1}, {"T_q", T_q}, {"H_q", 8},        {"H_kv", 2},
           {"D", D}, {"pages", 9}, {"page_keys", 16}, {"max_pages", 5}};
 }
 
@@ -76,6 +76,19 @@ TEST(PagedAttention, CopiesAndMultipliesAsManyAsInOnePiece) {
                                   kSharedLoadWavefronts, kSharedBytes, kBarriers})
       EXPECT_EQ(before[counter], after[counter]) << info(counter).name << ", D = " << D;
   }
+}
+
+// 08.20b, for a learner: three tiles of 16 rows for each of two key heads, which are 12 queries of four heads. The last rows of the tiles see
+// 69, 73 and 77 of 77 keys, and no key behind these is read.
+TEST(PagedAttention, KeepsItsBudget) {
+  constexpr std::uint64_t kAllowed = 2 * 2 * (69 + 73 + 77) * 64 * 2;
+  std::uint64_t used = 0;
+  const Kernel kernel = ladder::testing::xrays_of("attention_paged", "paged_attention",
+                                                  shape(64, 12), {{"causal", "true"}}, "bf16")[0];
+  for (const char* const name : {"k", "v"})
+    used += kernel.buffer(name).loads().bytes_asked;
+  ladder::testing::expect_within_budget(static_cast<double>(used), static_cast<double>(kAllowed),
+                                        "bytes of k and v read, 12 causal queries");
 }
 
 TEST(PagedAttention, ConflictsInNoBankAndRacesNobody) {

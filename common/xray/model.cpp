@@ -44,6 +44,8 @@ const CounterInfo& info(Counter counter) {
       {"shuffles", "shuffle instructions", "of all warps", ""},
       {"async_copies", "asynchronous copies", "of single threads", ""},
       {"async_copies_at_once", "copies waited for at once", "of single threads", ""},
+      {"async_copies_before_barrier", "copies waited for before the next barrier",
+       "of single threads", ""},
       {"bulk_copies", "bulk copies", "of single threads", ""},
       {"bulk_copy_bytes", "bytes of bulk copies", "zeros beyond the edge too", ""},
       {"bulk_stores", "bulk stores", "of single threads", ""},

@@ -36,6 +36,7 @@ enum Counter : unsigned {
   kShuffles,
   kAsyncCopies,
   kAsyncCopiesAtOnce,
+  kAsyncCopiesBeforeBarrier,
   kBulkCopies,
   kBulkCopyBytes,
   kBulkStores,

@@ -311,7 +311,7 @@ void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, co
                            std::size_t read) {
   ++recording_->kernel.counters[kAsyncCopies];
   Thread& thread = threads_[thread_];
-  thread.copies.push_back(thread.work);
+  thread.copies.push_back({thread.work, epoch_});
   if (read > 0) {
     accessed(to_number(pc), to_number(from), static_cast<unsigned>(read), Operation::kLoad);
   }
@@ -329,14 +329,18 @@ void Recorder::copy_starts(const void* pc, const void* to, std::size_t bytes, co
     copies_[to_number(to)] =
         place_of(to_number(pc), true, Operation::kStore, static_cast<unsigned>(bytes));
   }
-  thread.work = thread.copies.back();
+  thread.work = thread.copies.back().work;
 }
 
 void Recorder::copy_arrives(const void* to, std::size_t bytes, Site where) {
   Thread& thread = threads_[thread_];
-  if (where.line != 0 && thread.copies.front() == thread.work) {
-    ++recording_->kernel.counters[kAsyncCopiesAtOnce];
-    ++recording_->at_once[{where.file, where.line}];
+  if (where.line != 0) {
+    const Thread::Copy& copy = thread.copies.front();
+    recording_->kernel.counters[kAsyncCopiesBeforeBarrier] += copy.epoch == epoch_;
+    if (copy.work == thread.work) {
+      ++recording_->kernel.counters[kAsyncCopiesAtOnce];
+      ++recording_->at_once[{where.file, where.line}];
+    }
   }
   thread.copies.pop_front();
   if (value_log_) {

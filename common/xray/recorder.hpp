@@ -143,8 +143,12 @@ class Recorder : public Observer {
     std::uint32_t path = 0;  // index into paths_
     std::vector<Event> events;
     std::array<std::uint32_t, 4> last_places = kNowhere;  // of basic blocks, the newest first
-    std::uint64_t work = 0;            // accesses but those of copies, and products
-    std::deque<std::uint64_t> copies;  // under way, the oldest first: the work done at their start
+    std::uint64_t work = 0;  // accesses but those of copies, and products
+    struct Copy {
+      std::uint64_t work;   // done at its start
+      std::uint32_t epoch;  // of its start
+    };
+    std::deque<Copy> copies;  // under way, the oldest first
   };
   struct Path {
     std::uint32_t parent;

@@ -59,6 +59,7 @@ TEST_F(XrayPipeline, CountsAreAsKnownByHand) {
     EXPECT_EQ(kernel[kSharedLoadWavefronts], 4u * kTiles);
     EXPECT_EQ(kernel[kBarriers], 2u * kTiles);
     EXPECT_EQ(kernel[kAsyncCopiesAtOnce], 32u);
+    EXPECT_EQ(kernel[kAsyncCopiesBeforeBarrier], 32u) << "those of the first tile";
     EXPECT_EQ(kernel.copies_to_used_places, 32u * (kTiles - 2)) << "there are two places";
     EXPECT_EQ(kernel.buffer("in").loads().requests, 1u * kTiles);
     EXPECT_EQ(kernel.buffer("in").loads().accesses_per_element.most, 1u);
