@@ -27,8 +27,11 @@ std::string words_of(const std::string& option, const std::string& value) {
 
 Cost AnyCase::cost() const {
   Cost cost{fma_count(), 0};
-  for (const ListedArray& array : stored_arrays())
+  for (const ListedArray& array : stored_arrays()) {
     cost.bytes += array.bytes();
+    const bool is_keys = array.name == "key_lengths" || array.name == "cu_seqlens_k";
+    cost.is_a_limit = cost.is_a_limit || (is_keys && array.elements() > 0);
+  }
   return cost;
 }
 

@@ -61,6 +61,8 @@ struct Belonging {
 // What an operator takes: multiply-adds, and bytes when every array moves once.
 struct Cost {
   double fma_count = 0, bytes = 0;
+  bool is_a_limit =
+      false;  // as many at most: numbers of keys, which nobody looks at here, may leave fewer
 };
 
 // An input of real numbers that has elements.

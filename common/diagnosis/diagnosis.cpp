@@ -10,10 +10,6 @@
 namespace ladder {
 namespace {
 
-bool equals(const Part& part, const std::vector<double>& answer) {
-  return equals_answer(*part.result, answer, part.layout.row(), part.coarseness());
-}
-
 // "2", "0.99986": a factor, with as many digits as show that it is not 1.
 std::string factor_text(double factor) {
   for (int digits = 3;; ++digits) {
@@ -111,7 +107,7 @@ std::string known_mistake(const Examined& wrong, std::size_t n, const ByRunning&
   const std::vector<Part>& parts = wrong.parts;
   const auto all = [&](const Answer& answer) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (!equals(parts[i], answer.at(i))) return false;
+      if (!equals_answer(parts[i], answer.at(i))) return false;
     }
     return true;
   };
@@ -119,7 +115,7 @@ std::string known_mistake(const Examined& wrong, std::size_t n, const ByRunning&
   if (wrong.mistakes.together) words = first_known(wrong.mistakes.known, by_running, all);
   if (!words.empty()) return words;
   return first_known(wrong.mistakes.known, by_running,
-                     [&](const Answer& answer) { return equals(parts[n], answer.at(n)); });
+                     [&](const Answer& answer) { return equals_answer(parts[n], answer.at(n)); });
 }
 
 // What is said of a mistake that the operator knows.
@@ -129,12 +125,12 @@ std::string mistake(const Examined& wrong, const ByRunning& by_running) {
   if (mistakes.known.empty()) return own();
   // Where storage hides a mistake in one output, another one may show it.
   std::size_t n = wrong.wrong;
-  for (std::size_t i = 0; i < wrong.parts.size() && equals(wrong.parts[n], *wrong.parts[n].truth);
-       ++i) {
+  for (std::size_t i = 0;
+       i < wrong.parts.size() && equals_answer(wrong.parts[n], *wrong.parts[n].truth); ++i) {
     if (!wrong.parts[i].truth->empty()) n = i;
   }
   const Part& part = wrong.parts[n];
-  if (equals(part, *part.truth)) return "";
+  if (equals_answer(part, *part.truth)) return "";
   std::string words = known_mistake(wrong, n, by_running);
   if (words.empty() && n == 0) words = own();
   return words.empty() && n == 0 ? constant_factor(part) : words;

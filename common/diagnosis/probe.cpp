@@ -702,10 +702,6 @@ Values harm(const Part& part, const std::vector<double>& answer) {
   return changes;
 }
 
-bool gives(const Answer& answer, const Part& part, std::size_t output) {
-  return equals_answer(*part.result, answer.at(output), part.layout.row(), part.coarseness());
-}
-
 }  // namespace
 
 bool disproved(const Misconception& known, const AnyOnDevice& result, const Implementation& wrong,
@@ -722,7 +718,7 @@ bool disproved(const Misconception& known, const AnyOnDevice& result, const Impl
         const Answer answer = known.answer();
         for (std::size_t n = 0; n < examined.parts.size(); ++n) {
           const Part& part = examined.parts[n];
-          before.push_back(gives(answer, part, n) ? harm(part, answer[n]) : Values{});
+          before.push_back(equals_answer(part, answer.at(n)) ? harm(part, answer[n]) : Values{});
         }
       });
     }
@@ -746,7 +742,7 @@ bool disproved(const Misconception& known, const AnyOnDevice& result, const Impl
           for (std::size_t i = 0; i < after.size(); ++i)
             moved = std::max(moved, std::abs(after[i] - before[n][i]));
           const double most = std::max(largest(after), largest(before[n]));
-          if (moved > kClose * most) agrees = agrees && gives(answer, part, n);
+          if (moved > kClose * most) agrees = agrees && equals_answer(part, answer.at(n));
         }
       });
     } catch (const std::exception&) {  // a kernel that refuses other values disproves nothing

@@ -24,6 +24,10 @@ bool equals_answer(const std::vector<float>& result, const std::vector<double>& 
   return (!computes_none || shows_none) && roughly_equal(result, answer, row, rounding);
 }
 
+bool equals_answer(const Part& part, const std::vector<double>& answer) {
+  return equals_answer(*part.result, answer, part.layout.row(), part.coarseness());
+}
+
 void to_tf32(std::vector<float>& values) {
   for (float& x : values) {
     std::uint32_t bits;

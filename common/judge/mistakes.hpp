@@ -73,6 +73,7 @@ struct Examined {
 // answer has kUnwritten, nothing was written, or a zero.
 bool equals_answer(const std::vector<float>& result, const std::vector<double>& answer,
                    std::int64_t row, double rounding);
+bool equals_answer(const Part& part, const std::vector<double>& answer);
 
 // As tensor cores take operands of fp32: to 11 significant bits.
 void to_tf32(std::vector<float>& values);

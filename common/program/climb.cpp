@@ -112,7 +112,7 @@ class Runner {
 
 void set_bound(Row& row, const Implementation& implementation, const Climb& climb,
                const Ceilings& ceilings) {
-  if (ceilings.bytes_per_second == 0) return;
+  if (ceilings.bytes_per_second == 0 || climb.cost_is_a_limit) return;
   const std::string& precision = climb.options.precision;
   const double operations = seconds_of(implementation.fma_share * climb.fma_count,
                                        implementation.units, precision, ceilings);
@@ -142,6 +142,7 @@ class Climber {
     const Cost cost = case_of(options_)->cost();
     result_.fma_count = cost.fma_count;
     result_.bytes = cost.bytes;
+    result_.cost_is_a_limit = cost.is_a_limit;
   }
 
   Climb climb() {

@@ -63,6 +63,7 @@ struct Row {
 struct Climb {
   Selection options;
   double fma_count = 0, bytes = 0;
+  bool cost_is_a_limit = false;  // both as many at most: then there is no bound and no rate
   std::vector<std::pair<std::string, Ceilings>> ceilings;  // by device name
   std::vector<Row> rows;
   bool all_right() const;

@@ -430,6 +430,17 @@ TEST(Selection, CountsAttention) {
   EXPECT_EQ(case_of(selection)->cost().bytes, 4 * 2 * (queries + keys) + 4 * lse);
 }
 
+// How many keys there are, only kernels see.
+TEST(Selection, CostIsALimitWhereLengthsMayLeaveLess) {
+  Selection selection{.op = "attention", .precision = "bf16"};
+  EXPECT_FALSE(case_of(selection)->cost().is_a_limit);
+  selection.options = {{"key_lengths", "true"}};
+  EXPECT_TRUE(case_of(selection)->cost().is_a_limit);
+  selection = {
+      .op = "attention_backward", .precision = "bf16", .options = {{"lengths", "2x3+4x5"}}};
+  EXPECT_TRUE(case_of(selection)->cost().is_a_limit);
+}
+
 TEST(Selection, RefusesWhatAnOperatorDoesNotHave) {
   for (const Selection& selection :
        {Selection{.op = "linear_attention", .precision = "bf16_fp32_decay"},
@@ -866,6 +877,14 @@ TEST(Table, LeavesOutColumnsWithoutACell) {
   climb.rows[0].bound_seconds = 2;
   EXPECT_EQ(cell_of(climb, "a", "of bound"), "25.0%") << to_table({climb});
   expect_says(to_table({climb}), {"of bound: least time / time"});
+}
+
+TEST(Table, HasNoRateWhereTheCostIsALimit) {
+  Climb climb = climb_of({timed_row("a", "CPU", 8)});
+  climb.bytes = 1e9;
+  EXPECT_NE(to_table({climb}).find("GB/s"), std::string::npos) << to_table({climb});
+  climb.cost_is_a_limit = true;
+  EXPECT_EQ(to_table({climb}).find("GB/s"), std::string::npos) << to_table({climb});
 }
 
 TEST(Table, IsAHundredColumnsWide) {

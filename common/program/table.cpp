@@ -171,7 +171,7 @@ Cells cells_of(const Climb& climb, const Row& row, double first, double last) {
     cells.time = duration(seconds);
     if (last > 0) cells.vs_last = times(last / seconds);
     if (first > 0) cells.vs_first = times(first / seconds);
-    cells.rate = rate_of(climb, seconds);
+    if (!climb.cost_is_a_limit) cells.rate = rate_of(climb, seconds);
     const double bound = is_timed_here(row) ? row.bound_seconds : row.recorded.bound_seconds;
     if (bound > 0) cells.of_bound = fmt::format("{:.1f}%", 100 * bound / seconds);
   }
