@@ -174,6 +174,11 @@ class FirstWrong(unittest.TestCase):
         said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=((_LOAD, 0, 1, "k", 5, 0), *ours))  # k is not stored to
         self.assertIn("Our block also reads 1 element of k (the first: k(t=1, j=1)); yours does not.", said)
 
+    def test_all_that_ours_reads_of_an_array_is_counted_also_what_may_be_in_registers(self):
+        ours = (*((_LOAD, 0, 1, "o", element, 7.0) for element in (1, 2, 3)), (_STORE, 0, 1, "o", 1, 3.0))
+        said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours)
+        self.assertIn("Our block also reads 3 elements of o (the first: o[1]); yours does not, unless registers still have 1 of them.", said)
+
     def test_numbers_that_differ_are_not_taken_for_pairs_of_16_bits(self):
         ours = [(_STORE, 0, 1, "o", element, number) for element, number in ((1, 0.0423), (2, 1e-41), (3, 60000.0))]
         self.assertIn("o[1] = 1.494", self.said((_STORE, 0, 1, "o", 1, 1.494), ours=ours))

@@ -477,6 +477,14 @@ class Check:
             numbers = begins if all(begins) else []
         return f" ({self._exercise.mine}:{' and '.join(map(str, numbers))})" if numbers else ""
 
+    def _of_the_only_hole(self):
+        """Where an exercise has one hole, and all else is as it was: where it is."""
+        exercise = self._exercise
+        if exercise.kind != "exercise" or len(exercise.holes()) != 1:
+            return ""
+        written, hole = holes_of(exercise).of(text_of(exercise.mine)), exercise.holes()[0]
+        return "" if written.holes is None or written.outside else f"Next: {exercise.piece} {hole}{self._place_of(hole)}."
+
     def _hole_of(self, fault, target, text):
         """The first hole whose lines give our kernel the same fault under the X-ray, by _is_dear or _is_found; None where that cannot be
         said. Holes with a line that the X-ray has named come first."""
@@ -806,7 +814,7 @@ class Check:
             print(f"{first if first and todo[0] not in self._empty() else f'Next: {todo[1]}'}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
-                print(first or "No TODO is left, but something is wrong.")
+                print(first or self._of_the_only_hole() or "No TODO is left, but something is wrong.")
             elif not self._dearer:
                 print("The tests pass, but the X-ray has something to say.")
             of_one = f", or --hint HOLE for one of: {' '.join(exercise.holes())}" if len(exercise.holes()) > 1 else ""

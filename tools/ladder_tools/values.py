@@ -399,14 +399,18 @@ def _unread(mine, right, wrong):
     if not missed:
         return (_other_input(mine, right, block) or _read_by_another_thread(mine, right, wrong)
                 or "All that our block reads, yours reads: look at who reads it and when, at what is computed from it, and at where that goes.")
-    # What a thread has just stored it has in a register: the compiler leaves out that it reads it again.
+    # What a thread has just stored it has in a register: the compiler leaves out that it reads it again. An array of which that may be true
+    # everywhere says nothing. The trail has one reader of each element, so that nobody knows whether others had to read it.
     stored = {(right.names[row[5]], row[6]) for row in missed if any(other[2:4] == row[2:4] for other in mine.stored.get(right.key(row), ()))}
-    unstored = [row for row in missed if (right.names[row[5]], row[6]) not in stored]
-    counts = Counter(right.names[row[5]] for row in unstored or missed)
+    tell = {right.names[row[5]] for row in missed if (right.names[row[5]], row[6]) not in stored}
+    told = [row for row in missed if right.names[row[5]] in tell] or missed
+    counts = Counter(right.names[row[5]] for row in told)
     them = "it" if len(missed) == 1 else "them"
+    kept = sum((right.names[row[5]], row[6]) in stored for row in told)
+    does_not = f"does not, unless registers still have {kept} of them" if kept else "does not"
     return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in list(counts.items())[:3])}"
-            f" (the first: {Touch(right.trail, (unstored or missed)[0]).name()}); "
-            f"yours {'does not' if unstored else f'overwrites {them} before it reads {them}, or does not read {them}'}.")
+            f" (the first: {Touch(right.trail, told[0]).name()}); "
+            f"yours {does_not if tell else f'overwrites {them} before it reads {them}, or does not read {them}'}.")
 
 
 def _unwritten(mine, right):
