@@ -95,7 +95,7 @@ __device__ std::int64_t query_of(const BasicAttentionArgs<Element>& args, const 
 template <typename Args>
 __device__ void finish(const Args& args, const Rows& rows, std::int64_t b, std::int64_t h, int row,
                        int column, const Partial& p) {
-  const std::int64_t D_v = value_channels(args);  // elements of a row of o
+  const std::int64_t D_v = value_channels(args);
   if (column >= D_v) return;
   // TODO(1): roughly 11 lines; the four columns of acc times 1 / l, or zeros where no key was seen, to the row of o that query_of() names. The
   // TODO(1): thread of column 0 stores the row's lse, -inf where no key was seen. budget: one store of each element
@@ -111,6 +111,13 @@ struct Partials {
 template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, ladder::FullAttentionArgs<Element>, BasicAttentionArgs<Element>>;
+
+// Where a row begins. With two strides products of 64 bits take registers that the widest kernel has not; of kBent's arguments 32 are
+// enough.
+template <bool kBent>
+__device__ std::int64_t offset(std::int64_t row, std::int64_t stride) {
+  return kBent ? std::int64_t{static_cast<int>(row)} * static_cast<int>(stride) : row * stride;
+}
 
 // One block: one split of the keys of one kv head, one tile of rows. A warp takes every kWarps-th stage of keys and never waits for
 // another before the end.
