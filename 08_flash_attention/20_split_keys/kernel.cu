@@ -128,11 +128,10 @@ template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, ladder::FullAttentionArgs<Element>, BasicAttentionArgs<Element>>;
 
-// Where a row begins. With two strides products of 64 bits take registers that the widest kernel has not; of kBent's arguments 32 are
-// enough.
+// Where row t + `row` begins. With the strides of k and of v, products of 64 bits for each row take registers that kBent has not.
 template <bool kBent>
-__device__ std::int64_t offset(std::int64_t row, std::int64_t stride) {
-  return kBent ? std::int64_t{static_cast<int>(row)} * static_cast<int>(stride) : row * stride;
+__device__ std::int64_t offset(std::int64_t t, int row, std::int64_t stride) {
+  return kBent ? t * stride + row * static_cast<int>(stride) : (t + row) * stride;
 }
 
 // One block: one split of the keys of one kv head, one tile of rows. A warp takes every kWarps-th stage of keys and never waits for
@@ -189,8 +188,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
         const int unit = (i * kWarpSize + lane) % kUnits, row = (i * kWarpSize + lane) / kUnits;
-        const std::int64_t from = offset<kBent>(t + row, stride) + unit * kUnit;
-        const std::int64_t from_v = offset<kBent>(t + row, stride_v) + unit * kUnit;
+        const std::int64_t from = offset<kBent>(t, row, stride) + unit * kUnit;
+        const std::int64_t from_v = offset<kBent>(t, row, stride_v) + unit * kUnit;
         const bool is_hidden = kBent && t + row < hidden_from_first;
         const bool there = !is_hidden && t + row < end;
         // Not NaN, which 0 times would remain.
