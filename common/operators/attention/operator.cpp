@@ -64,7 +64,7 @@ AttentionCase AttentionOperator::make_case(const AttentionSizes& s) {
           .H_q = s.H,
           .H_kv = s.H_kv > 0 ? s.H_kv : s.H,
           .D = s.K,
-          .D_v = s.V == s.K ? 0 : s.V};
+          .D_v = s.V};
 }
 
 std::vector<std::pair<std::string, Shape>> Attention::named_shapes() {
@@ -76,9 +76,8 @@ std::vector<std::pair<std::string, Shape>> Attention::named_shapes() {
 
 bool AttentionOperator::set_size(Shape& shape, const std::string& name, std::int64_t value) {
   if (name != "D" && name != "D_v") return false;
-  const bool is_one = shape["K"] == shape["V"];
   if (name == "D") shape.set("K", value);
-  if (name == "D_v" || is_one) shape.set("V", value);
+  shape.set("V", value);  // of D_v, or until more is said
   return true;
 }
 
