@@ -39,13 +39,46 @@ inline __device__ Visible visible_from(const WindowedSequence& s, std::int64_t f
   return visible;
 }
 
+// Channels of v and o: D where the arguments are the part, or say nothing. A kernel's arguments have it in D_v, if anywhere, so that no
+// thread has to choose.
+template <typename Element>
+__device__ std::int64_t value_channels(const BasicAttentionArgs<Element>& args) {
+  return args.D;
+}
+template <typename Element>
+__device__ std::int64_t value_channels(const FullAttentionArgs<Element>& args) {
+  return args.D_v;
+}
+template <typename Element>
+FullAttentionArgs<Element> with_value_channels(FullAttentionArgs<Element> args) {
+  args.D_v = args.channels_of_v();
+  return args;
+}
+
+// A tile is as wide as the wider of the two wants it.
+template <typename Element>
+std::int64_t most_channels(const FullAttentionArgs<Element>& args) {
+  return args.D > args.channels_of_v() ? args.D : args.channels_of_v();
+}
+
 constexpr int kMostChannels = 256;
+
+inline void require_units(const char* name, std::int64_t channels, std::int64_t most) {
+  ladder::require(channels % 8 == 0 && channels <= most,
+                  std::string(name) + " is " + std::to_string(channels) +
+                      "; this kernel allows multiples of 8 up to " + std::to_string(most));
+}
 
 template <typename Element>
 void require_units_of_channels(const BasicAttentionArgs<Element>& args) {
-  ladder::require(args.D % 8 == 0 && args.D <= kMostChannels,
-                  "D is " + std::to_string(args.D) + "; this kernel allows multiples of 8 up to " +
-                      std::to_string(kMostChannels));
+  require_units("D", args.D, kMostChannels);
+}
+// Of v, too.
+template <typename Element>
+void require_units_of_all_channels(const FullAttentionArgs<Element>& args,
+                                   std::int64_t most = kMostChannels) {
+  require_units("D", args.D, most);
+  require_units("D_v", args.channels_of_v(), most);
 }
 
 }  // namespace flash_attention

@@ -255,6 +255,7 @@ AttentionCase random_case(SmallDraw& draw) {
   AttentionCase c{.T_q = draw.length(), .T_k = draw.length(), .H_q = 2};
   c.H_kv = draw.coin() ? 1 : 2;
   c.D = draw.size();
+  if (draw.coin()) c.D_v = draw.size();
   c.causal = draw.coin();
   if (c.causal && draw.coin()) c.window = draw.length() + 1;
   if (draw.coin()) c.softcap = 5;

@@ -31,8 +31,10 @@ TEST(Variants, OfAttentionsGradientsAreDistinctOnThePlainCase) {
 }
 
 TEST(Variants, LoopsOfAttentionAreRight) {
-  for (const AttentionCase& c : attention_cases(
-           {.options = {{"window", {"1", "20"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}}})) {
+  for (const AttentionCase& c : attention_cases({.options = {{"window", {"1", "20"}},
+                                                             {"softcap", {"3"}},
+                                                             {"scale", {"-0.25"}},
+                                                             {"D_v", {"24", "72"}}}})) {
     if (c.T_q > 63 || c.T_k > 63) continue;
     expect_right_loop(make_problem(c));
     expect_right_loop(AttentionGradProblem(c));
@@ -59,10 +61,12 @@ TEST(Probe, SaysNothingOfRightAttention) {
 // Those that can be said: a shape has steps.
 TEST(FoundCases, OfAttentionAreTheCasesOfItsDesign) {
   const AttentionCase usual = Attention::make_case({});
-  for (const AttentionCase& c : attention_cases({.storages = {"fp32", "bf16", "fp16"}})) {
+  for (const AttentionCase& c :
+       attention_cases({.storages = {"fp32", "bf16", "fp16"}, .options = {{"D_v", {"40"}}}})) {
     if (c.T_q == 0 || c.T_k == 0) continue;
-    const Shape shape = {{"B", c.B}, {"T", c.T_k},   {"H", c.H_q},    {"K", c.D},
-                         {"V", c.D}, {"T_q", c.T_q}, {"H_kv", c.H_kv}};
+    const Shape shape = {
+        {"B", c.B},     {"T", c.T_k},    {"H", c.H_q}, {"K", c.D}, {"V", c.channels_of_v()},
+        {"T_q", c.T_q}, {"H_kv", c.H_kv}};
     const AttentionCase found =
         found_cases<Attention>({{shape, options_of(c, usual), storage_of(c)}}).front();
     EXPECT_EQ(name_of(found), name_of(c));
