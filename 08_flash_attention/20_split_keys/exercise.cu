@@ -122,13 +122,6 @@ template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, ladder::FullAttentionArgs<Element>, BasicAttentionArgs<Element>>;
 
-// Where row t + `row` begins. With the strides of k and of v, products of 64 bits for each row take registers that kBent has not.
-template <bool kBent>
-__device__ std::int64_t offset(std::int64_t t, int row, std::int64_t stride) {
-  const int within = row * static_cast<int>(stride);
-  return kBent ? t * stride + within : (t + row) * stride;
-}
-
 // One block: one split of the keys of one kv head, one tile of rows. A warp takes every kWarps-th stage of keys and never waits for
 // another before the end.
 template <typename Element, int kD, bool kBent>
@@ -183,8 +176,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
         const int unit = (i * kWarpSize + lane) % kUnits, row = (i * kWarpSize + lane) / kUnits;
-        const std::int64_t from = offset<kBent>(t, row, stride) + unit * kUnit;
-        const std::int64_t from_v = offset<kBent>(t, row, stride_v) + unit * kUnit;
+        const std::int64_t from = row_offset<kBent>(t, row, stride) + unit * kUnit;
+        const std::int64_t from_v = row_offset<kBent>(t, row, stride_v) + unit * kUnit;
         const bool is_hidden = kBent && t + row < hidden_from_first;
         const bool there = !is_hidden && t + row < end;
         // Not NaN, which 0 times would remain.

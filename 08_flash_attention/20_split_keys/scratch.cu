@@ -112,13 +112,6 @@ template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, ladder::FullAttentionArgs<Element>, BasicAttentionArgs<Element>>;
 
-// Where row t + `row` begins. With the strides of k and of v, products of 64 bits for each row take registers that kBent has not.
-template <bool kBent>
-__device__ std::int64_t offset(std::int64_t t, int row, std::int64_t stride) {
-  const int within = row * static_cast<int>(stride);
-  return kBent ? t * stride + within : (t + row) * stride;
-}
-
 // One block: one split of the keys of one kv head, one tile of rows. A warp takes every kWarps-th stage of keys and never waits for
 // another before the end.
 template <typename Element, int kD, bool kBent>

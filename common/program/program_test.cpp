@@ -1277,6 +1277,15 @@ TEST(OwnArrays, SayWhichOfThemThereAre) {
   EXPECT_EQ(op.case_for(inputs_of(*c), op.shape(), {}, "fp32")->text(), c->text());
 }
 
+TEST(OwnArrays, SayHowManyChannelsTheValuesHave) {
+  for (const char* name : {"attention", "attention_backward"}) {
+    const AnyOperator& op = find_operator(name);
+    const auto c = op.make_case({{"B", 2}, {"T", 5}, {"K", 8}, {"V", 12}}, {}, "fp32");
+    EXPECT_NE(c->text().find("D=8, D_v=12"), std::string::npos) << c->text();
+    EXPECT_EQ(op.case_for(inputs_of(*c), op.shape(), {}, "fp32")->text(), c->text());
+  }
+}
+
 TEST(OwnArrays, ThatDoNotFitAreRefused) {
   const AnyOperator& op = find_operator("wkv");
   const auto good = inputs_of(*op.make_case({{"B", 2}, {"T", 5}}, {}, "fp32"));
