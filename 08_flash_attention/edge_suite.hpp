@@ -25,6 +25,7 @@ struct Support {
   std::int64_t D_step = 8, most_D = 256;
   bool little_shared_memory = true;      // 99 KB are enough for all options
   std::vector<std::string> limits = {};  // arguments of which it takes a certain number at most
+  bool slots = false;  // packed sequences lie in slots.hpp's: there may be many more
 };
 
 // Whether case n of a test that runs under each schedule is this one's: a device's schedules share the cases. A GPU has one.
