@@ -1,4 +1,4 @@
-// What the kernels that take all of the operator's options share: a sequence with its window, and which widths they have.
+// What the kernels that take all of the operator's options share: a sequence with its window, a grid of slots, and which widths they have.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/slots.hpp"
 #include "common/core/errors.hpp"
 #include "common/operators/attention/attention.hpp"
 
@@ -66,6 +67,13 @@ template <bool kOptions>
 __device__ std::int64_t row_offset(std::int64_t first, int row, std::int64_t stride) {
   const int within = row * static_cast<int>(stride);
   return kOptions ? first * stride + within : (first + row) * stride;
+}
+
+// Packed sequences lie in slots.
+template <typename Element>
+void require_grid(const FullAttentionArgs<Element>& args) {
+  const BasicAttentionArgs<Element>& part = args;
+  require_grid(part, kMostPacked);
 }
 
 constexpr int kMostChannels = 256;

@@ -13,6 +13,7 @@
 
 #include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/slots.hpp"
 #include "08_flash_attention/softcap.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/exp2.hpp"
@@ -39,6 +40,34 @@ struct Cut {
   static constexpr int kBlocks = kD == 32 ? 3 : 2;  // of threads, per multiprocessor
   static constexpr int kBytes = (kQueries + 2 * kKeys) * kD * 2;
 };
+
+// What a block of query_grid() attends with: the sequence's queries from `first` on, those with the most keys first. There may be none.
+struct BlockQueries {
+  WindowedSequence sequence;
+  int first;
+};
+template <int kQueries, typename Element>
+__device__ BlockQueries queries_of_block(const FullAttentionArgs<Element>& args) {
+  const SequenceTile at = query_tile_of_block<kQueries>(args);
+  const WindowedSequence s = sequence_of(args, at.sequence);
+  const int queries = static_cast<int>(s.queries);
+  const int first = ((queries + kQueries - 1) / kQueries - 1 - at.tile) * kQueries;
+  return {s, first < 0 ? queries : first};
+}
+
+// Where a head's rows of q and o begin, from the block's first query on, and those of k and v; how far apart they lie. In elements.
+struct HeadPlaces {
+  int D, stride_q, stride_k;
+  std::int64_t q_offset, k_offset;
+};
+template <typename Element>
+__device__ HeadPlaces places_of(const FullAttentionArgs<Element>& args, const BlockQueries& block,
+                                std::int64_t h, std::int64_t h_kv) {
+  const int D = static_cast<int>(args.D);
+  const int stride_q = static_cast<int>(args.H_q) * D, stride_k = static_cast<int>(args.H_kv) * D;
+  return {D, stride_q, stride_k, (block.sequence.first_query + block.first) * stride_q + h * D,
+          block.sequence.first_key * stride_k + h_kv * D};
+}
 
 // Tiles of keys, from the first key on.
 struct KeyTiles {

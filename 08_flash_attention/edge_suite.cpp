@@ -248,6 +248,52 @@ void keeps_nan_in_its_sequence(const Implementation& i, const Support& support) 
   }
 }
 
+// Sequences whose slots hold one tile, several or none, between rows that are nobody's: as many as a tile has, and more.
+template <typename Pass>
+void finds_each_sequences_slots(const Implementation& i, const Support& support) {
+  AttentionCase c = make_case(support, 1, 1, 1, 1, 1);
+  c.D = 32;
+  c.causal = true;
+  c = packed(c,
+             {{260, 130}, {0, 0}, {1, 1}, {1, 2}, {0, 5}, {128, 64}, {1, 0}, {5, 129}, {130, 260}});
+  auto problem = Pass::make(make_problem(c));
+  auto &cu_seqlens_q = problem.template array<std::int64_t>("cu_seqlens_q"),
+       &cu_seqlens_k = problem.template array<std::int64_t>("cu_seqlens_k");
+  const std::vector<std::int64_t> first_query = cu_seqlens_q, first_key = cu_seqlens_k;
+  const Outputs wanted = run<Pass>(i, problem);
+  expect_right<Pass>(i, make_problem(c));
+  std::vector<AttentionCase::Lengths>& lengths = problem.drawn_case().lengths;
+  lengths = {lengths.begin() + 1, lengths.end() - 1};
+  for (std::vector<std::int64_t>* const first : {&cu_seqlens_q, &cu_seqlens_k})
+    *first = {first->begin() + 1, first->end() - 1};
+  const Outputs outputs = run<Pass>(i, problem);
+  const auto is_nobodys = [&](const Output& output, std::int64_t row) {
+    const auto& first = output.of_keys ? first_key : first_query;
+    return row < first[1] || row >= first[first.size() - 2];
+  };
+  expect_same(wanted, outputs, [&](const Output& output, std::int64_t row, std::int64_t) {
+    return !is_nobodys(output, row);
+  });
+  for (const Output& output : outputs) {
+    for (std::size_t n = 0; n < output.x.size(); ++n) {
+      const auto [row, head] = output.place(static_cast<std::int64_t>(n));
+      ASSERT_TRUE(!is_nobodys(output, row) || std::isnan(output.x[n]))
+          << output.name << ", row " << row << " of no sequence was written";
+    }
+  }
+}
+
+// More than a grid's second and third side can count.
+template <typename Pass>
+void takes_many_packed_sequences(const Implementation& i, const Support& support) {
+  if (!on_a_gpu()) return ladder::testing::skip("70,000 sequences take the emulator a minute");
+  std::vector<AttentionCase::Lengths> lengths(70'000, {0, 0});
+  for (std::size_t n = 0; n < lengths.size(); n += 1000)
+    lengths[n] = {1, 2};
+  lengths.back() = {7, 5};
+  expect_right<Pass>(i, make_problem(packed(make_case(support, 1, 1, 1, 1, 1), lengths)));
+}
+
 // A value that is NaN: those who see its key get NaN; those before may, if they look at the same tile of keys; nobody else.
 void hands_nan_no_further_than_its_tile(const Implementation& i, const Support& support) {
   constexpr std::int64_t kKey = 290;
@@ -632,7 +678,7 @@ void refuses_more_than_its_limits(const Implementation& i, const Support& suppor
       if constexpr (std::is_same_v<Pass, Backward>) args.d_o = args.dq = args.dk = args.dv = x;
       if (limit == "sequences") {
         sizes.cu_seqlens_q = sizes.cu_seqlens_k = cu_seqlens;
-        sizes.sequences = 65536;
+        sizes.sequences = support.slots ? INT32_MAX : 65536;
       } else if (limit == "B") {
         sizes.B = 65536;
       } else if (limit == "H_q") {
@@ -730,6 +776,9 @@ void register_edges(const std::string& name, const Support& support) {
   }
   add(name, "TakesPackedSequencesOverSeveralTiles",
       with(takes_packed_sequences_over_several_tiles<Pass>));
+  if (!support.slots) return;
+  add(name, "FindsEachSequencesSlots", with(finds_each_sequences_slots<Pass>));
+  add(name, "TakesManyPackedSequences", with(takes_many_packed_sequences<Pass>));
 }
 
 }  // namespace

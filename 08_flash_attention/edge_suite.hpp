@@ -27,6 +27,7 @@ struct Support {
   bool any_D_v = false;                  // unlike D, likewise
   bool little_shared_memory = true;      // 99 KB are enough for all options
   std::vector<std::string> limits = {};  // arguments of which it takes a certain number at most
+  bool slots = false;  // packed sequences lie in slots.hpp's: there may be many more
 };
 
 // Whether case n of a test that runs under each schedule is this one's: a device's schedules share the cases. A GPU has one.

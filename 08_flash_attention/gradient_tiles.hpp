@@ -10,6 +10,7 @@
 
 #include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/slots.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/shared_memory.hpp"
@@ -298,17 +299,19 @@ constexpr int kRowThreads = 256;
 // Eight lanes a row.
 constexpr int kRowLanes = 8;
 
-// Blocks: tile of kQueries, query head, sequence. Rows of a tile that do not exist get zeros.
-template <typename Element>
+// Blocks: query_grid(). Rows of a tile that do not exist get zeros.
+template <typename Element, int kQueries>
 __global__ void __launch_bounds__(kRowThreads)
-    describe_queries(const BasicAttentionGradArgs<Element> args, const int kQueries,
-                     float* to) {  // (tiles, H_q) QueryRows
+    describe_queries(const BasicAttentionGradArgs<Element> args,
+                     QueryRows<kQueries>* rows_of_queries) {  // (tiles, H_q)
   const BasicAttentionArgs<Element>& forward = args.forward;
-  const Sequence sequence = sequence_of(forward, blockIdx.z);
-  const int first = blockIdx.x * kQueries, D = forward.D, H_q = forward.H_q;
+  const SequenceTile at = query_tile_of_block<kQueries>(forward);
+  const Sequence sequence = sequence_of(forward, at.sequence);
+  const int first = at.tile * kQueries, D = forward.D, H_q = forward.H_q;
   const int rows = sequence.queries - first, head = blockIdx.y;
   if (rows <= 0) return;
-  to += ((first_tile_of(sequence, blockIdx.z, kQueries) + blockIdx.x) * H_q + head) * 2 * kQueries;
+  QueryRows<kQueries>& to =
+      rows_of_queries[(first_tile_of(sequence, at.sequence, kQueries) + at.tile) * H_q + head];
   const int lane = threadIdx.x % kRowLanes;
   for (int row = threadIdx.x / kRowLanes; row < kQueries; row += kRowThreads / kRowLanes) {
     float lse = 0.0f, delta = 0.0f;
@@ -332,8 +335,8 @@ __global__ void __launch_bounds__(kRowThreads)
     for (int step = 1; step < kRowLanes; step *= 2)
       delta += __shfl_xor_sync(kAllLanes, delta, step);
     if (lane == 0) {
-      to[row] = lse;
-      to[kQueries + row] = delta;
+      to.lse[row] = lse;
+      to.delta[row] = delta;
     }
   }
 }

@@ -10,6 +10,7 @@
 
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/slots.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/tensor_core.hpp"
 #include "common/operators/attention/attention.hpp"
@@ -18,24 +19,51 @@ namespace flash_attention::gradients {
 
 // ---- Who does what ----
 
-// The keys of a block: kKeys of a sequence and key head, from `first_key` on.
+// From one row of queries, or of keys, to the next.
+template <typename S>
+struct HeadLayout {
+  Channels<S> channels;
+  int H_q, group;                         // query heads; how many of them share a key head
+  std::int64_t query_stride, key_stride;  // elements
+
+  template <typename Element>
+  explicit __device__ HeadLayout(const BasicAttentionArgs<Element>& forward)
+      : channels(forward), H_q(forward.H_q) {
+    const int H_kv = forward.H_kv;
+    group = H_q / H_kv;
+    query_stride = static_cast<std::int64_t>(H_q) * channels.D;
+    key_stride = static_cast<std::int64_t>(H_kv) * channels.D;
+  }
+};
+
+// The keys of a block of key_grid(): kKeys of a sequence and key head, from `first_key` on. What is needed behind the loop over the queries is
+// found again there, so that no register holds it meanwhile.
 template <typename S>
 struct KeyTile {
   std::conditional_t<S::kAllOptions, WindowedSequence, Sequence> sequence;
   Visible visible;
   int queries, keys;  // of the sequence
   int keys_written;   // keys behind a batch's length have gradients too: zeros
-  int first_key, kv_head;
+  int sequence_number, first_key, kv_head;
 
   template <typename Forward>
   explicit __device__ KeyTile(const Forward& forward)
-      : sequence(sequence_of(forward, blockIdx.z)),
+      : KeyTile(forward, key_tile_of_block<S::kKeys>(forward)) {}
+  template <typename Forward>
+  __device__ KeyTile(const Forward& forward, SequenceTile at)
+      : sequence(sequence_of(forward, at.sequence)),
         visible(visible_from(sequence, 0)),
         queries(sequence.queries),
         keys(sequence.keys),
         keys_written(forward.key_lengths != nullptr ? forward.T_k : keys),
-        first_key(blockIdx.x * S::kKeys),
+        sequence_number(at.sequence),
+        first_key(at.tile * S::kKeys),
         kv_head(blockIdx.y) {}
+
+  // Of its first row, in k, v and their gradients.
+  __device__ std::int64_t offset(const HeadLayout<S>& layout) const {
+    return (sequence.first_key + first_key) * layout.key_stride + kv_head * layout.channels.D;
+  }
 
   // Whether each query of the tile that begins with `query` sees each key.
   __device__ bool is_seen_whole(int query) const {
@@ -68,23 +96,6 @@ struct WarpPart {
     channel_place = columns_first<Rows>(0, channel, lane);
     put_place = sums_place<Scores>(key_row, score_row, lane);
     other_place = columns_first<Scores>(key_row, other_row, lane);
-  }
-};
-
-// From one row of queries, or of keys, to the next.
-template <typename S>
-struct HeadLayout {
-  Channels<S> channels;
-  int H_q, group;                         // query heads; how many of them share a key head
-  std::int64_t query_stride, key_stride;  // elements
-
-  template <typename Element>
-  explicit __device__ HeadLayout(const BasicAttentionArgs<Element>& forward)
-      : channels(forward), H_q(forward.H_q) {
-    const int H_kv = forward.H_kv;
-    group = H_q / H_kv;
-    query_stride = static_cast<std::int64_t>(H_q) * channels.D;
-    key_stride = static_cast<std::int64_t>(H_kv) * channels.D;
   }
 };
 
@@ -123,7 +134,7 @@ struct PassingQueries {
     }
     const int tiles_per_head = last > first ? last - first : 0;
     first_tile = first, last_tile = last, tiles = tiles_per_head * layout.group;
-    first_number = first_tile_of(block.sequence, blockIdx.z, kQueries);
+    first_number = first_tile_of(block.sequence, block.sequence_number, kQueries);
   }
 
   __device__ QueryTile first() const { return {block.kv_head * layout.group, first_tile}; }

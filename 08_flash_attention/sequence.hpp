@@ -81,15 +81,16 @@ inline __device__ Visible visible_from(const Sequence& s, std::int64_t first) {
   return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys)};
 }
 
-// What a grid of tiles, heads and sequences can count, and row numbers of 32 bits.
+// What a grid of tiles, heads and sequences can count, and row numbers of 32 bits. `most_packed`: how many packed sequences there may be.
 template <typename Element>
-void require_grid(const BasicAttentionArgs<Element>& args) {
+void require_grid(const BasicAttentionArgs<Element>& args, std::int64_t most_packed = 65535) {
   constexpr std::int64_t kMost = 65535;
   const auto require_at_most = [](const char* name, std::int64_t value, std::int64_t most) {
     ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
                                        "; allowed in this kernel: up to " + std::to_string(most));
   };
-  require_at_most(args.cu_seqlens_q != nullptr ? "sequences" : "B", sequence_count(args), kMost);
+  require_at_most("sequences", args.cu_seqlens_q != nullptr ? args.sequences : 0, most_packed);
+  require_at_most("B", args.B, kMost);
   require_at_most("H_q", args.H_q, kMost);
   require_at_most("T_q", args.T_q, kMostRows);
   require_at_most("T_k", args.T_k, kMostRows);

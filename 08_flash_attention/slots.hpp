@@ -1,4 +1,4 @@
-// Which tile of packed sequences lies in which slot of a grid.
+// Which tile of packed sequences lies in which slot of a grid, and which tile of which sequence a block has.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -42,5 +42,52 @@ __device__ Count sequence_of_slot(std::int64_t T, const std::int64_t* cu_seqlens
   return n;
 }
 #pragma nv_diagnostic pop
+
+// ---- Grids of tiles, heads and sequences; of packed sequences, of slots and heads: no blocks of one sequence for another's rows ----
+
+// Packed sequences that there may be: slots, of tiles of 32 rows at least, are then numbers of 31 bits, as a grid's first side wants them.
+constexpr std::int64_t kMostPacked = std::int64_t{1} << 30;
+
+template <int kRows>
+dim3 grid_of_tiles(std::int64_t T, const std::int64_t* cu_seqlens, std::int64_t heads,
+                   std::int64_t sequences) {
+  static_assert(kRows >= 32);
+  const bool is_packed = cu_seqlens != nullptr;
+  const std::int64_t tiles = count_slots<kRows>(T, cu_seqlens, is_packed ? sequences : 1);
+  return {static_cast<unsigned>(tiles), static_cast<unsigned>(heads),
+          static_cast<unsigned>(is_packed ? 1 : sequences)};
+}
+template <int kRows, typename Element>
+dim3 query_grid(const BasicAttentionArgs<Element>& args) {
+  return grid_of_tiles<kRows>(args.T_q, args.cu_seqlens_q, args.H_q, sequence_count(args));
+}
+template <int kRows, typename Element>
+dim3 key_grid(const BasicAttentionArgs<Element>& args) {
+  return grid_of_tiles<kRows>(args.T_k, args.cu_seqlens_k, args.H_kv, sequence_count(args));
+}
+
+// What a block of such a grid has to do: the sequence's rows from tile * kRows on. There may be none.
+struct SequenceTile {
+  int sequence, tile;
+};
+template <int kRows>
+__device__ SequenceTile tile_of_block(std::int64_t T, const std::int64_t* cu_seqlens,
+                                      std::int64_t sequences) {
+  int n = static_cast<int>(blockIdx.z), tile = static_cast<int>(blockIdx.x);
+  if (cu_seqlens != nullptr) {
+    n = sequence_of_slot<kRows, 1>(T, cu_seqlens, static_cast<int>(sequences), tile);
+    tile -= first_slot<kRows>(T, cu_seqlens, n);
+    if (tile < 0) tile = INT32_MAX / kRows;  // in front of the first sequence: behind all rows
+  }
+  return {n, tile};
+}
+template <int kRows, typename Element>
+__device__ SequenceTile query_tile_of_block(const BasicAttentionArgs<Element>& args) {
+  return tile_of_block<kRows>(args.T_q, args.cu_seqlens_q, args.sequences);
+}
+template <int kRows, typename Element>
+__device__ SequenceTile key_tile_of_block(const BasicAttentionArgs<Element>& args) {
+  return tile_of_block<kRows>(args.T_k, args.cu_seqlens_k, args.sequences);
+}
 
 }  // namespace flash_attention

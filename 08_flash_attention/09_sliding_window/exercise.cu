@@ -57,15 +57,12 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
   // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
-  const auto s = sequence_of(args, blockIdx.z);
-  const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
+  const BlockQueries block = queries_of_block<C::kQueries>(args);
+  const auto [s, first] = block;
   if (first >= s.queries) return;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{C::kQueries}));
   const std::int64_t h = blockIdx.y, h_kv = h / (args.H_q / args.H_kv);
-  const int D = static_cast<int>(args.D);
-  const int stride_q = static_cast<int>(args.H_q) * D, stride_k = static_cast<int>(args.H_kv) * D;
-  const std::int64_t q_offset = (s.first_query + first) * stride_q + h * D;
-  const std::int64_t k_offset = s.first_key * stride_k + h_kv * D;
+  const auto [D, stride_q, stride_k, q_offset, k_offset] = places_of(args, block, h, h_kv);
 
   const WindowTiles tiles = tiles_of<C::kKeys>(s, first, queries);
   const Visible visible = visible_from(s, first);
@@ -76,7 +73,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     copy_rows_async<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
                                            visible.most - tile * C::kKeys, D, true, threadIdx.x);
   };
-  if (tiles.first < tiles.count) {
+  if (tiles.count > 0) {
     copy_rows_async<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, D, true,
                                               threadIdx.x);
     fetch_keys(k_tile, args.k, tiles.first);
@@ -154,8 +151,7 @@ template <int kD, typename Element>
 void launch(const FullAttentionArgs<Element>& args) {
   using C = Cut<kD>;
   ladder::cuda::allow_shared_memory("attention_sliding_window", attend<kD, Element>, C::kBytes);
-  const dim3 grid(static_cast<unsigned>((args.T_q + C::kQueries - 1) / C::kQueries),
-                  static_cast<unsigned>(args.H_q), static_cast<unsigned>(sequence_count(args)));
+  const dim3 grid = query_grid<C::kQueries>(args);
   attend<kD, Element><<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }

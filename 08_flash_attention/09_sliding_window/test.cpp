@@ -47,7 +47,7 @@ const bool registered = ladder::testing::register_suite(
                  {.size = "T_q", .at = {64, 128}}}});
 
 const bool edges_registered = flash_attention::edges::register_forward_edges(
-    kName, {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
+    kName, {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}, .slots = true});
 
 AttentionCase causal_case(std::int64_t T_q, std::int64_t T_k, std::int64_t D) {
   AttentionCase c{.B = 1, .T_q = T_q, .T_k = T_k, .H_q = 1, .H_kv = 1, .D = D, .causal = true};

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/xray.hpp"
 
@@ -90,6 +92,19 @@ TEST(AttentionSlidingWindow, ConflictsInNoBank) {
     for (const Access& access : attend(kName, 128, D, 20).accesses)
       EXPECT_EQ(access.bank_conflicts, 0u) << "D = " << D << ": " << access.code;
   }
+}
+
+// 100 sequences, most of them empty, of 304 queries and two heads: not a block for each sequence's share of all rows, but one for each
+// slot, and a slot for each sequence more than whole tiles.
+TEST(AttentionSlidingWindow, LaunchesABlockForEachSlotOfPackedSequences) {
+  ladder::AttentionCase c{.H_q = 2, .H_kv = 1, .D = 32, .causal = true};
+  c.precision = ladder::Precision::kBf16;
+  std::vector<ladder::AttentionCase::Lengths> lengths(100);
+  lengths[3] = {300, 70}, lengths[4] = {1, 1}, lengths[98] = {3, 9};
+  const dim3 grid = xray_of<ladder::Attention>(kName, packed(c, lengths)).grid;
+  EXPECT_EQ(grid.x, 304u / 128 + 100);
+  EXPECT_EQ(grid.y, 2u);
+  EXPECT_EQ(grid.z, 1u);
 }
 
 // 08.9, for a learner: q once, and for each block the tiles of 64 keys that its windows of 65 keys meet. The first window of a block

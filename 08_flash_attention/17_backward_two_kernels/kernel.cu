@@ -14,6 +14,7 @@
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/key_gradients.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/slots.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
@@ -33,7 +34,7 @@ using ladder::cuda::Scratch;
 
 // ---- First kernel: a tile of keys stays, queries pass ----
 
-// Blocks: tile of keys, key head, sequence.
+// Blocks: key_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     key_gradients(const typename S::template Args<Element> args,
@@ -49,8 +50,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   const HeadLayout<S> layout(forward);
   const std::int64_t key_stride = layout.key_stride;
-  const std::int64_t key_offset =
-      (block.sequence.first_key + block.first_key) * key_stride + block.kv_head * layout.channels.D;
+  const std::int64_t key_offset = block.offset(layout);
   const WarpPart<Element, S> warp;
   const float scale = forward.scale * kLog2e;
 
@@ -118,8 +118,9 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   }
   __pipeline_wait_prior(0);
 
-  const int rows = block.keys_written - block.first_key - warp.key_row;
-  const std::int64_t to = key_offset + warp.key_row * key_stride + warp.channel;
+  const KeyTile<S> same(forward);  // as `block`, which no register has held since the loop began
+  const int rows = same.keys_written - same.first_key - warp.key_row;
+  const std::int64_t to = same.offset(layout) + warp.key_row * key_stride + warp.channel;
   store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, warp.channel,
                       layout.channels, warp.lane);
   store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, warp.channel, layout.channels,
@@ -144,7 +145,7 @@ struct QueryMemory {
   Element k[2][Q::kKeys * Q::kD], v[2][Q::kKeys * Q::kD];
 };
 
-// Blocks: tile of queries, query head, sequence.
+// Blocks: query_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
     query_gradients(const typename S::template Args<Element> args,
@@ -154,10 +155,11 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
   extern __shared__ uint4 smem[];
   auto& memory = *reinterpret_cast<QueryMemory<Element, Q>*>(smem);
   const auto& forward = args.forward;
-  const auto sequence = sequence_of(forward, blockIdx.z);
+  const SequenceTile at = query_tile_of_block<kQueries>(forward);
+  const auto sequence = sequence_of(forward, at.sequence);
   const Visible visible = visible_from(sequence, 0);
   const int queries = sequence.queries;
-  const int first_query = blockIdx.x * kQueries, head = blockIdx.y;
+  const int first_query = at.tile * kQueries, head = blockIdx.y;
   if (first_query >= queries) return;
 
   const HeadLayout<S> layout(forward);
@@ -204,7 +206,7 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int query = min(first_query + query_row + lane / 4 + i * 8, last_query);
-    const std::int64_t tile = first_tile_of(sequence, blockIdx.z, kTile) + query / kTile;
+    const std::int64_t tile = first_tile_of(sequence, at.sequence, kTile) + query / kTile;
     const auto& rows = rows_of_queries[tile * H_q + head];
     lse[i] = rows.lse[query % kTile];
     delta[i] = rows.delta[query % kTile];
@@ -289,24 +291,22 @@ void launch(const typename S::template Args<Element>& args) {
   ladder::cuda::allow_shared_memory(kWho, key_gradients<Element, S>, kKeyBytes);
   ladder::cuda::allow_shared_memory(kWho, query_gradients<Element, S>, kQueryBytes);
   const Scratch<QueryRows<S::kQueries>> rows(query_tiles(forward, S::kQueries));
-  const unsigned n = sequence_count(forward);
-  const dim3 row_grid((forward.T_q + S::kQueries - 1) / S::kQueries, forward.H_q, n);
-  const dim3 query_grid((forward.T_q + Q::kQueries - 1) / Q::kQueries, forward.H_q, n);
-  const dim3 key_grid((forward.T_k + S::kKeys - 1) / S::kKeys, forward.H_kv, n);
-
   if (forward.T_q > 0) {
-    describe_queries<Element><<<row_grid, kRowThreads, 0, ladder::cuda::stream()>>>(
-        args, S::kQueries, rows.pointer()->lse);
+    describe_queries<Element, S::kQueries>
+        <<<query_grid<S::kQueries>(forward), kRowThreads, 0, ladder::cuda::stream()>>>(
+            args, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
     key_gradients<Element, S>
-        <<<key_grid, S::kThreads, kKeyBytes, ladder::cuda::stream()>>>(args, rows.pointer());
+        <<<key_grid<S::kKeys>(forward), S::kThreads, kKeyBytes, ladder::cuda::stream()>>>(
+            args, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_q > 0) {
     query_gradients<Element, S>
-        <<<query_grid, Q::kThreads, kQueryBytes, ladder::cuda::stream()>>>(args, rows.pointer());
+        <<<query_grid<Q::kQueries>(forward), Q::kThreads, kQueryBytes, ladder::cuda::stream()>>>(
+            args, rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
 }

@@ -14,6 +14,7 @@
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/key_gradients.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/slots.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
@@ -33,7 +34,7 @@ using ladder::cuda::Scratch;
 
 // ---- First kernel: a tile of keys stays, queries pass ----
 
-// Blocks: tile of keys, key head, sequence.
+// Blocks: key_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     key_gradients(const typename S::template Args<Element> args,
@@ -49,8 +50,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   const HeadLayout<S> layout(forward);
   const std::int64_t key_stride = layout.key_stride;
-  const std::int64_t key_offset =
-      (block.sequence.first_key + block.first_key) * key_stride + block.kv_head * layout.channels.D;
+  const std::int64_t key_offset = block.offset(layout);
   const WarpPart<Element, S> warp;
   const float scale = forward.scale * kLog2e;
 
@@ -111,6 +111,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   }
   __pipeline_wait_prior(0);
 
+  const KeyTile<S> same(forward);  // as `block`, which no register has held since the loop began
   // TODO(2): roughly 6 lines; store dk, times the scale, and dv: this warp's keys, from warp.key_row on, its channels from warp.channel on; `rows`
   // TODO(2): of the keys are written. budget: one store of each element
 }
@@ -133,7 +134,7 @@ struct QueryMemory {
   Element k[2][Q::kKeys * Q::kD], v[2][Q::kKeys * Q::kD];
 };
 
-// Blocks: tile of queries, query head, sequence.
+// Blocks: query_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
     query_gradients(const typename S::template Args<Element> args,
@@ -143,10 +144,11 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
   extern __shared__ uint4 smem[];
   auto& memory = *reinterpret_cast<QueryMemory<Element, Q>*>(smem);
   const auto& forward = args.forward;
-  const auto sequence = sequence_of(forward, blockIdx.z);
+  const SequenceTile at = query_tile_of_block<kQueries>(forward);
+  const auto sequence = sequence_of(forward, at.sequence);
   const Visible visible = visible_from(sequence, 0);
   const int queries = sequence.queries;
-  const int first_query = blockIdx.x * kQueries, head = blockIdx.y;
+  const int first_query = at.tile * kQueries, head = blockIdx.y;
   if (first_query >= queries) return;
 
   const HeadLayout<S> layout(forward);
@@ -249,7 +251,7 @@ void launch(const typename S::template Args<Element>& args) {
   constexpr int kKeyBytes = sizeof(Memory<Element, S>);
   constexpr int kQueryBytes = sizeof(QueryMemory<Element, Q>);
   constexpr const char* kWho = "attention_backward_two_kernels";
-  // TODO(5): roughly 22 lines; as much shared memory as the two kernels need; a place for each tile of queries and head; then describe_queries()
+  // TODO(5): roughly 21 lines; as much shared memory as the two kernels need; a place for each tile of queries and head; then describe_queries()
   // TODO(5): and query_gradients() if there are queries, and key_gradients() between them if there are keys: a block for each tile of queries or
   // TODO(5): keys, each head of q or of k, and each sequence. budget: three launches
 }

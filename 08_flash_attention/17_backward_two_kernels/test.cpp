@@ -38,6 +38,7 @@ const bool edges_registered = flash_attention::edges::register_backward_edges(
     "attention_backward_two_kernels", {.all_options = true,
                                        .scale_of_0 = true,
                                        .any_D = true,
-                                       .limits = {"B", "H_q", "sequences", "T_q", "T_k"}});
+                                       .limits = {"B", "H_q", "sequences", "T_q", "T_k"},
+                                       .slots = true});
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/key_gradients.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/slots.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
@@ -48,7 +49,7 @@ struct Work {
 
 // ---- The gradients of a tile of keys ----
 
-// Blocks: tile of keys, key head, sequence.
+// Blocks: key_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     add_gradients(const typename S::template Args<Element> args, const Work<S::kQueries> work) {
@@ -64,8 +65,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   const HeadLayout<S> layout(forward);
   const std::int64_t key_stride = layout.key_stride;
-  const std::int64_t key_offset =
-      (block.sequence.first_key + block.first_key) * key_stride + block.kv_head * layout.channels.D;
+  const std::int64_t key_offset = block.offset(layout);
   const WarpPart<Element, S> warp;
   const int dq_row = warp.number / Dq::kChannelWarps * Dq::kDqQueries;
   const int dq_channel = warp.number % Dq::kChannelWarps * 16;
@@ -160,8 +160,9 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   }
   __pipeline_wait_prior(0);
 
-  const int rows = block.keys_written - block.first_key - warp.key_row;
-  const std::int64_t to = key_offset + warp.key_row * key_stride + warp.channel;
+  const KeyTile<S> same(forward);  // as `block`, which no register has held since the loop began
+  const int rows = same.keys_written - same.first_key - warp.key_row;
+  const std::int64_t to = same.offset(layout) + warp.key_row * key_stride + warp.channel;
   store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, warp.channel,
                       layout.channels, warp.lane);
   store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, warp.channel, layout.channels,
@@ -170,18 +171,19 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
 // ---- dQ as it is to be ----
 
-// Scales, rounds and puts in order. Blocks: tile of queries, query head, sequence.
+// Scales, rounds and puts in order. Blocks: query_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(S::kThreads)
     round_dq(const BasicAttentionGradArgs<Element> args, const Work<S::kQueries> work) {
   using Dq = DqShape<S>;
   constexpr int kM = Dq::kDqQueries / 16, kN = Dq::kDqChannels / 8;
   const BasicAttentionArgs<Element>& forward = args.forward;
-  const Sequence sequence = sequence_of(forward, blockIdx.z);
-  const int first = blockIdx.x * S::kQueries, head = blockIdx.y, H_q = forward.H_q;
+  const SequenceTile at = query_tile_of_block<S::kQueries>(forward);
+  const Sequence sequence = sequence_of(forward, at.sequence);
+  const int first = at.tile * S::kQueries, head = blockIdx.y, H_q = forward.H_q;
   const int rows = sequence.queries - first;
   if (rows <= 0) return;
-  const std::int64_t tile = first_tile_of(sequence, blockIdx.z, S::kQueries) + blockIdx.x;
+  const std::int64_t tile = first_tile_of(sequence, at.sequence, S::kQueries) + at.tile;
   const float4* const from = work.dq + (tile * H_q + head) * (S::kQueries * S::kD / 4);
   const Channels<S> channels(forward);
   const std::int64_t stride = static_cast<std::int64_t>(H_q) * channels.D;
@@ -222,24 +224,22 @@ void launch(const typename S::template Args<Element>& args) {
   const Scratch<QueryRows<S::kQueries>> rows(tiles);
   const Scratch<float4> dq_sums(tiles * (S::kQueries * S::kD / 4));
   const Work<S::kQueries> work{rows.pointer(), dq_sums.pointer()};
-  const unsigned n = sequence_count(forward);
-  const dim3 query_grid((forward.T_q + S::kQueries - 1) / S::kQueries, forward.H_q, n);
-  const dim3 key_grid((forward.T_k + S::kKeys - 1) / S::kKeys, forward.H_kv, n);
+  const dim3 grid = query_grid<S::kQueries>(forward);
 
   if (forward.T_q > 0) {
     CUDA_CHECK(cudaMemsetAsync(work.dq, 0, tiles * S::kQueries * S::kD * sizeof(float),
                                ladder::cuda::stream()));
-    describe_queries<Element>
-        <<<query_grid, kRowThreads, 0, ladder::cuda::stream()>>>(args, S::kQueries, work.rows->lse);
+    describe_queries<Element, S::kQueries>
+        <<<grid, kRowThreads, 0, ladder::cuda::stream()>>>(args, work.rows);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {
     add_gradients<Element, S>
-        <<<key_grid, S::kThreads, kBytes, ladder::cuda::stream()>>>(args, work);
+        <<<key_grid<S::kKeys>(forward), S::kThreads, kBytes, ladder::cuda::stream()>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_q > 0) {
-    round_dq<Element, S><<<query_grid, S::kThreads, 0, ladder::cuda::stream()>>>(args, work);
+    round_dq<Element, S><<<grid, S::kThreads, 0, ladder::cuda::stream()>>>(args, work);
     CUDA_CHECK(cudaGetLastError());
   }
 }

@@ -13,6 +13,7 @@
 #include "08_flash_attention/gradient_tiles.hpp"
 #include "08_flash_attention/key_gradients.hpp"
 #include "08_flash_attention/sequence.hpp"
+#include "08_flash_attention/slots.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
@@ -48,7 +49,7 @@ struct Work {
 
 // ---- The gradients of a tile of keys ----
 
-// Blocks: tile of keys, key head, sequence.
+// Blocks: key_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     add_gradients(const typename S::template Args<Element> args, const Work<S::kQueries> work) {
@@ -64,8 +65,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   const HeadLayout<S> layout(forward);
   const std::int64_t key_stride = layout.key_stride;
-  const std::int64_t key_offset =
-      (block.sequence.first_key + block.first_key) * key_stride + block.kv_head * layout.channels.D;
+  const std::int64_t key_offset = block.offset(layout);
   const WarpPart<Element, S> warp;
   const int dq_row = warp.number / Dq::kChannelWarps * Dq::kDqQueries;
   const int dq_channel = warp.number % Dq::kChannelWarps * 16;
@@ -140,24 +140,26 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   }
   __pipeline_wait_prior(0);
 
+  const KeyTile<S> same(forward);  // as `block`, which no register has held since the loop began
   // TODO(3): roughly 6 lines; store dk, times the scale, and dv: this warp's keys, from warp.key_row on, its channels from warp.channel on; `rows`
   // TODO(3): of the keys are written. budget: one store of each element
 }
 
 // ---- dQ as it is to be ----
 
-// Scales, rounds and puts in order. Blocks: tile of queries, query head, sequence.
+// Scales, rounds and puts in order. Blocks: query_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(S::kThreads)
     round_dq(const BasicAttentionGradArgs<Element> args, const Work<S::kQueries> work) {
   using Dq = DqShape<S>;
   constexpr int kM = Dq::kDqQueries / 16, kN = Dq::kDqChannels / 8;
   const BasicAttentionArgs<Element>& forward = args.forward;
-  const Sequence sequence = sequence_of(forward, blockIdx.z);
-  const int first = blockIdx.x * S::kQueries, head = blockIdx.y, H_q = forward.H_q;
+  const SequenceTile at = query_tile_of_block<S::kQueries>(forward);
+  const Sequence sequence = sequence_of(forward, at.sequence);
+  const int first = at.tile * S::kQueries, head = blockIdx.y, H_q = forward.H_q;
   const int rows = sequence.queries - first;
   if (rows <= 0) return;
-  const std::int64_t tile = first_tile_of(sequence, blockIdx.z, S::kQueries) + blockIdx.x;
+  const std::int64_t tile = first_tile_of(sequence, at.sequence, S::kQueries) + at.tile;
   const float4* const from = work.dq + (tile * H_q + head) * (S::kQueries * S::kD / 4);
   const Channels<S> channels(forward);
   const std::int64_t stride = static_cast<std::int64_t>(H_q) * channels.D;
@@ -175,7 +177,7 @@ template <typename Element, typename S>
 void launch(const typename S::template Args<Element>& args) {
   const BasicAttentionArgs<Element>& forward = args.forward;
   constexpr int kBytes = sizeof(Memory<Element, S>);
-  // TODO(5): roughly 24 lines; as much shared memory as is needed; places for what is known of each query, and for the sums of dq, which begin with
+  // TODO(5): roughly 22 lines; as much shared memory as is needed; places for what is known of each query, and for the sums of dq, which begin with
   // TODO(5): 0; then describe_queries() and round_dq() if there are queries, and add_gradients() between them if there are keys: a block for each
   // TODO(5): tile of queries or keys, each head of q or of k, and each sequence. budget: three launches
 }

@@ -108,6 +108,24 @@ TEST(AttentionBackward, KeepsPAndDsApartWhereThereIsLittleSharedMemory) {
   }
 }
 
+// 100 sequences, most of them empty, of 304 queries of two heads and 80 keys of one: blocks for each slot, of which each sequence has one
+// more than its rows have whole tiles. Where queries stay, tiles have 128, all others have 64 rows.
+TEST(AttentionBackward, LaunchesABlockForEachSlotOfPackedSequences) {
+  ladder::AttentionCase c{.H_q = 2, .H_kv = 1, .D = 128, .causal = true};
+  c.precision = ladder::Precision::kBf16;
+  std::vector<ladder::AttentionCase::Lengths> lengths(100);
+  lengths[3] = {300, 70}, lengths[4] = {1, 1}, lengths[98] = {3, 9};
+  const unsigned queries = 2 * (304 / 64 + 100), keys = 80 / 64 + 100;
+  const auto blocks_of = [&](const char* name) {
+    std::vector<unsigned> blocks;
+    for (const Kernel& kernel : xrays_of<ladder::AttentionBackward>(name, packed(c, lengths)))
+      blocks.push_back(kernel.grid.x * kernel.grid.y * kernel.grid.z);
+    return blocks;
+  };
+  EXPECT_EQ(blocks_of(kOneKernel), (std::vector{queries, keys, queries}));
+  EXPECT_EQ(blocks_of(kTwoKernels), (std::vector{queries, keys, 2 * (304u / 128 + 100)}));
+}
+
 // All widths' tiles: rows of 64 to 512 bytes.
 TEST(AttentionBackward, ConflictsInNoBank) {
   for (const char* name : {kOneKernel, kTwoKernels}) {
