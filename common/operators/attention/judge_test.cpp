@@ -217,6 +217,8 @@ TEST(AttentionDiagnosis, Others) {
   expect_diagnosis("the result with lse without the maximum", kCausal);
   expect_diagnosis("the result with the softcap forgotten",
                    with(kFull, [](AttentionCase& c) { c.softcap = 1; }));
+  expect_diagnosis("the result with the rows of v taken to be as wide as those of k",
+                   with(kFull, [](AttentionCase& c) { c.D_v = 24; }));
 }
 
 TEST(AttentionDiagnosis, Gradients) {

@@ -200,10 +200,11 @@ void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h,
   const AttentionSequence sequence = sequence_of(a, n);
   const auto keys_of = [&](S::Array which) {
     const std::int64_t D = which == S::Array::kK ? a.D : a.channels_of_v();
+    const std::int64_t apart = s.v_rows_as_wide_as_k ? a.D : D;
     return Keys<Number>(sequence.keys, D, [&](std::int64_t c) {
       const float* data = which == S::Array::kK ? a.k : a.v;
       const float* row =
-          data + ((sequence.first_key + c) * a.H_kv + key_head(a, s.key_head, h)) * D;
+          data + ((sequence.first_key + c) * a.H_kv + key_head(a, s.key_head, h)) * apart;
       return std::vector<Number>(row, row + D);
     });
   };
@@ -406,6 +407,10 @@ Variants<S> attention_variants(const AttentionCase& c) {
   const auto add_arrays = [&](const char* words, const char* line, Array k, Array v) {
     add(words, line, [=](S& s) { s.k_from = k, s.v_from = v; });
   };
+  if (c.channels_of_v() > c.D) {
+    add("with the rows of v taken to be as wide as those of k", "v + key * D for v + key * D_v",
+        &S::v_rows_as_wide_as_k, true);
+  }
   if (c.channels_of_v() != c.D) return variants.list;
   add_arrays("with k and v swapped", "k = args.v, v = args.k", Array::kV, Array::kK);
   add_arrays("with v in the place of k", "k = args.v", Array::kV, Array::kV);

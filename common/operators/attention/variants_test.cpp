@@ -22,6 +22,12 @@ TEST(Variants, OfAttentionWithAWindowAreDistinctOnThePlainCase) {
   }
 }
 
+TEST(Variants, OfAttentionWithWiderValuesAreDistinctOnThePlainCase) {
+  AttentionCase c = plain_attention_case({});
+  c.D_v = c.D + 8;
+  expect_distinct_variants<Attention>(c);
+}
+
 TEST(Variants, OfAttentionsGradientsAreDistinctOnThePlainCase) {
   expect_distinct_variants<AttentionBackward>(plain_attention_case({}));
   AttentionCase c = plain_attention_case({.options = {{"window", {"5"}}}});
@@ -53,6 +59,7 @@ TEST(Probe, SaysNothingOfRightAttention) {
     AttentionCase c = plain_attention_case({});
     c.precision = precision;
     c.causal = causal;
+    if (causal) c.D_v = c.D - 8;
     expect_nothing_probed(make_problem(c));
     expect_nothing_probed(AttentionGradProblem(c));
   }
