@@ -47,13 +47,52 @@ void require_grid(const FullAttentionArgs<Element>& args) {
   require_grid(part, kMostPacked);
 }
 
+// Channels of v and o: D where the arguments are the part. Where they are all, a launcher has filled in D_v, so that no thread has to
+// choose.
+template <typename Args>
+__device__ std::int64_t value_channels(const Args& args) {
+  if constexpr (requires { args.D_v; }) {
+    return args.D_v;
+  } else {
+    return args.D;
+  }
+}
+template <typename Args>
+Args with_value_channels(Args args) {
+  args.D_v = args.channels_of_v();
+  return args;
+}
+
+// A tile is as wide as the wider of the two wants it.
+template <typename Args>
+std::int64_t most_channels(const Args& args) {
+  return args.D > args.channels_of_v() ? args.D : args.channels_of_v();
+}
+
+// Where row `first` + `row` begins. With two strides, products of 64 bits for each row take registers that a kernel with options has not.
+template <bool kOptions>
+__device__ std::int64_t row_offset(std::int64_t first, int row, std::int64_t stride) {
+  const int within = row * static_cast<int>(stride);
+  return kOptions ? first * stride + within : (first + row) * stride;
+}
+
 constexpr int kMostChannels = 256;
+
+inline void require_units(const char* name, std::int64_t channels, std::int64_t most) {
+  ladder::require(channels % 8 == 0 && channels <= most,
+                  std::string(name) + " is " + std::to_string(channels) +
+                      "; this kernel allows multiples of 8 up to " + std::to_string(most));
+}
 
 template <typename Element>
 void require_units_of_channels(const BasicAttentionArgs<Element>& args) {
-  ladder::require(args.D % 8 == 0 && args.D <= kMostChannels,
-                  "D is " + std::to_string(args.D) + "; this kernel allows multiples of 8 up to " +
-                      std::to_string(kMostChannels));
+  require_units("D", args.D, kMostChannels);
+}
+// Of v, too.
+template <typename Args>
+void require_units_of_all_channels(const Args& args, std::int64_t most = kMostChannels) {
+  require_units("D", args.D, most);
+  require_units("D_v", args.channels_of_v(), most);
 }
 
 }  // namespace flash_attention

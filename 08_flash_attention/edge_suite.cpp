@@ -45,6 +45,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 AttentionCase make_case(const Support& support, std::int64_t B, std::int64_t T_q, std::int64_t T_k,
                         std::int64_t H_q, std::int64_t H_kv) {
   AttentionCase c{.B = B, .T_q = T_q, .T_k = T_k, .H_q = H_q, .H_kv = H_kv, .D = support.D};
+  c.D_v = support.D_v;
   c.precision = support.precision;
   return c;
 }
@@ -79,7 +80,7 @@ struct Forward {
     const auto of_lse = [T_q = c.T_q, H_q = c.H_q](std::int64_t i) {
       return std::pair{i / T_q / H_q * T_q + i % T_q, i / T_q % H_q};
     };
-    return {{"o", outputs.o, rows_and_heads(c.H_q, c.D), false},
+    return {{"o", outputs.o, rows_and_heads(c.H_q, c.channels_of_v()), false},
             {"lse", outputs.lse, of_lse, false}};
   }
 };
@@ -97,7 +98,7 @@ struct Backward {
     const AttentionCase& c = p.drawn_case();
     return {{"dq", outputs.dq, rows_and_heads(c.H_q, c.D), false},
             {"dk", outputs.dk, rows_and_heads(c.H_kv, c.D), true},
-            {"dv", outputs.dv, rows_and_heads(c.H_kv, c.D), true}};
+            {"dv", outputs.dv, rows_and_heads(c.H_kv, c.channels_of_v()), true}};
   }
 };
 
@@ -156,19 +157,19 @@ void expect_all_same(const Outputs& wanted, const Outputs& outputs) {
 template <typename Pass, typename Chosen>
 void spoil(typename Pass::Problem& problem, const Chosen& chosen) {
   const AttentionCase& c = problem.drawn_case();
-  const auto fill = [&](const char* name, std::int64_t H, bool of_keys) {
+  const auto fill = [&](const char* name, std::int64_t H, std::int64_t D, bool of_keys) {
     std::vector<float>& x = problem[name];
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const auto [row, head] = rows_and_heads(H, c.D)(static_cast<std::int64_t>(i));
+      const auto [row, head] = rows_and_heads(H, D)(static_cast<std::int64_t>(i));
       if (chosen(of_keys, row, head)) x[i] = kNaN;
     }
   };
-  fill("q", c.H_q, false);
-  fill("k", c.H_kv, true);
-  fill("v", c.H_kv, true);
+  fill("q", c.H_q, c.D, false);
+  fill("k", c.H_kv, c.D, true);
+  fill("v", c.H_kv, c.channels_of_v(), true);
   if constexpr (std::is_same_v<Pass, Backward>) {
-    fill("d_o", c.H_q, false);
-    fill("o", c.H_q, false);
+    fill("d_o", c.H_q, c.channels_of_v(), false);
+    fill("o", c.H_q, c.channels_of_v(), false);
     std::vector<float>& lse = problem["lse"];
     for (std::int64_t i = 0; i < std::ssize(lse); ++i) {
       const std::int64_t row = i / c.T_q / c.H_q * c.T_q + i % c.T_q;
@@ -414,6 +415,24 @@ void takes_all_options_in_each_packed_sequence(const Implementation& i, const Su
   expect_right<Pass>(i, make_problem(c));
 }
 
+template <typename Pass>
+void refuses_widths(const Implementation& i, const Support& support, const std::string& name,
+                    std::int64_t AttentionCase::*width) {
+  for (const std::int64_t channels :
+       {std::int64_t{4}, std::int64_t{60}, support.most_D + 1, support.most_D + 8}) {
+    if (channels % support.D_step == 0 && channels <= support.most_D) continue;
+    AttentionCase c = make_case(support, 1, 3, 20, 1, 1);
+    c.*width = channels;
+    const std::string said = name + " is " + std::to_string(channels);
+    try {
+      run<Pass>(i, Pass::make(make_problem(c)));
+      ADD_FAILURE() << said << " and was taken";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_EQ(std::string(error.what()).find(said + "; this kernel allows"), 0U) << error.what();
+    }
+  }
+}
+
 // Every width up to the most, and no other one.
 template <typename Pass>
 void takes_every_width(const Implementation& i, const Support& support) {
@@ -422,20 +441,32 @@ void takes_every_width(const Implementation& i, const Support& support) {
     c.D = D;
     expect_right<Pass>(i, make_problem(c));
   }
-  for (const std::int64_t D :
-       {std::int64_t{4}, std::int64_t{60}, support.most_D + 1, support.most_D + 8}) {
-    if (D % support.D_step == 0 && D <= support.most_D) continue;
-    AttentionCase c = make_case(support, 1, 3, 20, 1, 1);
+  refuses_widths<Pass>(i, support, "D", &AttentionCase::D);
+}
+
+// The values' width is their own: rows of v, o and their gradients begin where they should, and tiles are wide enough for both.
+template <typename Pass>
+void takes_values_of_another_width(const Implementation& i, const Support& support) {
+  const std::int64_t most = support.most_D;
+  for (const auto& [D, D_v] : {std::pair<std::int64_t, std::int64_t>{64, 40},
+                               {40, 64},
+                               {24, 104},
+                               {104, 24},
+                               {most, 8},
+                               {8, most}}) {
+    AttentionCase c = make_case(support, 1, 70, 140, 2, 1);
     c.D = D;
-    try {
-      run<Pass>(i, Pass::make(make_problem(c)));
-      ADD_FAILURE() << "D = " << D << " was taken";
-    } catch (const std::invalid_argument& error) {
-      EXPECT_EQ(
-          std::string(error.what()).find("D is " + std::to_string(D) + "; this kernel allows"), 0U)
-          << error.what();
-    }
+    c.D_v = D_v;
+    c.causal = D > D_v;
+    expect_right<Pass>(i, make_problem(c));
+    c = packed(c, {{20, 50}, {0, 3}, {37, 20}, {5, 0}, {13, 67}});
+    c.causal = true;
+    c.window = D > 64 ? 0 : 20;
+    c.softcap = D_v > 64 ? 0.0f : 2.0f;
+    c.scale = D > D_v ? -0.4f : 0.0f;
+    expect_right<Pass>(i, make_problem(c));
   }
+  refuses_widths<Pass>(i, support, "D_v", &AttentionCase::D_v);
 }
 
 // Large scores are all the softcap: their gradients vanish, and nothing overflows on the way.
@@ -460,7 +491,7 @@ void takes_little_shared_memory(const Implementation& i, const Support& support)
                               : make_case(support, 1, 40, 70, 2, 1);  // smaller tiles
     c.D = D;
     expect_right<Pass>(i, make_problem(c));
-    if (D == 256) c.D = 136;
+    if (D == 256) c.D = 136, c.D_v = support.any_D_v ? 72 : 0;
     c = packed(c, {{20, 35}, {1, 5}, {40, 30}});
     c.causal = true;
     c.window = 17;
@@ -732,8 +763,22 @@ void register_edges(const std::string& name, const Support& support) {
       with(takes_or_refuses_any_alignment_of_each_pointer<Pass>));
   if (!support.limits.empty())
     add(name, "RefusesMoreThanItsLimits", with(refuses_more_than_its_limits<Pass>));
+  Support of_v = support;
+  of_v.D_v = 40;
+  const auto with_another_width = [&](void (*test)(const Implementation&, const Support&)) {
+    return [=](const Implementation& i) { test(i, of_v); };
+  };
+  if (support.any_D_v) {
+    add(name, "TakesValuesOfAnotherWidth", with(takes_values_of_another_width<Pass>));
+    add(name, "KeepsNaNInItsBatchAndGroupWhereValuesHaveAnotherWidth",
+        with_another_width(keeps_nan_in_its_batch_and_group<Pass>));
+  }
   if (!support.packed) return;
   add(name, "KeepsNaNInItsSequence", with(keeps_nan_in_its_sequence<Pass>));
+  if (support.any_D_v) {
+    add(name, "KeepsNaNInItsSequenceWhereValuesHaveAnotherWidth",
+        with_another_width(keeps_nan_in_its_sequence<Pass>));
+  }
   add(name, "TakesPackedSequencesOverSeveralTiles",
       with(takes_packed_sequences_over_several_tiles<Pass>));
   if (!support.slots) return;
@@ -755,8 +800,12 @@ bool register_backward_edges(const std::string& name, const Support& support) {
   add(name, "IsRepeatableInDkAndDv",
       [=](const Implementation& i) { is_repeatable_in_dk_and_dv(i, support); });
   if (support.packed) {
-    add(name, "ClearsGradientsWithoutSequences",
-        [=](const Implementation& i) { clears_gradients_without_sequences(i, support); });
+    add(name, "ClearsGradientsWithoutSequences", [=](const Implementation& i) {
+      clears_gradients_without_sequences(i, support);
+      Support of_v = support;
+      of_v.D_v = 2 * support.D;
+      if (support.any_D_v) clears_gradients_without_sequences(i, of_v);
+    });
   }
   const auto with = [&](void (*test)(const Implementation&, const Support&)) {
     return [=](const Implementation& i) { test(i, support); };

@@ -23,6 +23,8 @@ struct Support {
   bool scale_of_0 = false;
   bool any_D = false;  // up to most_D, that is a multiple of D_step
   std::int64_t D_step = 8, most_D = 256;
+  std::int64_t D_v = 0;                  // of the cases; 0: D
+  bool any_D_v = false;                  // unlike D, likewise
   bool little_shared_memory = true;      // 99 KB are enough for all options
   std::vector<std::string> limits = {};  // arguments of which it takes a certain number at most
   bool slots = false;  // packed sequences lie in slots.hpp's: there may be many more

@@ -96,20 +96,20 @@ void require_grid(const BasicAttentionArgs<Element>& args, std::int64_t most_pac
   require_at_most("T_k", args.T_k, kMostRows);
 }
 
-// Without any sequence nobody adds to the gradients: they are zeros.
-template <typename Element>
-void clear_gradients(const ladder::BasicAttentionGradArgs<Element>& args) {
-  const BasicAttentionArgs<Element>& forward = args.forward;
-  const auto clear = [&](Element* x, std::int64_t T, std::int64_t H) {
-    const std::int64_t elements = forward.B * T * H * forward.D;
+// Without any sequence nobody adds to the gradients: they are zeros. Of all arguments, or of the part.
+template <typename Args>
+void clear_gradients(const Args& args) {
+  const auto& forward = args.forward;
+  const auto clear = [&](auto* x, std::int64_t T, std::int64_t H, std::int64_t D) {
+    const std::int64_t elements = forward.B * T * H * D;
     if (elements > 0) {
-      CUDA_CHECK(cudaMemsetAsync(x, 0, static_cast<std::size_t>(elements) * sizeof(Element),
+      CUDA_CHECK(cudaMemsetAsync(x, 0, static_cast<std::size_t>(elements) * sizeof(*x),
                                  ladder::cuda::stream()));
     }
   };
-  clear(args.dq, forward.T_q, forward.H_q);
-  clear(args.dk, forward.T_k, forward.H_kv);
-  clear(args.dv, forward.T_k, forward.H_kv);
+  clear(args.dq, forward.T_q, forward.H_q, forward.D);
+  clear(args.dk, forward.T_k, forward.H_kv, forward.D);
+  clear(args.dv, forward.T_k, forward.H_kv, forward.channels_of_v());
 }
 
 }  // namespace flash_attention

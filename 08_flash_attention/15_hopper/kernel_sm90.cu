@@ -2,7 +2,7 @@
 // Change: rewrite of 08.14: a block stays, and its producer draws one tile of queries after the other; K and V have rings of their own,
 //         the last keys come first; all options of attention.
 // Why:    a block of 08.14 multiplies nothing while it begins and ends, and causal blocks end at different times.
-// Needs:  sm_90a, bf16 or fp16, D up to 256, a multiple of 8; all options, any scale, window and softcap; arrays at 16-byte boundaries.
+// Needs:  sm_90a, bf16 or fp16, D and D_v up to 256, multiples of 8; all options, any scale, window and softcap; arrays at 16-byte boundaries.
 // Costs:  no other GPU runs it; a D between them works as hard as 64, 128 or 256. See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -51,8 +51,9 @@ constexpr int kWarpgroupWarps = kWarpgroup / kWarpSize;
 
 // ---- The cut ---------------------------------------------------------------------------------------------------------------
 
-// What a block works on: kConsumers warpgroups' queries, tiles of kKeys keys and values. kD is D rounded up to whole panels; the
-// copies fill with zeros. kOptions: with a window, a softcap, or a scale of 0 or below. Who asks for none of them has a kernel that knows none.
+// What a block works on: kConsumers warpgroups' queries, tiles of kKeys keys and values. kD is D, or D_v where that is more, rounded up to
+// whole panels; the copies fill with zeros. kOptions: with a window, a softcap, a scale of 0 or below, or a D_v unlike D. Who asks for none
+// of them has a kernel that knows none.
 template <int kD_, int kConsumers_, int kKeys_, bool kOptions_>
 struct Cut {
   static constexpr int kD = kD_, kConsumers = kConsumers_, kKeys = kKeys_;
@@ -419,7 +420,8 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
       const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
       const std::int64_t l = work.l0 + first_row + 8 * r;
       const bool inside = l < work.sequence.queries;
-      Element* const row = args.o + ((work.sequence.first_query + l) * args.H_q + work.h) * args.D;
+      const std::int64_t D_v = value_channels(args);
+      Element* const row = args.o + ((work.sequence.first_query + l) * args.H_q + work.h) * D_v;
 #pragma unroll
       for (int i = 0; i < kD / 2; i += 16) {
         std::uint32_t words[4];
@@ -430,7 +432,7 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
         }
         transpose_in_quad(words, t);
         const int column = 2 * i + static_cast<int>(t) * 8;
-        if (inside && column < args.D)
+        if (inside && column < D_v)
           *reinterpret_cast<uint4*>(row + column) =
               make_uint4(words[0], words[1], words[2], words[3]);
       }
@@ -478,7 +480,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 // ---- The launcher --------------------------------------------------------------------------------------------------------------
 
 template <typename C, typename Element>
-Plan plan_for(const BasicAttentionArgs<Element>& args) {
+Plan plan_for(const BasicAttentionArgs<Element>& args, std::int64_t D_v) {
   // What the keys and values of heads that run together may take of an L2 cache of 50 MiB.
   constexpr std::int64_t kSharedBytes = 32 << 20;
   constexpr std::int64_t kMost =
@@ -496,7 +498,7 @@ Plan plan_for(const BasicAttentionArgs<Element>& args) {
 
   const std::int64_t group = args.H_q / args.H_kv;
   const std::int64_t head_bytes =
-      2 * std::max(args.T_k, std::int64_t{1}) * args.D * sizeof(Element);
+      std::max(args.T_k, std::int64_t{1}) * (args.D + D_v) * sizeof(Element);
   // Causal: the heaviest tiles of many heads first, so that the last ones are light. Otherwise all weigh the same, and one head
   // after the other keeps less in the cache.
   const std::int64_t together =
@@ -510,8 +512,8 @@ Plan plan_for(const BasicAttentionArgs<Element>& args) {
 }
 
 template <typename C, typename Element, typename Args>
-void launch(const Args& args) {
-  Plan plan = plan_for<C>(args);
+void launch(const Args& args, std::int64_t D_v) {
+  Plan plan = plan_for<C>(args, D_v);
   constexpr int kBytes = sizeof(Shared<C, Element>);
   static_assert(kBytes <= 227 * 1024);
   const auto kernel = attend<C, Element, Args>;
@@ -522,7 +524,7 @@ void launch(const Args& args) {
   auto k_map = q_map, v_map = q_map;
   if (rows_k > 0) {
     k_map = hopper::describe_tensor(args.k, rows_k, args.H_kv, args.D, C::kKeys);
-    v_map = hopper::describe_tensor(args.v, rows_k, args.H_kv, args.D, C::kKeys);
+    v_map = hopper::describe_tensor(args.v, rows_k, args.H_kv, D_v, C::kKeys);
   }
   const ladder::cuda::Scratch<int> next(1);
   plan.next = next.pointer();
@@ -534,17 +536,18 @@ void launch(const Args& args) {
 }
 
 template <bool kOptions, typename Element, typename Args>
-void launch(const Args& args) {
-  if (args.D <= 64) return launch<Cut<64, 3, 128, kOptions>, Element>(args);
-  if (args.D <= 128) return launch<Cut<128, 2, 128, kOptions>, Element>(args);
-  launch<Cut<256, 2, 64, kOptions>, Element>(args);
+void launch(const Args& args, std::int64_t D_v) {
+  const std::int64_t columns = std::max(args.D, D_v);
+  if (columns <= 64) return launch<Cut<64, 3, 128, kOptions>, Element>(args, D_v);
+  if (columns <= 128) return launch<Cut<128, 2, 128, kOptions>, Element>(args, D_v);
+  launch<Cut<256, 2, 64, kOptions>, Element>(args, D_v);
 }
 
 template <typename Element>
 void attention(const FullAttentionArgs<Element>& args) {
   constexpr std::uintptr_t kUnit = 16;  // bytes: what the copies and the stores want
-  validate(args);
-  require_units_of_channels(args);
+  validate(args, ladder::ChannelsOfV::kAny);
+  require_units_of_all_channels(args);
   if (args.B == 0 || args.T_q == 0 || sequence_count(args) == 0) return;
   ladder::require_pointer("q", args.q, kUnit);
   ladder::require_pointer("o", args.o, kUnit);
@@ -555,8 +558,10 @@ void attention(const FullAttentionArgs<Element>& args) {
   hopper::require_hopper("attention_sm90");
   const BasicAttentionArgs<Element>& part = args;
   const bool hides = args.window > 0 && args.window < args.T_k;
-  if (!hides && args.softcap == 0.0f && args.scale > 0.0f) return launch<false, Element>(part);
-  launch<true, Element>(args);
+  const std::int64_t D_v = args.channels_of_v();
+  if (!hides && args.softcap == 0.0f && args.scale > 0.0f && D_v == args.D)
+    return launch<false, Element>(part, D_v);
+  launch<true, Element>(with_value_channels(args), D_v);
 }
 
 const ladder::Registration registration{

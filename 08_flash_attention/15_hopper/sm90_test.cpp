@@ -31,10 +31,14 @@ const bool registered = ladder::testing::register_suite(
     {.storages = {"bf16", "fp16"},
      // Two that fill whole panels of 64 columns, and some between them; of 136 the last panel has none.
      .sizes = {{"D", {64, 24, 72, 128, 136}}},
-     .options = {{"window", {"1", "33", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}},
+     .options = {{"window", {"1", "33", "64"}},
+                 {"softcap", {"3"}},
+                 {"scale", {"-0.25"}},
+                 {"D_v", {"24", "104"}}},
      .nan_tile = 128});
 
-const bool edges_registered = flash_attention::edges::register_forward_edges(kName, {});
+const bool edges_registered =
+    flash_attention::edges::register_forward_edges(kName, {.any_D_v = true});
 
 void expect_right(const ladder::Implementation& i, const ladder::AttentionProblem& problem) {
   const AttentionCase& c = problem.drawn_case();

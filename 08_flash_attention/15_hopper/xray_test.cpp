@@ -77,6 +77,19 @@ TEST(AttentionSm90, TakesTwoProductsAndNoneTwice) {
   }
 }
 
+// Tiles are as wide as the wider of the two wants them, and are copied whole; of o as many columns are stored as v has.
+TEST(AttentionSm90, TakesTheWiderTileForBothWhereValuesHaveAnotherWidth) {
+  for (const auto& [D, D_v, columns] : {std::tuple{192, 128, 256}, {128, 64, 128}}) {
+    ladder::AttentionCase c{.T_q = 128, .T_k = 256, .D = D, .D_v = D_v};
+    c.precision = ladder::Precision::kBf16;
+    const std::vector<Kernel> kernels = xrays_of<ladder::Attention>(kName, c);
+    ASSERT_EQ(kernels.size(), 1u);
+    EXPECT_EQ(kernels.front()[kTensorMultiplyAdds], std::uint64_t{2} * 128 * 256 * columns);
+    EXPECT_EQ(kernels.front()[kBulkCopyBytes], std::uint64_t{2} * columns * (128 + 256 + 256));
+    EXPECT_EQ(kernels.front().buffer("o").stores().bytes_asked, std::uint64_t{2} * 128 * D_v);
+  }
+}
+
 // In the causal form the first 192 queries see 256 keys at most, the others 448: two tiles and four.
 TEST(AttentionSm90, LeavesOutTilesThatNobodySees) {
   const std::vector<Kernel> kernels = xrays_of<ladder::Attention>(

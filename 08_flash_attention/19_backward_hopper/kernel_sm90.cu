@@ -1,7 +1,7 @@
 // 08 flash attention: the gradients on Hopper, with warpgroup products and bulk copies.
 // Change: rewrite of 08.18d, for all options: masks, lengths, packed sequences, fp16, any D and scale; dv before dS is stored.
 // Why:    a block has to find its keys and its steps, whatever the lengths; what lies behind a sequence must count nothing.
-// Needs:  compute capability 9.0; bf16 or fp16; D up to 128, a multiple of 8; all options; tensors aligned to 16 bytes.
+// Needs:  compute capability 9.0; bf16 or fp16; D and D_v up to 128, multiples of 8; all options; tensors aligned to 16 bytes.
 // Costs:  many blocks add to a row of dq, in fp32 and in any order: not bitwise repeatable. See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -44,8 +44,8 @@ constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
 // Keys, where nothing is hidden. With half as many rows sums of rows and windows have 32 bits.
 constexpr std::int64_t kNoWindow = 1 << 30;
 
-// kPadded: a D below kD, of which only the arguments know. kBent: with a window, a softcap or a scale that is not above 0. Who asks for
-// none of them has a kernel without them.
+// kPadded: a D below kD, of which only the arguments know. kBent: with a window, a softcap, a scale that is not above 0, or a D_v unlike D.
+// Who asks for none of them has a kernel without them.
 template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, FullAttentionGradArgs<Element>, BasicAttentionGradArgs<Element>>;
@@ -423,7 +423,8 @@ __device__ void consume(Shared<Element, kD>& smem, const Work<kBent>& w,
   const int H_kv = static_cast<int>(args.forward.H_kv);
   const KeyRows to{w.s.first_key + w.first_key, H_kv, w.kv_head, rows};
   const auto D = columns_of<kD, kPadded>(args.forward.D);
-  store_rows<Element, kD>(smem.v, to, group, dv, 1.0f, args.dv, D);
+  const auto D_v = columns_of<kD, kPadded>(value_channels(args.forward));
+  store_rows<Element, kD>(smem.v, to, group, dv, 1.0f, args.dv, D_v);
   store_rows<Element, kD>(smem.k, to, group, dk, args.forward.scale, args.dk, D);
 }
 
@@ -468,14 +469,9 @@ __global__ void __launch_bounds__(kThreads, 1)
 template <typename Element, int kD, bool kPadded, bool kBent>
 void launch_as(const FullAttentionGradArgs<Element>& args) {
   const BasicAttentionArgs<Element>& forward = args.forward;
-  const std::int64_t sequences = sequence_count(forward), D = forward.D;
+  const std::int64_t sequences = sequence_count(forward), D = forward.D, D_v = args.forward.D_v;
   const std::int64_t query_rows = forward.B * forward.T_q, key_rows = forward.B * forward.T_k;
-  if (query_rows == 0) {
-    const auto bytes = static_cast<std::size_t>(key_rows * forward.H_kv * D) * sizeof(Element);
-    CUDA_CHECK(cudaMemsetAsync(args.dk, 0, bytes, ladder::cuda::stream()));
-    CUDA_CHECK(cudaMemsetAsync(args.dv, 0, bytes, ladder::cuda::stream()));
-    return;
-  }
+  if (query_rows == 0) return clear_gradients(args);
   constexpr int kSharedBytes = sizeof(Shared<Element, kD>) + hopper::kTileAlign;
   const auto kernel = gradients<Element, kD, kPadded, kBent>;
   ladder::cuda::allow_shared_memory("attention_backward_sm90", kernel, kSharedBytes);
@@ -489,8 +485,10 @@ void launch_as(const FullAttentionGradArgs<Element>& args) {
                              static_cast<std::size_t>(slots) * kQueries * kD * sizeof(float),
                              ladder::cuda::stream()));
   const auto blocks = static_cast<unsigned>(slots);
+  BasicAttentionGradArgs<Element> of_o = args;
+  of_o.forward.D = D_v;  // it touches o and d_o only
   prepare<Element, kD, kPadded>
-      <<<blocks, kEndThreads, 0, ladder::cuda::stream()>>>(args, sequences, stats.pointer());
+      <<<blocks, kEndThreads, 0, ladder::cuda::stream()>>>(of_o, sequences, stats.pointer());
   CUDA_CHECK(cudaGetLastError());
   if (key_rows > 0) {
     const std::int64_t key_tiles = count_slots<kKeys>(forward.T_k, forward.cu_seqlens_k, sequences);
@@ -498,8 +496,8 @@ void launch_as(const FullAttentionGradArgs<Element>& args) {
     kernel<<<key_grid, kThreads, kSharedBytes, ladder::cuda::stream()>>>(
         hopper::describe_tensor(forward.q, query_rows, forward.H_q, D, kQueries),
         hopper::describe_tensor(forward.k, key_rows, forward.H_kv, D, kKeys),
-        hopper::describe_tensor(forward.v, key_rows, forward.H_kv, D, kKeys),
-        hopper::describe_tensor(args.d_o, query_rows, forward.H_q, D, kQueries), args, sequences,
+        hopper::describe_tensor(forward.v, key_rows, forward.H_kv, D_v, kKeys),
+        hopper::describe_tensor(args.d_o, query_rows, forward.H_q, D_v, kQueries), args, sequences,
         reinterpret_cast<const float4*>(stats.pointer()), dq_sums.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
@@ -511,7 +509,8 @@ void launch_as(const FullAttentionGradArgs<Element>& args) {
 template <typename Element, int kD>
 void launch(const FullAttentionGradArgs<Element>& args) {
   const ladder::FullAttentionArgs<Element>& forward = args.forward;
-  if (forward.window > 0 || forward.softcap > 0.0f || !(forward.scale > 0.0f)) {
+  if (forward.window > 0 || forward.softcap > 0.0f || !(forward.scale > 0.0f) ||
+      forward.D_v != forward.D) {
     const std::int64_t rows = forward.B * std::max(forward.T_q, forward.T_k);
     require_at_most("with these options B * T_q or B * T_k", rows, kNoWindow / 2);
     return launch_as<Element, kD, true, true>(args);
@@ -521,20 +520,20 @@ void launch(const FullAttentionGradArgs<Element>& args) {
 }
 
 template <typename Element>
-void attention_backward(const FullAttentionGradArgs<Element>& args) {
-  validate(args);
-  const BasicAttentionArgs<Element>& forward = args.forward;
-  ladder::require(
-      forward.D % 8 == 0 && forward.D <= 128,
-      "D is " + std::to_string(forward.D) + "; this kernel allows multiples of 8 up to 128");
+void attention_backward(const FullAttentionGradArgs<Element>& given) {
+  validate(given, ladder::ChannelsOfV::kAny);
+  require_units_of_all_channels(given.forward, 128);
+  FullAttentionGradArgs<Element> args = given;
+  args.forward = with_value_channels(given.forward);
+  const ladder::FullAttentionArgs<Element>& forward = args.forward;
   constexpr std::int64_t kMostHeads = 65535;
   require_at_most("B * T_q", forward.B * forward.T_q, kMostRows);
   require_at_most("B * T_k", forward.B * forward.T_k, kMostRows);
   require_at_most("H_q", forward.H_q, kMostHeads);
   require_copyable(args.part());
   hopper::require_hopper("attention_backward_sm90");
-  if (sequence_count(forward) == 0) return clear_gradients(args.part());
-  forward.D <= 64 ? launch<Element, 64>(args) : launch<Element, 128>(args);
+  if (sequence_count(forward) == 0) return clear_gradients(args);
+  most_channels(forward) <= 64 ? launch<Element, 64>(args) : launch<Element, 128>(args);
 }
 
 const ladder::Registration registration{

@@ -22,12 +22,15 @@ using ladder::Precision;
 constexpr const char* kName = "attention_backward_sm90";
 
 // Many blocks add to a row of dq, whoever comes first: not repeatable.
-const bool registered = ladder::testing::register_suite(
-    "attention_backward", kName,
-    {.not_repeatable = {"dq"},
-     .storages = {"bf16", "fp16"},
-     .sizes = {{"D", {64, 128, 32, 96, 8, 120}}},
-     .options = {{"window", {"1", "33", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}}});
+const bool registered =
+    ladder::testing::register_suite("attention_backward", kName,
+                                    {.not_repeatable = {"dq"},
+                                     .storages = {"bf16", "fp16"},
+                                     .sizes = {{"D", {64, 128, 32, 96, 8, 120}}},
+                                     .options = {{"window", {"1", "33", "64"}},
+                                                 {"softcap", {"3"}},
+                                                 {"scale", {"-0.25"}},
+                                                 {"D_v", {"24", "104"}}}});
 
 const bool edges_registered =
     flash_attention::edges::register_backward_edges(kName, {.dq_repeatable = false,
@@ -35,6 +38,7 @@ const bool edges_registered =
                                                             .scale_of_0 = true,
                                                             .any_D = true,
                                                             .most_D = 128,
+                                                            .any_D_v = true,
                                                             .little_shared_memory = false,
                                                             .limits = {"H_q"}});
 

@@ -55,6 +55,19 @@ TEST(AttentionBackwardSm90, PadsWithZerosThatNobodyStores) {
   EXPECT_EQ(kernels[2].buffer("dq").stores().bytes_asked, kTensor);
 }
 
+// So do values of another width: all five products are those of the wider tile.
+TEST(AttentionBackwardSm90, TakesTheWiderTileForAllWhereValuesHaveAnotherWidth) {
+  ladder::AttentionCase c{.T_q = 128, .T_k = 128, .D = 128};
+  c.precision = ladder::Precision::kBf16;
+  const std::uint64_t whole = multiply_adds(c);
+  c.D_v = 64;
+  EXPECT_EQ(multiply_adds(c), whole);
+  const std::vector<Kernel> kernels = xrays_of<ladder::AttentionBackward>(kName, c);
+  ASSERT_EQ(kernels.size(), 3u);
+  EXPECT_EQ(kernels[1].buffer("dk").stores().bytes_asked, std::uint64_t{2} * 128 * 128);
+  EXPECT_EQ(kernels[1].buffer("dv").stores().bytes_asked, std::uint64_t{2} * 128 * 64);
+}
+
 // Of four tiles of 128 keys and eight steps of 64 queries, those that a window meets. Each block has one product more, for dq.
 TEST(AttentionBackwardSm90, TakesTheStepsThatTheWindowMeets) {
   constexpr std::uint64_t kStep = 64 * 128 * 64;

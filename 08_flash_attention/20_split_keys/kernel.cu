@@ -1,7 +1,7 @@
 // 08 flash attention, decoding: few queries against a long cache; the keys are split over blocks. bf16 and fp16.
 // Change: rewrite: a block takes some of the keys, and all query heads that share them; a second kernel merges what the blocks found.
 // Why:    one query per head leaves most of the GPU idle when a block takes all keys, and here only memory should be the limit.
-// Needs:  D a multiple of 8 up to 256, any T_q and T_k, all options, any scale, window and softcap. Tensor cores (sm_80).
+// Needs:  D and D_v multiples of 8 up to 256, any T_q and T_k, all options, any scale, window and softcap. Tensor cores (sm_80).
 // Costs:  a tile of 16 rows is mostly padding; partial results of every split go to memory and back.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -52,7 +52,7 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // The largest score of a row that no packed sequence has: a NaN, which no score's maximum is.
 constexpr std::uint32_t kNobody = 0xffffffffu;
 
-// Tiles of kD columns, of which D are channels and the others zeros. A block's warps have keys of their own, each kStages stages of
+// Tiles of kD columns, of which D are channels (D_v, of v) and the others zeros. A block's warps have keys of their own, each kStages stages of
 // kKeys keys and values, all but one of them on their way: 64 KB and more in a block.
 template <int kD>
 struct Cut {
@@ -99,12 +99,13 @@ __device__ std::int64_t query_of(const BasicAttentionArgs<Element>& args, const 
 }
 
 // The answer, four columns of it.
-template <typename Element>
-__device__ void finish(const BasicAttentionArgs<Element>& args, const Rows& rows, std::int64_t b,
-                       std::int64_t h, int row, int column, const Partial& p) {
-  if (column >= args.D) return;
+template <typename Args>
+__device__ void finish(const Args& args, const Rows& rows, std::int64_t b, std::int64_t h, int row,
+                       int column, const Partial& p) {
+  const std::int64_t D_v = value_channels(args);
+  if (column >= D_v) return;
   const float share = p.l > 0.0f ? 1.0f / p.l : 0.0f;
-  Element* const o = args.o + query_of(args, rows, b, h, row) * args.D + column;
+  auto* const o = args.o + query_of(args, rows, b, h, row) * D_v + column;
   ladder::cuda::store(o, p.acc.x * share);
   ladder::cuda::store(o + 1, p.acc.y * share);
   ladder::cuda::store(o + 2, p.acc.z * share);
@@ -122,7 +123,7 @@ struct Partials {
   float2* statistics = nullptr;  // (B, H_kv, rows, splits), m and l
 };
 
-// kBent: with a window, a softcap or a scale of 0. Who asks for none of them has a kernel without them.
+// kBent: with a window, a softcap, a scale of 0 or a D_v unlike D. Who asks for none of them has a kernel without them.
 template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, ladder::FullAttentionArgs<Element>, BasicAttentionArgs<Element>>;
@@ -171,22 +172,26 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const std::int64_t end = min(first + stages_here * C::kKeys, seen_by_last);
 
   Element* const tiles = reinterpret_cast<Element*>(smem) + warp * C::kStages * 2 * C::kTile;
-  const std::int64_t stride = args.H_kv * args.D;
+  const std::int64_t D_v = value_channels(args);
+  const std::int64_t stride = args.H_kv * args.D, stride_v = args.H_kv * D_v;
   const Element* const k = args.k + (sequence.first_key * args.H_kv + h) * args.D;
-  const Element* const v = args.v + (sequence.first_key * args.H_kv + h) * args.D;
+  const Element* const v = args.v + (sequence.first_key * args.H_kv + h) * D_v;
   const auto fetch = [&](int stage, std::int64_t t) {
     Element* const tile = tiles + stage * 2 * C::kTile;
     if (t < end) {
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
         const int unit = (i * kWarpSize + lane) % kUnits, row = (i * kWarpSize + lane) / kUnits;
-        const std::int64_t from = (t + row) * stride + unit * kUnit;
+        const std::int64_t from = row_offset<kBent>(t, row, stride) + unit * kUnit;
+        const std::int64_t from_v = row_offset<kBent>(t, row, stride_v) + unit * kUnit;
         const bool is_hidden = kBent && t + row < hidden_from_first;
-        const bool there = !is_hidden && t + row < end && unit * kUnit < args.D;
-        const int zeros = there ? 0 : 16;  // not NaN, which 0 times would remain
+        const bool there = !is_hidden && t + row < end;
+        // Not NaN, which 0 times would remain.
+        const int zeros = there && unit * kUnit < args.D ? 0 : 16;
+        const int zeros_v = there && unit * kUnit < D_v ? 0 : 16;
         Element* const to = tile + Tile<Element, kD>::place(row, unit * kUnit);
         __pipeline_memcpy_async(to, k + from, 16, zeros);
-        __pipeline_memcpy_async(to + C::kTile, v + from, 16, zeros);
+        __pipeline_memcpy_async(to + C::kTile, v + from_v, 16, zeros_v);
       }
     }
     __pipeline_commit();  // a group for every stage, so that they can be counted
@@ -403,7 +408,7 @@ void launch_as(const ladder::FullAttentionArgs<Element>& args, std::int64_t spli
       keys = std::min(keys, args.window + std::min<std::int64_t>(args.T_q, kRows) - 1);
     const std::int64_t busy =
         is_packed ? std::max(args.sequences, (count + kRows - 1) / kRows) : tiles;
-    splits = split_plan(keys, args.D, args.B * args.H_kv * busy,
+    splits = split_plan(keys, (args.D + args.D_v) / 2, args.B * args.H_kv * busy,
                         one_is_enough ? places : places.as_one_round());
   }
 
@@ -422,37 +427,41 @@ void launch_as(const ladder::FullAttentionArgs<Element>& args, std::int64_t spli
   if (splits == 1) return;
   const dim3 merge_grid(static_cast<unsigned>(rows.count), H_kv, B);
   const auto merge = is_packed ? merge_splits<Element, kD, true> : merge_splits<Element, kD, false>;
+  BasicAttentionArgs<Element> of_o = args;
+  of_o.D = args.D_v;  // it touches neither q nor k
   merge<<<merge_grid, C::kMergeThreads, 0, ladder::cuda::stream()>>>(
-      args, rows, static_cast<int>(splits), partials);
+      of_o, rows, static_cast<int>(splits), partials);
   CUDA_CHECK(cudaGetLastError());
 }
 
 template <typename Element, int kD>
 void launch(const ladder::FullAttentionArgs<Element>& args, std::int64_t splits) {
-  const bool is_bent = args.window > 0 || args.softcap > 0.0f || args.scale == 0.0f;
+  const bool is_bent =
+      args.window > 0 || args.softcap > 0.0f || args.scale == 0.0f || args.D_v != args.D;
   if (!is_bent) return launch_as<Element, kD, false>(args, splits);
   ladder::require(args.T_k <= kMostRows,
                   "T_k is " + std::to_string(args.T_k) + "; attention_split_keys allows up to " +
-                      std::to_string(kMostRows) + " with a window, a softcap or a scale of 0");
+                      std::to_string(kMostRows) +
+                      " with a window, a softcap, a scale of 0 or a D_v unlike D");
   launch_as<Element, kD, true>(args, splits);
 }
 
 template <typename Element>
-void run(const ladder::FullAttentionArgs<Element>& args, std::int64_t splits) {
-  validate(args);
-  ladder::require(
-      args.D % 8 == 0 && args.D <= 256,
-      "D is " + std::to_string(args.D) + "; attention_split_keys allows multiples of 8 up to 256");
+void run(const ladder::FullAttentionArgs<Element>& given, std::int64_t splits) {
+  validate(given, ladder::ChannelsOfV::kAny);
+  require_units_of_all_channels(given);
+  const ladder::FullAttentionArgs<Element> args = with_value_channels(given);
   if (sequence_count(args) == 0 || args.T_q == 0) return;
   if (args.T_k > 0) {
     ladder::require_pointer("k", args.k, 16);
     ladder::require_pointer("v", args.v, 16);
   }
   ladder::require_pointer("q", args.q, 4);
-  if (args.D <= 32) return launch<Element, 32>(args, splits);
-  if (args.D <= 64) return launch<Element, 64>(args, splits);
-  if (args.D <= 96) return launch<Element, 96>(args, splits);
-  if (args.D <= 128) return launch<Element, 128>(args, splits);
+  const std::int64_t columns = most_channels(args);
+  if (columns <= 32) return launch<Element, 32>(args, splits);
+  if (columns <= 64) return launch<Element, 64>(args, splits);
+  if (columns <= 96) return launch<Element, 96>(args, splits);
+  if (columns <= 128) return launch<Element, 128>(args, splits);
   launch<Element, 256>(args, splits);
 }
 

@@ -66,13 +66,16 @@ const bool registered = ladder::testing::register_suite(
      .sizes = {{"T_q", {0, 5, 1, 1, 2, 5, 8, 17, 33}},
                {"T_k", {5, 0, 1, 130, 64, 17, 65, 16, 100}},
                {"D", {32, 64, 96, 128, 256, 8, 40, 112, 200}}},
-     .options = {{"window", {"1", "20", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.4"}}},
+     .options = {{"window", {"1", "20", "64"}},
+                 {"softcap", {"3"}},
+                 {"scale", {"-0.4"}},
+                 {"D_v", {"24", "136"}}},
      .plain_steps = 50,
      .nan_tile = 32,
      .borders = {{.size = "T", .at = {32, 64, 128}}, {.size = "T_q", .at = {8, 16}}}});
 
-const bool edges_registered =
-    flash_attention::edges::register_forward_edges(kName, {.limits = {"B", "sequences"}});
+const bool edges_registered = flash_attention::edges::register_forward_edges(
+    kName, {.any_D_v = true, .limits = {"B", "sequences"}});
 
 // The implementation with a number of splits instead of the plan.
 Implementation in_splits(std::int64_t splits) {

@@ -85,6 +85,17 @@ TEST(SplitKeys, ReadsNoKeyInFrontOfTheWindow) {
   }
 }
 
+// Of values with fewer channels than keys, what is there.
+TEST(SplitKeys, ReadsTheChannelsThatAreThere) {
+  const Kernel attend =
+      ladder::testing::xrays_of<ladder::Attention>(
+          "attention_split_keys",
+          {.T_k = 150, .D = 192, .D_v = 128, .precision = ladder::Precision::kBf16})
+          .front();
+  EXPECT_EQ(attend.buffer("k").loads().bytes_asked, 150u * 192 * 2);
+  EXPECT_EQ(attend.buffer("v").loads().bytes_asked, 150u * 128 * 2);
+}
+
 // So does the plan: 2,000 keys are cut, the last 64 of them are not.
 TEST(SplitKeys, PlansForTheKeysInTheWindow) {
   EXPECT_EQ(planned(2000, 0).size(), 2u);

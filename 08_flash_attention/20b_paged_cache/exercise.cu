@@ -1,7 +1,7 @@
 // 08 flash attention, decoding from a paged cache: keys and values lie in pages, which a table of each batch names. bf16 and fp16.
 // Change: from 08.20: a stage of keys lies in a page, which is looked up one stage before its copies are issued; no packed sequences.
 // Why:    a cache in one piece per sequence must be as long as the longest answer can become; pages are taken when they are needed.
-// Needs:  D a multiple of 8 up to 256, pages of 16, 32, 64, ... keys, any lengths, causal, any scale, window, softcap. Tensor cores (sm_80).
+// Needs:  D and D_v multiples of 8 up to 256, pages of 16, 32, 64, ... keys, any lengths, causal, any scale, window, softcap. Tensor cores (sm_80).
 // Costs:  a load of 4 bytes for every 16 keys and warp, and its latency once per warp, before the first copies.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -51,7 +51,7 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr int kGroup = 16;  // keys that lie in one page: no page has fewer
 constexpr std::int64_t kMaxPage = 1 << 16, kMaxPages = std::numeric_limits<std::int32_t>::max();
 
-// Tiles of kD columns, of which D are channels and the others zeros. A block's warps have keys of their own, each kStages stages of
+// Tiles of kD columns, of which D are channels (D_v, of v) and the others zeros. A block's warps have keys of their own, each kStages stages of
 // kKeys keys and values, all but one of them on their way: 64 KB and more in a block.
 template <int kD>
 struct Cut {
@@ -97,12 +97,13 @@ __device__ std::int64_t query_of(const BasicPagedAttentionArgs<Element>& args, c
 }
 
 // The answer, four columns of it.
-template <typename Element>
-__device__ void finish(const BasicPagedAttentionArgs<Element>& args, const Rows& rows,
-                       std::int64_t b, std::int64_t h, int row, int column, const Partial& p) {
-  if (column >= args.D) return;
+template <typename Args>
+__device__ void finish(const Args& args, const Rows& rows, std::int64_t b, std::int64_t h, int row,
+                       int column, const Partial& p) {
+  const std::int64_t D_v = value_channels(args);
+  if (column >= D_v) return;
   const float share = p.l > 0.0f ? 1.0f / p.l : 0.0f;
-  Element* const o = args.o + query_of(args, rows, b, h, row) * args.D + column;
+  auto* const o = args.o + query_of(args, rows, b, h, row) * D_v + column;
   ladder::cuda::store(o, p.acc.x * share);
   ladder::cuda::store(o + 1, p.acc.y * share);
   ladder::cuda::store(o + 2, p.acc.z * share);
@@ -120,7 +121,7 @@ struct Partials {
   float2* statistics = nullptr;  // (B, H_kv, rows, splits), m and l
 };
 
-// kBent: with a window, a softcap or a scale of 0. Who asks for none of them has a kernel without them.
+// kBent: with a window, a softcap, a scale of 0 or a D_v unlike D. Who asks for none of them has a kernel without them.
 template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, FullPagedAttentionArgs<Element>, BasicPagedAttentionArgs<Element>>;
@@ -161,9 +162,10 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   // TODO(1): stages of C::kKeys keys, but the last ones, and no key is taken that no row sees; budget: no access to memory.
 
   Element* const tiles = reinterpret_cast<Element*>(smem) + warp * C::kStages * 2 * C::kTile;
-  const std::int64_t stride = args.H_kv * args.D;
+  const std::int64_t D_v = value_channels(args);
+  const std::int64_t stride = args.H_kv * args.D, stride_v = args.H_kv * D_v;
   const Element* const k = args.k + h * args.D;
-  const Element* const v = args.v + h * args.D;
+  const Element* const v = args.v + h * D_v;
   // The pages of a stage. They are looked up one stage before its copies are issued, so that no thread waits for the table.
   constexpr int kGroups = C::kKeys / kGroup, kStep = kWarps * C::kKeys;
   const int shift = __ffs(static_cast<int>(args.page_keys)) - 1;  // a page has 2^shift keys
@@ -187,14 +189,19 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
       for (int i = 0; i < kCopies; ++i) {
         const int unit = (i * kWarpSize + lane) % kUnits, row = (i * kWarpSize + lane) / kUnits;
         const int group = i * kWarpSize / kUnits / kGroup;  // of any lane's row
+        const int within = row - group * kGroup;
         const std::int64_t from =
-            (first_rows[group] + row - group * kGroup) * stride + unit * kUnit;
+            row_offset<kBent>(first_rows[group], within, stride) + unit * kUnit;
+        const std::int64_t from_v =
+            row_offset<kBent>(first_rows[group], within, stride_v) + unit * kUnit;
         const bool is_hidden = kBent && t + row < hidden_from_first;
-        const bool there = !is_hidden && t + row < end && unit * kUnit < args.D;
-        const int zeros = there ? 0 : 16;  // not NaN, which 0 times would remain
+        const bool there = !is_hidden && t + row < end;
+        // Not NaN, which 0 times would remain.
+        const int zeros = there && unit * kUnit < args.D ? 0 : 16;
+        const int zeros_v = there && unit * kUnit < D_v ? 0 : 16;
         Element* const to = tile + Tile<Element, kD>::place(row, unit * kUnit);
         __pipeline_memcpy_async(to, k + from, 16, zeros);
-        __pipeline_memcpy_async(to + C::kTile, v + from, 16, zeros);
+        __pipeline_memcpy_async(to + C::kTile, v + from_v, 16, zeros_v);
       }
     }
     __pipeline_commit();  // a group for every stage, so that they can be counted
@@ -407,7 +414,7 @@ void launch_as(const FullPagedAttentionArgs<Element>& args, std::int64_t splits)
     std::int64_t keys = args.max_pages * args.page_keys;
     if (args.window > 0 && args.window < keys)  // a tile's windows together
       keys = std::min(keys, args.window + std::min<std::int64_t>(args.T_q, kRows) - 1);
-    splits = split_plan(keys, args.D, args.B * args.H_kv * tiles,
+    splits = split_plan(keys, (args.D + args.D_v) / 2, args.B * args.H_kv * tiles,
                         one_is_enough ? places : places.as_one_round());
   }
 
@@ -421,23 +428,28 @@ void launch_as(const FullPagedAttentionArgs<Element>& args, std::int64_t splits)
   CUDA_CHECK(cudaGetLastError());
   if (splits == 1) return;
   const dim3 merge_grid(static_cast<unsigned>(rows.count), H_kv, B);
+  BasicPagedAttentionArgs<Element> of_o = args;
+  of_o.D = args.D_v;  // it touches neither q nor k
   merge_splits<Element, kD><<<merge_grid, C::kMergeThreads, 0, ladder::cuda::stream()>>>(
-      args, rows, static_cast<int>(splits), partials);
+      of_o, rows, static_cast<int>(splits), partials);
   CUDA_CHECK(cudaGetLastError());
 }
 
 template <typename Element, int kD>
 void launch(const FullPagedAttentionArgs<Element>& args, std::int64_t splits) {
-  const bool is_bent = args.window > 0 || args.softcap > 0.0f || args.scale == 0.0f;
+  const bool is_bent =
+      args.window > 0 || args.softcap > 0.0f || args.scale == 0.0f || args.D_v != args.D;
   is_bent ? launch_as<Element, kD, true>(args, splits)
           : launch_as<Element, kD, false>(args, splits);
 }
 
 template <typename Element>
-void run(const FullPagedAttentionArgs<Element>& args, std::int64_t splits) {
+void run(const FullPagedAttentionArgs<Element>& given, std::int64_t splits) {
   const auto is = [](const char* name, std::int64_t value) {
     return std::string(name) + " is " + std::to_string(value) + "; ";
   };
+  ladder::require_at_least("D_v", given.D_v, 0);
+  const FullPagedAttentionArgs<Element> args = with_value_channels(given);
   ladder::validate_lists(args);
   ladder::require(
       args.H_q % args.H_kv == 0,
@@ -449,8 +461,7 @@ void run(const FullPagedAttentionArgs<Element>& args, std::int64_t splits) {
   require_finite("scale", args.scale);
   require_finite("softcap", args.softcap);
   ladder::require(args.window >= 0, is("window", args.window) + "allowed: 0, no window, or more");
-  ladder::require(args.D % 8 == 0 && args.D <= 256,
-                  is("D", args.D) + "attention_paged allows multiples of 8 up to 256");
+  require_units_of_all_channels(args);
   const std::int64_t page = args.page_keys;
   ladder::require(page >= kGroup && page <= kMaxPage && (page & (page - 1)) == 0,
                   is("page_keys", page) + "attention_paged allows powers of two from 16 to 65536");
@@ -459,10 +470,11 @@ void run(const FullPagedAttentionArgs<Element>& args, std::int64_t splits) {
   ladder::require_pointer("k", args.k, 16);
   ladder::require_pointer("v", args.v, 16);
   ladder::require_pointer("q", args.q, 4);
-  if (args.D <= 32) return launch<Element, 32>(args, splits);
-  if (args.D <= 64) return launch<Element, 64>(args, splits);
-  if (args.D <= 96) return launch<Element, 96>(args, splits);
-  if (args.D <= 128) return launch<Element, 128>(args, splits);
+  const std::int64_t columns = most_channels(args);
+  if (columns <= 32) return launch<Element, 32>(args, splits);
+  if (columns <= 64) return launch<Element, 64>(args, splits);
+  if (columns <= 96) return launch<Element, 96>(args, splits);
+  if (columns <= 128) return launch<Element, 128>(args, splits);
   launch<Element, 256>(args, splits);
 }
 

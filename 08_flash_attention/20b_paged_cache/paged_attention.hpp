@@ -13,7 +13,7 @@ namespace flash_attention {
 
 struct PagedAttention;  // the operator: paged_attention_operator.cpp
 
-// But for the window and the softcap: the 128 bytes that most kernels take (attention.hpp says why).
+// But for the window, the softcap and D_v: the 128 bytes that most kernels take (attention.hpp says why).
 struct PagedAttentionPart {
   std::int64_t B = 8;            // batches, 0 or more
   std::int64_t T_q = 1;          // queries of each, 0 or more: its last tokens, where `causal`
@@ -26,6 +26,8 @@ struct PagedAttentionPart {
   bool causal = false;
   float scale = 0.125f;  // finite
 
+  std::int64_t channels_of_v() const { return D; }
+
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
     visit("B", s.B, 0), visit("T_q", s.T_q, 0), visit("H_q", s.H_q, 1), visit("H_kv", s.H_kv, 1);
@@ -37,15 +39,18 @@ struct PagedAttentionPart {
 struct PagedAttentionOptions {
   std::int64_t window = 0;  // a query sees so many of its keys, the last ones; 0: all
   float softcap = 0.0f;     // 0: no softcap
+  std::int64_t D_v = 0;     // channels of v and of o; 0: D
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
-    visit("window", s.window), visit("softcap", s.softcap, 0.0f);
+    visit("window", s.window), visit("softcap", s.softcap, 0.0f), visit("D_v", s.D_v);
   }
 };
 
 template <typename Part>
 struct WithPagedAttentionOptions : Part, PagedAttentionOptions {
+  std::int64_t channels_of_v() const { return D_v > 0 ? D_v : this->D; }
+
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
     Part::fields(s, visit), PagedAttentionOptions::fields(s, visit);
@@ -58,22 +63,23 @@ struct BasicPagedAttentionArgs : PagedAttentionPart {
 
   const Element* q = nullptr;  // (B, T_q, H_q, D)
   const Element* k = nullptr;  // (pages, page_keys, H_kv, D)
-  const Element* v = nullptr;  // (pages, page_keys, H_kv, D)
+  const Element* v = nullptr;  // (pages, page_keys, H_kv, D), or D_v for D
   // Both lie on the device, and no launcher reads them. A number of a page, 0 to pages - 1; what lies behind a batch's last page is not
   // looked at. A length, 0 to max_pages * page_keys. A kernel takes the nearest number that is allowed.
   const std::int32_t* block_table = nullptr;  // (B, max_pages)
   const std::int64_t* key_lengths = nullptr;  // (B)
-  Element* o = nullptr;                       // (B, T_q, H_q, D)
+  Element* o = nullptr;                       // (B, T_q, H_q, D), likewise
   float* lse = nullptr;                       // (B, H_q, T_q), natural logarithm
 
   template <typename Self, typename Visit>
   static void arrays(Self& s, const Visit& visit) {
     visit("q", s.q, {{"b", s.B}, {"t", s.T_q}, {"h", s.H_q}, {"i", s.D}});
     visit("k", s.k, {{"page", s.pages}, {"t", s.page_keys}, {"h", s.H_kv}, {"i", s.D}});
-    visit("v", s.v, {{"page", s.pages}, {"t", s.page_keys}, {"h", s.H_kv}, {"i", s.D}});
+    const std::int64_t D_v = s.channels_of_v();
+    visit("v", s.v, {{"page", s.pages}, {"t", s.page_keys}, {"h", s.H_kv}, {"i", D_v}});
     visit("block_table", s.block_table, {{"b", s.B}, {"n", s.max_pages}});
     visit("key_lengths", s.key_lengths, {{"b", s.B}});
-    visit("o", s.o, {{"b", s.B}, {"t", s.T_q}, {"h", s.H_q}, {"i", s.D}});
+    visit("o", s.o, {{"b", s.B}, {"t", s.T_q}, {"h", s.H_q}, {"i", D_v}});
     visit("lse", s.lse, {{"b", s.B}, {"h", s.H_q}, {"t", s.T_q}});
   }
 };

@@ -1,6 +1,7 @@
 // Attention over pages as the tests, the ladder and the X-ray know it: its pages are gathered, and what attention is is known already.
 #include <algorithm>
 #include <functional>
+#include <tuple>
 
 #include "08_flash_attention/20b_paged_cache/paged_attention.hpp"
 #include "common/core/operator.hpp"
@@ -21,7 +22,7 @@ struct PagedAttention
     return args;
   }
   static double fma_count(const PagedAttentionArgs& a) {
-    return 2.0 * static_cast<double>(a.B * a.T_q * a.H_q * a.D) *
+    return static_cast<double>(a.B * a.T_q * a.H_q * (a.D + a.channels_of_v())) *
            static_cast<double>(a.max_pages * a.page_keys);
   }
 
@@ -49,6 +50,7 @@ struct PagedAttention
                                              "; allowed: a multiple of H_kv, which is " +
                                              std::to_string(a.H_kv));
     ladder::require_at_least("window", a.window, 0);
+    ladder::require_at_least("D_v", a.D_v, 0);
     ladder::check_key_lengths({a.key_lengths, a.key_lengths + a.B}, a.max_pages * a.page_keys);
     for (std::int64_t b = 0; b < a.B; ++b) {
       for (std::int64_t t = 0; t < a.key_lengths[b]; t += a.page_keys) {
@@ -102,7 +104,7 @@ struct PagedAttention
                                                       const Gathering& gathering,
                                                       ladder::Arithmetic arithmetic) {
     const PagedAttentionArgs& a = problem.args();
-    const std::int64_t T_k = a.max_pages * a.page_keys, row = a.H_kv * a.D;
+    const std::int64_t T_k = a.max_pages * a.page_keys;
     ladder::AttentionProblem gathered;
     gathered.drawn_case() = {
         .B = a.B, .T_q = a.T_q, .T_k = T_k, .H_q = a.H_q, .H_kv = a.H_kv, .D = a.D};
@@ -112,6 +114,7 @@ struct PagedAttention
     c.scale = a.scale;
     c.window = a.window;
     c.softcap = a.softcap;
+    c.D_v = a.D_v;
     c.precision = ladder::precision_of(problem.drawn_case().precision);
     gathered["q"].assign(a.q, a.q + a.B * a.T_q * a.H_q * a.D);
     // A case takes a scale of 0 for the usual one. Queries of zeros have scores of 0, too.
@@ -119,8 +122,9 @@ struct PagedAttention
     auto& lengths = gathered.array<std::int64_t>("key_lengths");
     for (std::int64_t b = 0; b < a.B; ++b)
       lengths.push_back(gathering.length(a.key_lengths[b]));
-    const std::pair<const char*, const float*> arrays[] = {{"k", a.k}, {"v", a.v}};
-    for (const auto& [name, from] : arrays) {
+    const std::tuple<const char*, const float*, std::int64_t> arrays[] = {
+        {"k", a.k, a.H_kv * a.D}, {"v", a.v, a.H_kv * a.channels_of_v()}};
+    for (const auto& [name, from, row] : arrays) {
       std::vector<float>& to = gathered[name];
       to.assign(static_cast<std::size_t>(a.B * T_k * row), 0.0f);
       for (std::int64_t b = 0; b < a.B; ++b) {

@@ -53,7 +53,8 @@ const bool registered = ladder::testing::register_suite(
                {"max_pages", {5, 0, 1, 2}}},
      .options = {{"scale", {"0.125", "-0.5", "0"}},
                  {"window", {"0", "1", "20", "64"}},
-                 {"softcap", {"0", "3"}}},
+                 {"softcap", {"0", "3"}},
+                 {"D_v", {"0", "24", "136"}}},
      .borders = {{.size = "max_pages", .at = {4, 8}, .others = kPlain},
                  {.size = "T_q", .at = {8}, .others = kPlain}}});
 
@@ -264,6 +265,8 @@ TEST(attention_paged, RefusesWhatItCannotTake) {
   expect_refused("H_q is 3", [](auto& args) { args.H_q = 3, args.H_kv = 2; });
   expect_refused("D is 36", [](auto& args) { args.D = 36; });
   expect_refused("D is 264", [](auto& args) { args.D = 264; });
+  for (const std::int64_t D_v : {-8, 36, 264})
+    expect_refused(("D_v is " + std::to_string(D_v)).c_str(), [=](auto& args) { args.D_v = D_v; });
   expect_refused("page_keys is 8", [](auto& args) { args.page_keys = 8; });
   expect_refused("page_keys is 48", [](auto& args) { args.page_keys = 48; });
   expect_refused("scale is", [](auto& args) { args.scale = NAN; });

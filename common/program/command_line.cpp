@@ -11,8 +11,8 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <new>
-#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -121,15 +121,21 @@ Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& b
     any = true;
   }
   std::istringstream items(any ? "" : text);
-  std::set<std::string> given;
+  std::map<std::string, std::int64_t> given;
   for (std::string item; std::getline(items, item, ',');) {
     const auto equals = item.find('=');
     const std::string name = item.substr(0, equals);
-    require(given.insert(name).second,
+    require(given.count(name) == 0,
             fmt::format("--shape is '{}': {} is given twice; allowed: once", text, name));
-    set(equals == std::string::npos ? "" : name,
-        parse_size(name, equals == std::string::npos ? "1" : item.substr(equals + 1)));
+    if (equals == std::string::npos) set("", 1);
+    given[name] = parse_size(name, item.substr(equals + 1));
     any = true;
+  }
+  // First those that stand for several: D is K and V, whatever else is said of V.
+  for (const bool is_a_size : {false, true}) {
+    for (const auto& [name, value] : given) {
+      if (base.has(name) == is_a_size) set(name, value);
+    }
   }
   require(any, fmt::format("--shape is empty; allowed: {}", allowed_shapes(op, base)));
   const double most = op.make_case(shape, {}, op.storages().front())->largest_array();

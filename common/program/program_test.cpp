@@ -229,6 +229,10 @@ TEST(Shape, KnowsAttentionsSizes) {
   const Shape decode = parsed("B=8,T=300,T_q=1,H=32,H_kv=8,D=128", "attention");
   EXPECT_EQ(to_string(decode), "B=8, T=300, H=32, K=128, V=128, T_q=1, H_kv=8");
   EXPECT_EQ(to_json(decode).at("H_kv"), 8);
+  for (const char* text : {"D=192,D_v=128", "D_v=128,D=192", "K=192,V=128"}) {
+    EXPECT_EQ(parsed(text, "attention")["K"], 192) << text;
+    EXPECT_EQ(parsed(text, "attention")["V"], 128) << text;
+  }
   EXPECT_FALSE(to_json(kTiny).contains("H_kv"));
 }
 
@@ -428,6 +432,12 @@ TEST(Selection, CountsAttention) {
   selection.op = "attention_backward";
   EXPECT_EQ(case_of(selection)->cost().fma_count, 2.5 * pairs * 4);
   EXPECT_EQ(case_of(selection)->cost().bytes, 4 * 2 * (queries + keys) + 4 * lse);
+  selection.shape.set("V", 12);  // three times as many channels of v, and of o with it
+  EXPECT_EQ(case_of(selection)->cost().fma_count, pairs * (3 * 4 + 2 * 12) / 2);
+  EXPECT_EQ(case_of(selection)->cost().bytes, 4 * 2 * 2 * (queries + keys) + 4 * lse);
+  selection.op = "attention", selection.causal = false;
+  EXPECT_EQ(case_of(selection)->cost().fma_count, pairs * (4 + 12));
+  EXPECT_EQ(case_of(selection)->cost().bytes, 2 * 2 * 2 * (queries + keys) + 4 * lse);
 }
 
 TEST(Selection, RefusesWhatAnOperatorDoesNotHave) {
@@ -437,7 +447,6 @@ TEST(Selection, RefusesWhatAnOperatorDoesNotHave) {
         Selection{.op = "wkv_backward", .precision = "fp16"},
         Selection{.op = "gla", .causal = true}, Selection{.op = "wkv", .shape = {{"T_q", 1}}},
         Selection{.op = "wkv", .shape = {{"H_kv", 4}}},
-        Selection{.op = "attention", .shape = {{"K", 64}, {"V", 32}}},
         Selection{.op = "attention", .shape = {{"H", 32}, {"H_kv", 5}}},
         Selection{.op = "attention", .precision = "bf16_fp32_decay"},
         Selection{.op = "attention_backward", .states = true}}) {
@@ -1247,6 +1256,15 @@ TEST(OwnArrays, SayWhichOfThemThereAre) {
   const Options options = {{"initial_state", ""}, {"decay_per_head", ""}};
   const auto c = op.make_case({{"B", 2}, {"T", 5}, {"K", 8}}, options, "fp32");
   EXPECT_EQ(op.case_for(inputs_of(*c), op.shape(), {}, "fp32")->text(), c->text());
+}
+
+TEST(OwnArrays, SayHowManyChannelsTheValuesHave) {
+  for (const char* name : {"attention", "attention_backward"}) {
+    const AnyOperator& op = find_operator(name);
+    const auto c = op.make_case({{"B", 2}, {"T", 5}, {"K", 8}, {"V", 12}}, {}, "fp32");
+    EXPECT_NE(c->text().find("D=8, D_v=12"), std::string::npos) << c->text();
+    EXPECT_EQ(op.case_for(inputs_of(*c), op.shape(), {}, "fp32")->text(), c->text());
+  }
 }
 
 TEST(OwnArrays, ThatDoNotFitAreRefused) {

@@ -32,8 +32,8 @@ LINEAR_ATTENTION = """Linear attention (Katharopoulos et al., Transformers are R
 ATTENTION = """Softmax attention (Vaswani et al., 2017; Dao, FlashAttention-2, 2023), over the keys c that query l may see:
  *     o_l = sum_c exp(scale * q_l . k_c - lse_l) v_c        lse_l = log sum_c exp(scale * q_l . k_c)
  * Query head h uses key head h / (H_q / H_kv). Causal: the last query is aligned with the last key. A query that sees no key has o = 0
- * and lse = -inf. Few queries and a long cache, with key_lengths, are decoding. A kernel that has no window, no softcap, or no scale of 0
- * and below refuses them."""
+ * and lse = -inf. Few queries and a long cache, with key_lengths, are decoding. A kernel that has no window, no softcap, no scale of 0
+ * and below, or no D_v unlike D refuses them."""
 
 # function: (struct, operator's type, the argument structs of its storages, what it computes)
 RECURRENCE = ("WkvArgs", "WkvBf16Args", "WkvBf16Fp32DecayArgs")
@@ -74,6 +74,7 @@ SAYS = {  # where a list does not say all
     "eps": "added to that sum",
     "window": "the last keys of those that a causal query sees: so many; 0: all",
     "softcap": "scores are softcap tanh(score / softcap); 0: as they are",
+    "D_v": "of v, o and their gradients; 0: D",
     "lse": "(B, H_q, T_q), natural logarithm of the sums of exponentials",
 }
 TYPE_BYTES = {"int32_t": 4, "float": 4}  # all others: 8

@@ -93,7 +93,7 @@ void best_linear_attention(const BasicLinearAttentionArgs<Element>& args) {
 
 template <typename Element>
 void best_attention(const FullAttentionArgs<Element>& args) {
-  validate(args);
+  validate(args, ChannelsOfV::kAny);
   best::AttentionShape shape = best::shape_of(args);
   shape.hopper = has_hopper<Kernel::kHopper>();
   using Op = Attention;
@@ -111,7 +111,7 @@ void best_attention(const FullAttentionArgs<Element>& args) {
 
 template <typename Element>
 void best_attention_backward(const FullAttentionGradArgs<Element>& args) {
-  validate(args);
+  validate(args, ChannelsOfV::kAny);
   best::AttentionShape shape = best::shape_of(args);
   shape.hopper = has_hopper<Kernel::kGradientsHopper>();
   using Op = AttentionBackward;

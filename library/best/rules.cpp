@@ -311,8 +311,35 @@ namespace {
 constexpr std::int64_t kDecodedRows = 16;
 constexpr std::int64_t kMostGradientsHopper = 128;  // channels
 
+bool has_other_values(const AttentionShape& s) {
+  return s.D_v != 0 && s.D_v != s.D;
+}
+
+// The values have another width than q and k.
+Choice explain_other_values(const AttentionShape& s) {
+  const std::int64_t most = std::max(s.D, s.D_v);
+  if (s.gradients) {
+    if (s.hopper && most <= kMostGradientsHopper && !s.repeatable)
+      return {Kernel::kGradientsHopper,
+              "gradients, D_v unlike D, both up to 128, on a Hopper GPU: the kernel that takes it "
+              "(not measured)"};
+    return {s.repeatable ? Kernel::kGradientsTwoKernels : Kernel::kGradients,
+            "gradients, D_v unlike D: no kernel takes it here, and this one says so"};
+  }
+  if (s.hopper && (s.rows > kDecodedRows || s.repeatable || s.packed))
+    return {Kernel::kHopper,
+            "D_v unlike D on a Hopper GPU: the kernel for many queries that takes it (not "
+            "measured)"};
+  if (s.repeatable)
+    return {Kernel::kSlidingWindow,
+            "D_v unlike D, repeatable: no kernel takes it here, and this one says so"};
+  return {Kernel::kSplitKeys,
+          "D_v unlike D, few queries or no Hopper GPU: the only kernel that takes it"};
+}
+
 Choice explain_gradients(const AttentionShape& s) {
   if (s.fp32) return {Kernel::kGradientsScalar, "gradients in fp32: the only kernel for them"};
+  if (has_other_values(s)) return explain_other_values(s);
   if (s.D % 8 != 0)
     return {Kernel::kGradientsScalar,
             "gradients, D is no multiple of 8: the only kernel that takes it"};
@@ -337,6 +364,7 @@ Choice explain_gradients(const AttentionShape& s) {
 Choice explain(const AttentionShape& s) {
   if (s.gradients) return explain_gradients(s);
   if (s.fp32) return {Kernel::kScalarTiles, "fp32: the only kernel with tiles for it"};
+  if (has_other_values(s)) return explain_other_values(s);
   const bool options_on_hopper = s.hopper && s.D % 8 == 0 && s.D <= 256 &&
                                  (s.negative_scale || s.extra) && s.rows > kDecodedRows;
   if (options_on_hopper)
@@ -427,6 +455,7 @@ AttentionShape shape_of(const FullAttentionArgs<Element>& args) {
       packed ? ceil_div(args.T_q, std::max<std::int64_t>(args.sequences, 1)) : args.T_q;
   return {.rows = of_each * group,
           .D = args.D,
+          .D_v = args.channels_of_v(),
           .fp32 = std::is_same_v<Element, float>,
           .packed = packed,
           .one_query = of_each <= 1,

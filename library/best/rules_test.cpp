@@ -367,6 +367,14 @@ TEST(BestRules, ReadTheShapeOfLinearAttentionArguments) {
 
 // What the chapter's kernels take: what their lessons' tests run.
 bool takes(const std::string& kernel, const AttentionShape& s) {
+  if (s.D_v != 0 && s.D_v != s.D) {
+    const std::int64_t most = std::max(s.D, s.D_v);
+    if (s.fp32 || s.D % 8 != 0 || s.D_v % 8 != 0 || most > 256) return false;
+    if (kernel == "attention_sm90") return !s.gradients && s.hopper;
+    if (kernel == "attention_split_keys") return !s.gradients && !s.repeatable;
+    return kernel == "attention_backward_sm90" && s.gradients && most <= 128 && s.hopper &&
+           !s.repeatable;
+  }
   const bool usual = s.D == 32 || s.D == 64 || s.D == 96 || s.D == 128 || s.D == 256;
   const bool plain = usual && !s.negative_scale && !s.extra;
   const bool in_units = s.D % 8 == 0 && s.D <= 256 && !s.fp32;
@@ -391,12 +399,27 @@ const char* const kAttention[] = {
 
 TEST(BestRules, SendAttentionToAKernelThatTakesIt) {
   std::set<std::string> all_chosen;
+  using Channels = std::pair<std::int64_t, std::int64_t>;  // D, D_v
   for (const std::int64_t rows : {0, 1, 16, 17, 4096}) {
-    for (const std::int64_t D : {8, 32, 36, 64, 72, 96, 128, 256, 264}) {
+    for (const auto& [D, D_v] : {Channels{8, 0},
+                                 {32, 0},
+                                 {36, 0},
+                                 {64, 0},
+                                 {72, 0},
+                                 {96, 0},
+                                 {128, 0},
+                                 {128, 128},
+                                 {256, 0},
+                                 {264, 0},
+                                 {64, 128},
+                                 {192, 128},
+                                 {64, 512},
+                                 {64, 36}}) {
       for (int flags = 0; flags < 128; ++flags) {
         const auto flag = [&](int n) { return (flags >> n & 1) != 0; };
         const AttentionShape s{.rows = rows,
                                .D = D,
+                               .D_v = D_v,
                                .fp32 = flag(0),
                                .packed = flag(1),
                                .one_query = rows <= 4,
@@ -410,7 +433,7 @@ TEST(BestRules, SendAttentionToAKernelThatTakesIt) {
         if (all > 0) all_chosen.insert(chosen(s));
         // Where there is none, whatever is chosen refuses the shape with a sentence.
         EXPECT_EQ(takes(chosen(s), s), all > 0)
-            << chosen(s) << ", flags " << flags << ", D = " << D;
+            << chosen(s) << ", flags " << flags << ", D = " << D << ", D_v = " << D_v;
       }
     }
   }
@@ -469,6 +492,18 @@ TEST(BestRules, SendWidthsAndOptionsToTheHopperKernels) {
           << "D = " << D;
     }
   }
+}
+
+// Decoding is decoding, whatever the values' width.
+TEST(BestRules, SendValuesOfAnotherWidthToKernelsThatTakeThem) {
+  AttentionShape s{.rows = 4096, .D = 192, .D_v = 128, .hopper = true};
+  EXPECT_EQ(chosen(s), "attention_sm90");
+  s.rows = 4;
+  EXPECT_EQ(chosen(s), "attention_split_keys");
+  s.repeatable = true;
+  EXPECT_EQ(chosen(s), "attention_sm90");
+  s = {.rows = 4096, .D = 64, .D_v = 128, .gradients = true, .hopper = true};
+  EXPECT_EQ(chosen(s), "attention_backward_sm90");
 }
 
 // Every comparison on an H200, and every run of the ladder, whose kernels could be chosen from.
@@ -531,6 +566,9 @@ TEST(BestRules, ReadTheShapeOfAttentionArguments) {
   AttentionShape shape = shape_of(args);
   EXPECT_EQ(shape.rows, 12);
   EXPECT_EQ(shape.D, 96);
+  EXPECT_EQ(shape.D_v, 96);
+  args.D_v = 64;
+  EXPECT_EQ(shape_of(args).D_v, 64);
   EXPECT_TRUE(!shape.fp32 && !shape.packed && !shape.one_query && !shape.negative_scale);
   EXPECT_TRUE(!shape.gradients && !shape.repeatable && !shape.hopper);
   args.scale = -1.0f, args.T_q = 1;

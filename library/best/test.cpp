@@ -211,6 +211,11 @@ TEST(best_attention, RunsTheChosenKernel) {
   usual.scale = -0.2f;
   expect_attention_runs(is_hopper() ? "attention_sm90" : "attention_sliding_window",
                         "attention_pipelined", usual);
+  AttentionCase of_v = usual;
+  of_v.D_v = 40;
+  if (is_hopper()) expect_attention_runs("attention_sm90", "attention_split_keys", of_v);
+  of_v.T_q = 2;
+  if (is_hopper()) expect_attention_runs("attention_split_keys", "attention_sm90", of_v);
   usual.T_q = 1, usual.scale = 0.2f, usual.window = 9;
   expect_attention_runs("attention_sliding_window", "attention_split_keys", usual);
   c = ladder::packed({.H_q = 4, .H_kv = 2, .D = 64}, {{1, 90}, {1, 3}, {1, 40}});
@@ -234,6 +239,17 @@ TEST(best_attention, SaysWhatNoKernelTakes) {
       EXPECT_NE(std::string(error.what()).find("D is " + std::to_string(D)), std::string::npos)
           << error.what();
     }
+  }
+}
+
+TEST(best_attention, SaysThatNoKernelTakesValuesOfAnotherWidthInFp32) {
+  if (device_is_missing(find_implementation("best_attention"))) return;
+  AttentionCase c{.B = 1, .T_q = 3, .T_k = 5, .H_q = 1, .H_kv = 1, .D = 64, .D_v = 32};
+  try {
+    run(find_implementation("best_attention"), make_problem(c));
+    ADD_FAILURE() << "D_v was accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "D_v is 32; allowed in this kernel: 0, or D, which is 64");
   }
 }
 
@@ -264,6 +280,8 @@ TEST(best_attention_backward, RunsTheChosenKernel) {
   expect(usual, c);
   c.D = 136;
   expect("attention_backward", c);
+  c.D = 64, c.D_v = 40;
+  if (is_hopper()) expect("attention_backward_sm90", c);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ Choice of_product(const Sizes& sizes) {
   return of_linear_attention(sizes, args);
 }
 
-// As USUAL has them: D is K and V.
+// As USUAL has them: D is K, and D_v is V.
 template <typename Args>
 Args attention_args(const Sizes& sizes) {
   const auto or_as = [&](const char* name, const char* other) {
@@ -65,10 +65,8 @@ Args attention_args(const Sizes& sizes) {
   };
   Args args;
   args.B = sizes.at("B"), args.T_k = sizes.at("T"), args.T_q = or_as("T_q", "T");
-  args.H_q = sizes.at("H"), args.H_kv = or_as("H_kv", "H"), args.D = sizes.at("K");
-  require(args.D == sizes.at("V"), "K is " + std::to_string(args.D) + " and V " +
-                                       std::to_string(sizes.at("V")) +
-                                       "; allowed for attention: D, which is both");
+  args.H_q = sizes.at("H"), args.H_kv = or_as("H_kv", "H");
+  args.D = sizes.at("K"), args.D_v = sizes.at("V");
   require(args.H_kv > 0 && args.H_q % args.H_kv == 0,
           "H_kv is " + std::to_string(args.H_kv) + "; allowed: what H, " +
               std::to_string(args.H_q) + ", can be divided by");

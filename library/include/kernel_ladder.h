@@ -156,17 +156,18 @@ typedef struct kl_attention_args {
   float scale;  /* 1 in RWKV, 1/sqrt(K) or 1/sqrt(D) elsewhere */
   const void* q;  /* (B, T_q, H_q, D) */
   const void* k;  /* (B, T_k, H_kv, D) */
-  const void* v;  /* (B, T_k, H_kv, D) */
+  const void* v;  /* (B, T_k, H_kv, D_v) */
   const int64_t* key_lengths;  /* (B), or NULL */
   const int64_t* cu_seqlens_q;  /* (sequences + 1), or NULL */
   const int64_t* cu_seqlens_k;  /* (sequences + 1), or NULL */
-  void* o;  /* (B, T_q, H_q, D) */
+  void* o;  /* (B, T_q, H_q, D_v) */
   float* lse;  /* (B, H_q, T_q), natural logarithm of the sums of exponentials */
   int64_t window;  /* the last keys of those that a causal query sees: so many; 0: all */
   float softcap;  /* scores are softcap tanh(score / softcap); 0: as they are */
   int32_t reserved;  /* 0; room for what may come */
+  int64_t D_v;  /* of v, o and their gradients; 0: D */
 } kl_attention_args;
-#define KL_ATTENTION_ARGS {sizeof(kl_attention_args), KL_FP32, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.0f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0.0f, 0}
+#define KL_ATTENTION_ARGS {sizeof(kl_attention_args), KL_FP32, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.0f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0.0f, 0, 0}
 
 typedef struct kl_attention_backward_args {
   size_t struct_size;  /* of this struct, as you know it */
@@ -187,21 +188,22 @@ typedef struct kl_attention_backward_args {
   float scale;  /* 1 in RWKV, 1/sqrt(K) or 1/sqrt(D) elsewhere */
   const void* q;  /* (B, T_q, H_q, D) */
   const void* k;  /* (B, T_k, H_kv, D) */
-  const void* v;  /* (B, T_k, H_kv, D) */
+  const void* v;  /* (B, T_k, H_kv, D_v) */
   const int64_t* key_lengths;  /* (B), or NULL */
   const int64_t* cu_seqlens_q;  /* (sequences + 1), or NULL */
   const int64_t* cu_seqlens_k;  /* (sequences + 1), or NULL */
-  const void* o;  /* (B, T_q, H_q, D) */
+  const void* o;  /* (B, T_q, H_q, D_v) */
   const float* lse;  /* (B, H_q, T_q), natural logarithm of the sums of exponentials */
-  const void* d_o;  /* (B, T_q, H_q, D) */
+  const void* d_o;  /* (B, T_q, H_q, D_v) */
   void* dq;  /* (B, T_q, H_q, D) */
   void* dk;  /* (B, T_k, H_kv, D) */
-  void* dv;  /* (B, T_k, H_kv, D) */
+  void* dv;  /* (B, T_k, H_kv, D_v) */
   int64_t window;  /* the last keys of those that a causal query sees: so many; 0: all */
   float softcap;  /* scores are softcap tanh(score / softcap); 0: as they are */
   int32_t reserved;  /* 0; room for what may come */
+  int64_t D_v;  /* of v, o and their gradients; 0: D */
 } kl_attention_backward_args;
-#define KL_ATTENTION_BACKWARD_ARGS {sizeof(kl_attention_backward_args), KL_FP32, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.0f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0.0f, 0}
+#define KL_ATTENTION_BACKWARD_ARGS {sizeof(kl_attention_backward_args), KL_FP32, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.0f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0.0f, 0, 0}
 
 /* The recurrence of RWKV-5/6 (Peng et al., Eagle and Finch, 2024). For each batch and head, S_0 the initial state or zeros:
  *     o_t[i]    = scale * sum_j q_t[j] * (S_(t-1)[j][i] + u[j] * k_t[j] * v_t[i])
@@ -236,8 +238,8 @@ int32_t kl_linear_attention_choice(const kl_linear_attention_args* args, const c
 /* Softmax attention (Vaswani et al., 2017; Dao, FlashAttention-2, 2023), over the keys c that query l may see:
  *     o_l = sum_c exp(scale * q_l . k_c - lse_l) v_c        lse_l = log sum_c exp(scale * q_l . k_c)
  * Query head h uses key head h / (H_q / H_kv). Causal: the last query is aligned with the last key. A query that sees no key has o = 0
- * and lse = -inf. Few queries and a long cache, with key_lengths, are decoding. A kernel that has no window, no softcap, or no scale of 0
- * and below refuses them. */
+ * and lse = -inf. Few queries and a long cache, with key_lengths, are decoding. A kernel that has no window, no softcap, no scale of 0
+ * and below, or no D_v unlike D refuses them. */
 int32_t kl_attention(const kl_attention_args* args);
 int32_t kl_attention_workspace(const kl_attention_args* args, size_t* bytes);   /* that this call needs; queues nothing */
 int32_t kl_attention_choice(const kl_attention_args* args, const char** name);  /* the kernel that this call takes */

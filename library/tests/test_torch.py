@@ -201,6 +201,12 @@ class Sdpa(InDouble):
                 self.compare(lambda q, k, v: (kt.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=heads[0] != heads[1]),),
                              lambda q, k, v: (softmax_attention(q, k, v, causal, D ** -0.5),), x, bound)
 
+    def test_values_may_have_another_number_of_channels(self):
+        q, k, v = (drawn(*shape, seed=seed, dtype=torch.bfloat16) for seed, shape in enumerate(((2, 4, 20, 64), (2, 2, 70, 64), (2, 2, 70, 40))))
+        o = kt.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+        self.assertEqual(tuple(o.shape), (2, 4, 20, 40))
+        self.assert_close(o, softmax_attention(q.double(), k.double(), v.double(), False, 64 ** -0.5), 2e-2)
+
     def test_a_view_of_b_t_h_d_is_taken_as_it_is(self):
         x = drawn(2, 30, 3, 32)
         view = x.transpose(1, 2)

@@ -74,14 +74,15 @@ def _asked_shape(words):
     named = named_shapes()
     if words in named:
         return named[words]
-    shape = {}
+    shape, of_both = {}, None
     for item in words.split(",") if words else []:
         name, equals, size = item.partition("=")
-        for each in ("K", "V") if name == "D" else (name,):
-            if each in shape:
-                raise Refused(f"shape: {name} is given twice; allowed: once")
-            shape[each] = int(size)
-    return shape
+        each = {"D": "K", "D_v": "V"}.get(name, name)
+        if each in shape:
+            raise Refused(f"shape: {name} is given twice; allowed: once")
+        shape[each] = int(size)
+        of_both = int(size) if name == "D" else of_both
+    return shape if of_both is None else {"V": of_both, **shape}
 
 
 def _matches(asked, one):

@@ -37,10 +37,25 @@ void validate_part(const BasicAttentionArgs<Element>& args) {
   }
 }
 
-// Two products of a query with each key that it sees, on average.
 template <typename Element>
-double fma_count(const BasicAttentionArgs<Element>& args, double keys) {
-  return 2 * keys * args.T_q * args.B * args.H_q * args.D;
+void require_v_as_q(const FullAttentionArgs<Element>& args) {
+  require_option(args.channels_of_v() == args.D, "D_v", args.D_v,
+                 (" in this kernel: 0, or D, which is " + std::to_string(args.D)).c_str());
+}
+
+// Queries of all heads, times the keys that one sees on average.
+template <typename Element>
+double count_pairs(const BasicAttentionArgs<Element>& args) {
+  const double keys = static_cast<double>(args.T_k) / (args.causal ? 2 : 1);
+  return keys * args.T_q * args.B * args.H_q;
+}
+template <typename Element>
+double count_pairs(const FullAttentionArgs<Element>& args) {
+  const BasicAttentionArgs<Element>& part = args;
+  if (args.window == 0 || args.T_k == 0) return count_pairs(part);
+  const double keys = static_cast<double>(args.T_k);
+  const double window = std::min(static_cast<double>(args.window), keys);
+  return window * (1 - window / (2 * keys)) * args.T_q * args.B * args.H_q;
 }
 
 }  // namespace
@@ -55,7 +70,7 @@ void validate(const BasicAttentionArgs<Element>& args, Scale scale) {
 }
 
 template <typename Element>
-void validate(const FullAttentionArgs<Element>& args) {
+void validate(const FullAttentionArgs<Element>& args, ChannelsOfV of_v) {
   validate_part(args);
   require_option(std::isfinite(args.scale), "scale", args.scale, ": a finite number");
   require_option(args.window >= 0, "window", args.window, ": 0 or more");
@@ -63,12 +78,15 @@ void validate(const FullAttentionArgs<Element>& args) {
                  " without causal: 0, no window");
   require_option(std::isfinite(args.softcap) && args.softcap >= 0.0f, "softcap", args.softcap,
                  ": a finite number, 0 or more");
+  require_option(args.D_v >= 0, "D_v", args.D_v, ": 0 or more");
+  if (of_v == ChannelsOfV::kAsOfQ) require_v_as_q(args);
 }
 
 template <typename Element>
 void FullAttentionArgs<Element>::require_part() const {
   require_option(window == 0, "window", window, " in this kernel: 0, no window");
   require_option(softcap == 0.0f, "softcap", softcap, " in this kernel: 0, no softcap");
+  require_v_as_q(*this);
 }
 
 template <typename Element>
@@ -78,8 +96,8 @@ void validate(const BasicAttentionGradArgs<Element>& args) {
 }
 
 template <typename Element>
-void validate(const FullAttentionGradArgs<Element>& args) {
-  validate(args.forward);
+void validate(const FullAttentionGradArgs<Element>& args, ChannelsOfV of_v) {
+  validate(args.forward, of_v);
   validate_lists(args);
 }
 
@@ -91,21 +109,18 @@ void require_usual_D(const BasicAttentionArgs<Element>& args, const char* who) {
 
 template <typename Element>
 double attention_fma_count(const BasicAttentionArgs<Element>& args) {
-  return fma_count(args, static_cast<double>(args.T_k) / (args.causal ? 2 : 1));
+  return 2 * count_pairs(args) * args.D;
 }
 
 template <typename Element>
 double attention_fma_count(const FullAttentionArgs<Element>& args) {
-  const BasicAttentionArgs<Element>& part = args;
-  if (args.window == 0 || args.T_k == 0) return attention_fma_count(part);
-  const double keys = static_cast<double>(args.T_k);
-  const double window = std::min(static_cast<double>(args.window), keys);
-  return fma_count(args, window * (1 - window / (2 * keys)));
+  return count_pairs(args) * (args.D + args.channels_of_v());
 }
 
 template <typename Element>
 double attention_fma_count(const FullAttentionGradArgs<Element>& args) {
-  return 2.5 * attention_fma_count(args.forward);
+  const FullAttentionArgs<Element>& forward = args.forward;
+  return count_pairs(forward) * (3 * forward.D + 2 * forward.channels_of_v());
 }
 
 template struct FullAttentionArgs<float>;
@@ -114,15 +129,15 @@ template struct FullAttentionArgs<float16>;
 template void validate(const BasicAttentionArgs<float>&, Scale);
 template void validate(const BasicAttentionArgs<bfloat16>&, Scale);
 template void validate(const BasicAttentionArgs<float16>&, Scale);
-template void validate(const AttentionArgs&);
-template void validate(const AttentionBf16Args&);
-template void validate(const AttentionFp16Args&);
+template void validate(const AttentionArgs&, ChannelsOfV);
+template void validate(const AttentionBf16Args&, ChannelsOfV);
+template void validate(const AttentionFp16Args&, ChannelsOfV);
 template void validate(const BasicAttentionGradArgs<float>&);
 template void validate(const BasicAttentionGradArgs<bfloat16>&);
 template void validate(const BasicAttentionGradArgs<float16>&);
-template void validate(const AttentionGradArgs&);
-template void validate(const AttentionGradBf16Args&);
-template void validate(const AttentionGradFp16Args&);
+template void validate(const AttentionGradArgs&, ChannelsOfV);
+template void validate(const AttentionGradBf16Args&, ChannelsOfV);
+template void validate(const AttentionGradFp16Args&, ChannelsOfV);
 template void require_usual_D(const BasicAttentionArgs<float>&, const char*);
 template void require_usual_D(const BasicAttentionArgs<bfloat16>&, const char*);
 template void require_usual_D(const BasicAttentionArgs<float16>&, const char*);

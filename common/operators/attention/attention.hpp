@@ -4,6 +4,7 @@
 //
 //     lse_l = log sum_{c < n(l)} exp(s(l, c))        o_l = sum_{c < n(l)} exp(s(l, c) - lse_l) v_c
 //
+// q and k have D channels, and v and o D_v, which may be another number.
 // T_q queries and T_k keys: n(l) = T_k, and in the causal form n(l) = max(0, l + 1 + T_k - T_q): the last query is aligned with
 // the last key. A query that sees no key has o = 0 and lse = -inf. Query head h uses key head h / (H_q / H_kv).
 // With a window, which the causal form may have, a query sees the last `window` of these keys: n(l) - window to n(l) - 1, its own
@@ -51,10 +52,12 @@ struct BasicAttentionArgs {
   std::int64_t H_kv = 0;  // key and value heads, 1 or more
   std::int64_t D = 0;     // channels per head, 1 or more
 
+  std::int64_t channels_of_v() const { return D; }
+
   const Element* q = nullptr;  // (B, T_q, H_q, D)
   const Element* k = nullptr;  // (B, T_k, H_kv, D)
-  const Element* v = nullptr;  // (B, T_k, H_kv, D)
-  Element* o = nullptr;        // (B, T_q, H_q, D)
+  const Element* v = nullptr;  // (B, T_k, H_kv, D), or D_v for D
+  Element* o = nullptr;        // (B, T_q, H_q, D), likewise
   float* lse = nullptr;        // (B, H_q, T_q), natural logarithm
 
   // The keys of each batch, 0..T_k: what lies behind is not looked at. Null: T_k for every batch.
@@ -84,7 +87,7 @@ struct BasicAttentionArgs {
   static void inputs(Self& s, const Visit& visit) {
     visit("q", s.q, {{"b", s.B}, {"t", s.T_q}, {"h", s.H_q}, {"i", s.D}});
     visit("k", s.k, {{"b", s.B}, {"t", s.T_k}, {"h", s.H_kv}, {"i", s.D}});
-    visit("v", s.v, {{"b", s.B}, {"t", s.T_k}, {"h", s.H_kv}, {"i", s.D}});
+    visit("v", s.v, {{"b", s.B}, {"t", s.T_k}, {"h", s.H_kv}, {"i", s.channels_of_v()}});
     visit("key_lengths", s.key_lengths, {{"b", s.B}}, Presence::kOptional);
     visit("cu_seqlens_q", s.cu_seqlens_q, {{"n", s.sequences + 1}}, Presence::kOptional);
     visit("cu_seqlens_k", s.cu_seqlens_k, {{"n", s.sequences + 1}}, Presence::kOptional);
@@ -93,7 +96,7 @@ struct BasicAttentionArgs {
   template <typename Self, typename Visit>
   static void arrays(Self& s, const Visit& visit) {
     inputs(s, visit);
-    visit("o", s.o, {{"b", s.B}, {"t", s.T_q}, {"h", s.H_q}, {"i", s.D}});
+    visit("o", s.o, {{"b", s.B}, {"t", s.T_q}, {"h", s.H_q}, {"i", s.channels_of_v()}});
     visit("lse", s.lse, {{"b", s.B}, {"h", s.H_q}, {"t", s.T_q}});
   }
 };
@@ -104,14 +107,17 @@ template <typename Element>
 struct FullAttentionArgs : BasicAttentionArgs<Element> {
   std::int64_t window = 0;  // keys that a query sees at most, causal only; 0: no window
   float softcap = 0.0f;     // 0: no softcap; else above 0, finite
+  std::int64_t D_v = 0;     // channels of v, of o and of their gradients; 0: D
 
   FullAttentionArgs() = default;
   FullAttentionArgs(const BasicAttentionArgs<Element>& part) : BasicAttentionArgs<Element>(part) {}
 
+  std::int64_t channels_of_v() const { return D_v > 0 ? D_v : this->D; }
+
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
     BasicAttentionArgs<Element>::fields(s, visit);
-    visit("window", s.window), visit("softcap", s.softcap);
+    visit("window", s.window), visit("softcap", s.softcap), visit("D_v", s.D_v, 0);
   }
 
   // Refuses what a kernel that takes the part would not see.
@@ -127,10 +133,10 @@ using AttentionFp16Args = FullAttentionArgs<float16>;
 template <typename Element, typename Forward>
 struct AttentionGradLists {
   Forward forward;
-  const Element* d_o = nullptr;  // (B, T_q, H_q, D)
+  const Element* d_o = nullptr;  // as o
   Element* dq = nullptr;         // (B, T_q, H_q, D)
   Element* dk = nullptr;         // (B, T_k, H_kv, D), summed over the heads of a group
-  Element* dv = nullptr;         // (B, T_k, H_kv, D)
+  Element* dv = nullptr;         // as v, likewise
 
   static constexpr const char* kStorage = kAttentionStorage<Element>;
 
@@ -142,20 +148,21 @@ struct AttentionGradLists {
   template <typename Self, typename Visit>
   static void arrays(Self& s, const Visit& visit) {
     const auto& f = s.forward;
+    const std::int64_t D_v = f.channels_of_v();
     BasicAttentionArgs<Element>::inputs(s.forward, visit);
-    visit("o", as_input(s.forward.o), {{"b", f.B}, {"t", f.T_q}, {"h", f.H_q}, {"i", f.D}});
+    visit("o", as_input(s.forward.o), {{"b", f.B}, {"t", f.T_q}, {"h", f.H_q}, {"i", D_v}});
     visit("lse", as_input(s.forward.lse), {{"b", f.B}, {"h", f.H_q}, {"t", f.T_q}});
-    visit("d_o", s.d_o, {{"b", f.B}, {"t", f.T_q}, {"h", f.H_q}, {"i", f.D}});
+    visit("d_o", s.d_o, {{"b", f.B}, {"t", f.T_q}, {"h", f.H_q}, {"i", D_v}});
     visit("dq", s.dq, {{"b", f.B}, {"t", f.T_q}, {"h", f.H_q}, {"i", f.D}});
     visit("dk", s.dk, {{"b", f.B}, {"t", f.T_k}, {"h", f.H_kv}, {"i", f.D}});
-    visit("dv", s.dv, {{"b", f.B}, {"t", f.T_k}, {"h", f.H_kv}, {"i", f.D}});
+    visit("dv", s.dv, {{"b", f.B}, {"t", f.T_k}, {"h", f.H_kv}, {"i", D_v}});
   }
 };
 
 template <typename Element>
 struct FullAttentionGradArgs;
 
-// Without a window and a softcap.
+// Without a window, a softcap and a D_v.
 template <typename Element>
 struct BasicAttentionGradArgs : AttentionGradLists<Element, BasicAttentionArgs<Element>> {
   using Whole = FullAttentionGradArgs<Element>;
@@ -177,16 +184,18 @@ using AttentionGradFp16Args = FullAttentionGradArgs<float16>;
 float default_attention_scale(std::int64_t D);  // 1 / sqrt(D)
 
 // Refuses sizes and pointers that no implementation can take (std::invalid_argument that names the argument). What lies behind
-// key_lengths and cu_seqlens is not read. A kernel that takes the part says which scales it has; one that takes all has any.
+// key_lengths and cu_seqlens is not read. A kernel that takes the part says which scales it has, and one that takes all, which has any,
+// whether v may have another number of channels than q.
 enum class Scale { kPositive, kOfAnySign };
+enum class ChannelsOfV { kAsOfQ, kAny };
 template <typename Element>
 void validate(const BasicAttentionArgs<Element>& args, Scale scale = Scale::kPositive);
 template <typename Element>
-void validate(const FullAttentionArgs<Element>& args);
+void validate(const FullAttentionArgs<Element>& args, ChannelsOfV of_v = ChannelsOfV::kAsOfQ);
 template <typename Element>
 void validate(const BasicAttentionGradArgs<Element>& args);
 template <typename Element>
-void validate(const FullAttentionGradArgs<Element>& args);
+void validate(const FullAttentionGradArgs<Element>& args, ChannelsOfV of_v = ChannelsOfV::kAsOfQ);
 
 // The widths that most implementations have.
 inline bool is_usual_D(std::int64_t D) {
@@ -196,8 +205,8 @@ inline bool is_usual_D(std::int64_t D) {
 template <typename Element>
 void require_usual_D(const BasicAttentionArgs<Element>& args, const char* who);
 
-// Two products of T_q x T_k x D per query head, half of them where a causal mask hides half, and those in the window where there is
-// one; 2.5 times that for the gradients.
+// Two products per query head, T_q x T_k x D and T_q x T_k x D_v; half of them where a causal mask hides half, and those in the window
+// where there is one. For the gradients there are three of the former and two of the latter.
 // T_q and T_k as they stand: key_lengths and cu_seqlens are not read.
 template <typename Element>
 double attention_fma_count(const BasicAttentionArgs<Element>& args);

@@ -65,7 +65,9 @@ std::string to_text(const AttentionCase::Lengths& lengths) {
 std::string name_of(const AttentionCase& c) {
   std::ostringstream name;
   name << "B" << c.B << "_Tq" << c.T_q << "_Tk" << c.T_k << "_Hq" << c.H_q << "_Hkv" << c.H_kv
-       << "_D" << c.D << (c.lengths.empty() ? "" : "_packed");
+       << "_D" << c.D;
+  if (c.channels_of_v() != c.D) name << "_Dv" << c.D_v;
+  name << (c.lengths.empty() ? "" : "_packed");
   for (const auto& [queries, keys] : c.lengths)
     name << "_" << queries << "x" << keys;
   name << (c.causal ? "_causal" : "_full") << (c.key_lengths ? "_key_lengths" : "")
@@ -97,6 +99,7 @@ AttentionArgs sizes_of(const AttentionCase& c) {
   args.H_q = c.H_q;
   args.H_kv = c.H_kv;
   args.D = c.D;
+  args.D_v = c.D_v;
   args.sequences = static_cast<std::int64_t>(c.lengths.size());
   args.causal = c.causal;
   args.scale = c.scale == 0.0f ? default_attention_scale(c.D) : c.scale;
@@ -111,7 +114,7 @@ void AttentionInputs::draw(AttentionProblem& problem) {
   const float m = std::sqrt(3.0f) * c.magnitude;  // a variance of 1
   problem["q"] = generator.reals(c.B * c.T_q * c.H_q * c.D, -m, m);
   problem["k"] = generator.reals(c.B * c.T_k * c.H_kv * c.D, -m, m);
-  problem["v"] = generator.reals(c.B * c.T_k * c.H_kv * c.D, -1.0f, 1.0f);
+  problem["v"] = generator.reals(c.B * c.T_k * c.H_kv * c.channels_of_v(), -1.0f, 1.0f);
   if (c.key_lengths) problem.array<std::int64_t>("key_lengths") = generator.key_lengths(c.B, c.T_k);
   if (c.lengths.empty()) return;
   std::vector<std::int64_t> queries, keys;
@@ -179,6 +182,8 @@ Design<AttentionCase> attention_design(const Support& support) {
   }
   if (const auto softcaps = levels_of<float>(support, "softcap", {0.0f}); softcaps.size() > 1)
     design.factor("softcap", softcaps, &Case::softcap);
+  if (const auto widths = levels_of<std::int64_t>(support, "D_v", {0}); widths.size() > 1)
+    design.factor("D_v", widths, &Case::D_v);
   return design;
 }
 

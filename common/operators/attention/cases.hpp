@@ -13,7 +13,7 @@
 
 namespace ladder {
 
-// As the shapes of the other operators are said: D is K and V, which are equal; T counts the keys.
+// As the shapes of the other operators are said: D is K, and D_v is V; T counts the keys.
 struct AttentionSizes {
   std::int64_t B = 4, T = 4096, H = 16, K = 128, V = 128;
   std::int64_t T_q = 0;   // 0: T
@@ -32,6 +32,7 @@ struct AttentionCase {
   };
 
   std::int64_t B = 1, T_q = 1, T_k = 1, H_q = 1, H_kv = 1, D = 64;
+  std::int64_t D_v = 0;               // 0: D
   std::vector<Lengths> lengths = {};  // of packed sequences; then B = 1, T_q and T_k are their sums
   bool causal = false;
   bool key_lengths = false;  // drawn from 0..T_k, the first one 0 where B > 1
@@ -42,10 +43,12 @@ struct AttentionCase {
   Precision precision = Precision::kFp32;  // or kBf16, kFp16
   std::uint32_t seed = 1;
 
+  std::int64_t channels_of_v() const { return D_v > 0 ? D_v : D; }
+
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
     visit("B", s.B), visit("T_q", s.T_q), visit("T_k", s.T_k), visit("H_q", s.H_q);
-    visit("H_kv", s.H_kv), visit("D", s.D);
+    visit("H_kv", s.H_kv), visit("D", s.D), visit("D_v", s.D_v);
   }
   template <typename Self, typename Visit>
   static void options(Self& s, const Visit& visit) {
@@ -107,7 +110,7 @@ AttentionGradProblem make_grad_problem(const AttentionProblem& forward);
 void take_forward_pass(AttentionGradProblem& problem);
 
 struct AttentionOutputs {
-  std::vector<float> o;    // (B, T_q, H_q, D)
+  std::vector<float> o;    // (B, T_q, H_q, D_v)
   std::vector<float> lse;  // (B, H_q, T_q)
 
   bool operator==(const AttentionOutputs&) const = default;
@@ -120,8 +123,9 @@ struct AttentionOutputs {
 
 template <typename Number>
 struct BasicAttentionGradients {
-  std::vector<Number> dq;      // (B, T_q, H_q, D)
-  std::vector<Number> dk, dv;  // (B, T_k, H_kv, D)
+  std::vector<Number> dq;  // (B, T_q, H_q, D)
+  std::vector<Number> dk;  // (B, T_k, H_kv, D)
+  std::vector<Number> dv;  // (B, T_k, H_kv, D_v)
 
   bool operator==(const BasicAttentionGradients&) const = default;
 
@@ -134,7 +138,7 @@ struct BasicAttentionGradients {
 using AttentionGradients = BasicAttentionGradients<float>;
 
 // What its tests are made of. A Support of attention may refuse "causal", "groups" (fewer key heads than query heads), "packed" (sequences)
-// and "key_lengths". What it has besides, "window", "softcap" and any "scale", are options with levels. Its sizes are D, and T_q with T_k, two lists of one length: the n-th number of queries comes with the n-th of keys. It
+// and "key_lengths". What it has besides, "window", "softcap", any "scale" and "D_v", are options with levels. Its sizes are D, and T_q with T_k, two lists of one length: the n-th number of queries comes with the n-th of keys. It
 // may limit B, H_q and T_q (of a packed sequence, too).
 Design<AttentionCase> attention_design(const Support& support);
 // Sizes that are unlike each other and no powers of two, as far as they are supported.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 
 #include "common/judge/reach.hpp"
@@ -56,9 +57,9 @@ AttentionProblem with_key_lengths(Case c) {
   AttentionProblem problem = make_problem(c);
   const std::vector<std::int64_t> lengths = {0, 1, c.T_k - 6, c.T_k};
   problem.array<std::int64_t>("key_lengths") = lengths;
-  const std::int64_t row = c.H_kv * c.D;
   for (std::int64_t b = 0; b < c.B; ++b) {
-    for (const char* name : {"k", "v"}) {
+    for (const auto& [name, D] : {std::pair{"k", c.D}, {"v", c.channels_of_v()}}) {
+      const std::int64_t row = c.H_kv * D;
       std::fill_n(problem[name].begin() + (b * c.T_k + lengths[b]) * row,
                   (c.T_k - lengths[b]) * row, kNan);
     }
@@ -79,11 +80,13 @@ struct Spoilt {
 
   template <typename Problem>
   void spoil(Problem& problem, float value) const {
-    for (const char* name : {"q", "d_o"}) {
-      if (!problem[name].empty()) std::fill_n(problem[name].begin() + query_row * a.D, a.D, value);
+    const std::int64_t D_v = a.channels_of_v();
+    for (const auto& [name, row, D] : {std::tuple{"q", query_row, a.D},
+                                       {"d_o", query_row, D_v},
+                                       {"k", key_row, a.D},
+                                       {"v", key_row, D_v}}) {
+      if (!problem[name].empty()) std::fill_n(problem[name].begin() + row * D, D, value);
     }
-    for (const char* name : {"k", "v"})
-      std::fill_n(problem[name].begin() + key_row * a.D, a.D, value);
   }
 
   // What the key reaches of query `row` (of B * T_q) and query head h, where keys are taken in such tiles.
@@ -364,6 +367,7 @@ std::vector<BadInput<Args>> common_bad_inputs(const Support& support) {
     bad.push_back({"window", [](Args& a) { a.causal = true, a.window = 3; }});
   if (!has_option(support, "softcap"))
     bad.push_back({"softcap", [](Args& a) { a.softcap = 30.0f; }});
+  if (!has_option(support, "D_v")) bad.push_back({"D_v", [](Args& a) { a.D_v = a.D + 8; }});
   bad.push_back({"key_lengths", [refused = !support.has("key_lengths")](Args& a) {
                    a.key_lengths = lengths;
                    if (!refused) misalign(a.key_lengths);
@@ -397,7 +401,7 @@ template Bad<AttentionGradFp16Args> AttentionBackward::bad_inputs(const Support&
 
 SupportWords AttentionOperator::words() {
   return {.sizes = {"T_q", "T_k", "D"},
-          .options = {"window", "softcap", "scale"},
+          .options = {"window", "softcap", "scale", "D_v"},
           .refuses = {"causal", "groups", "packed", "key_lengths"},
           .most = {"B", "H_q", "T_q"},
           .fields = {"plain_steps", "nan_tile", "also", "not_repeatable"}};

@@ -217,6 +217,8 @@ TEST(AttentionDiagnosis, Others) {
   expect_diagnosis("the result with lse without the maximum", kCausal);
   expect_diagnosis("the result with the softcap forgotten",
                    with(kFull, [](AttentionCase& c) { c.softcap = 1; }));
+  expect_diagnosis("the result with the rows of v taken to be as wide as those of k",
+                   with(kFull, [](AttentionCase& c) { c.D_v = 24; }));
 }
 
 TEST(AttentionDiagnosis, Gradients) {
@@ -255,6 +257,7 @@ AttentionCase random_case(SmallDraw& draw) {
   AttentionCase c{.T_q = draw.length(), .T_k = draw.length(), .H_q = 2};
   c.H_kv = draw.coin() ? 1 : 2;
   c.D = draw.size();
+  if (draw.coin()) c.D_v = draw.size();
   c.causal = draw.coin();
   if (c.causal && draw.coin()) c.window = draw.length() + 1;
   if (draw.coin()) c.softcap = 5;

@@ -199,11 +199,13 @@ void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h,
             BasicAttentionResult<Number>& result) {
   const AttentionSequence sequence = sequence_of(a, n);
   const auto keys_of = [&](S::Array which) {
-    return Keys<Number>(sequence.keys, a.D, [&](std::int64_t c) {
+    const std::int64_t D = which == S::Array::kK ? a.D : a.channels_of_v();
+    const std::int64_t apart = s.v_rows_as_wide_as_k ? a.D : D;
+    return Keys<Number>(sequence.keys, D, [&](std::int64_t c) {
       const float* data = which == S::Array::kK ? a.k : a.v;
       const float* row =
-          data + ((sequence.first_key + c) * a.H_kv + key_head(a, s.key_head, h)) * a.D;
-      return std::vector<Number>(row, row + a.D);
+          data + ((sequence.first_key + c) * a.H_kv + key_head(a, s.key_head, h)) * apart;
+      return std::vector<Number>(row, row + D);
     });
   };
   const Keys<Number> k = keys_of(s.k_from), v = keys_of(s.v_from);
@@ -235,8 +237,8 @@ void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h,
                            : s.divisor == S::Divisor::kTwice ? row.sum * row.sum
                            : s.divisor == S::Divisor::kCount ? static_cast<Number>(end - first)
                                                              : 1;
-    for (std::int64_t i = 0; i < a.D; ++i)
-      result.o[(token * a.H_q + h) * a.D + i] = row.o[i] / divisor;
+    for (std::int64_t i = 0; i < a.channels_of_v(); ++i)
+      result.o[(token * a.H_q + h) * a.channels_of_v() + i] = row.o[i] / divisor;
     const Number log_sum = std::log(row.sum);
     result.largest[at] = row.largest;
     result.lse[at] =
@@ -249,7 +251,7 @@ void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h,
 template <typename Number>
 BasicAttentionResult<Number> attention_loop(const AttentionArgs& a, const S& s) {
   BasicAttentionResult<Number> result;
-  result.o.resize(a.B * a.T_q * a.H_q * a.D);
+  result.o.resize(a.B * a.T_q * a.H_q * a.channels_of_v());
   result.lse.resize(a.B * a.H_q * a.T_q, -std::numeric_limits<Number>::infinity());
   result.largest = result.lse;
 #pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(a)))
@@ -268,26 +270,26 @@ BasicAttentionGradients<Number> attention_gradient_loop(const AttentionGradArgs&
                                                         const BasicAttentionResult<Number>& forward,
                                                         const G& s) {
   const AttentionArgs& a = args.forward;
-  const std::int64_t D = a.D, group = a.H_q / a.H_kv;
+  const std::int64_t D = a.D, D_v = a.channels_of_v(), group = a.H_q / a.H_kv;
   BasicAttentionGradients<Number> result;
   result.dq.resize(a.B * a.T_q * a.H_q * D);
   result.dk.resize(a.B * a.T_k * a.H_kv * D);
-  result.dv.resize(result.dk.size());
+  result.dv.resize(a.B * a.T_k * a.H_kv * D_v);
   const auto scale = static_cast<Number>(a.scale);
   const auto scale_if = [&](bool scaled) { return scaled ? scale : Number{1}; };
 #pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(a)))
   for (std::int64_t n = 0; n < sequence_count(a); ++n) {
     for (std::int64_t h_kv = 0; h_kv < a.H_kv; ++h_kv) {
       const AttentionSequence sequence = sequence_of(a, n);
-      const auto row_of = [&](const float* data, std::int64_t row) {
+      const auto row_of = [&](const float* data, std::int64_t row, std::int64_t D) {
         return std::vector<Number>(data + row * D, data + (row + 1) * D);
       };
       const auto key_row = [&](std::int64_t c) { return (sequence.first_key + c) * a.H_kv + h_kv; };
-      const auto keys_of = [&](const float* data) {
+      const auto keys_of = [&](const float* data, std::int64_t D) {
         return Keys<Number>(sequence.keys, D,
-                            [&](std::int64_t c) { return row_of(data, key_row(c)); });
+                            [&](std::int64_t c) { return row_of(data, key_row(c), D); });
       };
-      const Keys<Number> k = keys_of(a.k), v = keys_of(a.v);
+      const Keys<Number> k = keys_of(a.k, D), v = keys_of(a.v, D_v);
       for (std::int64_t h = 0; h < a.H_q; ++h) {
         if (key_head(a, s.key_head, h) != h_kv) continue;
         const bool summed =
@@ -295,10 +297,10 @@ BasicAttentionGradients<Number> attention_gradient_loop(const AttentionGradArgs&
         for (std::int64_t l = 0; l < sequence.queries / s.query_tile * s.query_tile; ++l) {
           const auto [first, end] = keys_seen(a, sequence, l, s.mask);
           const std::int64_t token = sequence.first_query + l, row = token * a.H_q + h;
-          const std::vector<Number> q = row_of(a.q, row), d_o = row_of(args.d_o, row);
+          const std::vector<Number> q = row_of(a.q, row, D), d_o = row_of(args.d_o, row, D_v);
           Number delta = 0;
-          for (std::int64_t i = 0; i < D; ++i)
-            delta += d_o[i] * forward.o[row * D + i];
+          for (std::int64_t i = 0; i < D_v; ++i)
+            delta += d_o[i] * forward.o[row * D_v + i];
           delta *= static_cast<Number>(s.delta);
           const Number lse = forward.lse[lse_index(a, token, h)];
           const std::vector<Number> scores = k.products(q, end), dp = v.products(d_o, end);
@@ -313,8 +315,8 @@ BasicAttentionGradients<Number> attention_gradient_loop(const AttentionGradArgs&
             add(&result.dq[row * D], ds * scale_if(s.scale_in_dq), k.rows[c].data(), D);
             if (!summed) continue;
             add(&result.dk[key_row(c) * D], ds * scale_if(s.scale_in_dk), q.data(), D);
-            add(&result.dv[key_row(c) * D], s.weights_in_dv ? rounded_to(s.operands, p) : ds,
-                s.d_o_in_dv ? d_o.data() : v.rows[c].data(), D);
+            add(&result.dv[key_row(c) * D_v], s.weights_in_dv ? rounded_to(s.operands, p) : ds,
+                s.d_o_in_dv ? d_o.data() : v.rows[c].data(), D_v);
           }
         }
       }
@@ -405,6 +407,11 @@ Variants<S> attention_variants(const AttentionCase& c) {
   const auto add_arrays = [&](const char* words, const char* line, Array k, Array v) {
     add(words, line, [=](S& s) { s.k_from = k, s.v_from = v; });
   };
+  if (c.channels_of_v() > c.D) {
+    add("with the rows of v taken to be as wide as those of k", "v + key * D for v + key * D_v",
+        &S::v_rows_as_wide_as_k, true);
+  }
+  if (c.channels_of_v() != c.D) return variants.list;
   add_arrays("with k and v swapped", "k = args.v, v = args.k", Array::kV, Array::kK);
   add_arrays("with v in the place of k", "k = args.v", Array::kV, Array::kV);
   add_arrays("with k in the place of v", "v = args.k", Array::kK, Array::kK);
@@ -521,7 +528,8 @@ void add_tiles(bool causal, bool windowed, const Add& add) {
 std::string wrong_sum(const AttentionArgs& a, const std::vector<Part>& parts) {
   const Part &o = parts[0], &lse = parts[1];
   const auto rows = static_cast<std::size_t>(a.B * a.T_q * a.H_q);
-  if (lse.truth->size() != rows || o.truth->size() != rows * static_cast<std::size_t>(a.D))
+  if (lse.truth->size() != rows ||
+      o.truth->size() != rows * static_cast<std::size_t>(a.channels_of_v()))
     return "";
   constexpr double kSeen = 0.05;
   std::vector<double> of_that_sum = *o.truth;
@@ -530,8 +538,9 @@ std::string wrong_sum(const AttentionArgs& a, const std::vector<Part>& parts) {
     const std::int64_t b = row / (a.H_q * a.T_q), h = row / a.T_q % a.H_q, l = row % a.T_q;
     const double factor = std::exp((*lse.result)[row] - (*lse.truth)[row]);
     if (!std::isfinite(factor) || factor == 0) continue;
-    const auto first = of_that_sum.begin() + ((b * a.T_q + l) * a.H_q + h) * a.D;
-    std::for_each(first, first + a.D, [=](double& x) { x /= factor; });
+    const std::int64_t D_v = a.channels_of_v();
+    const auto first = of_that_sum.begin() + ((b * a.T_q + l) * a.H_q + h) * D_v;
+    std::for_each(first, first + D_v, [=](double& x) { x /= factor; });
     if (words.empty() && std::abs(factor - 1) > kSeen)
       words =
           "l, the sum of a query's weights, is wrong, and the sum of the values with these "

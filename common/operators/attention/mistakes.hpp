@@ -33,6 +33,7 @@ struct AttentionSwitches {
   Mask mask = Mask::kOwn;
   KeyHead key_head = KeyHead::kOwn;
   enum class Array { kK, kV } k_from = Array::kK, v_from = Array::kV;
+  bool v_rows_as_wide_as_k = false;
   double (*scale)(double scale) = nullptr;
   bool capped = true;  // where there is a softcap
   double (*weight)(double score, double largest) = nullptr;

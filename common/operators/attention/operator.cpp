@@ -55,8 +55,6 @@ std::vector<Window> windows_of(const AttentionCase& c) {
 }  // namespace
 
 AttentionCase AttentionOperator::make_case(const AttentionSizes& s) {
-  require(s.K == s.V, "--shape has K=" + std::to_string(s.K) + " and V=" + std::to_string(s.V) +
-                          "; allowed for softmax attention: D = K = V");
   require(s.H_kv == 0 || s.H % s.H_kv == 0, "--shape has H=" + std::to_string(s.H) +
                                                 " and H_kv=" + std::to_string(s.H_kv) +
                                                 "; allowed: H a multiple of H_kv");
@@ -65,7 +63,8 @@ AttentionCase AttentionOperator::make_case(const AttentionSizes& s) {
           .T_k = s.T,
           .H_q = s.H,
           .H_kv = s.H_kv > 0 ? s.H_kv : s.H,
-          .D = s.K};
+          .D = s.K,
+          .D_v = s.V};
 }
 
 std::vector<std::pair<std::string, Shape>> Attention::named_shapes() {
@@ -76,9 +75,9 @@ std::vector<std::pair<std::string, Shape>> Attention::named_shapes() {
 }
 
 bool AttentionOperator::set_size(Shape& shape, const std::string& name, std::int64_t value) {
-  if (name != "D") return false;
-  shape.set("K", value);
-  shape.set("V", value);
+  if (name != "D" && name != "D_v") return false;
+  if (name == "D") shape.set("K", value);
+  shape.set("V", value);  // of D_v, or until more is said
   return true;
 }
 
@@ -138,8 +137,8 @@ std::optional<std::pair<AttentionProblem, AttentionOutputs>> Attention::sample(
   for (const auto& [b, first, queries, keys] : windows) {
     append(sample["q"], problem["q"], b * c.T_q + first, queries, c.H_q * c.D);
     append(sample["k"], problem["k"], b * c.T_k, keys, c.H_kv * c.D);
-    append(sample["v"], problem["v"], b * c.T_k, keys, c.H_kv * c.D);
-    append(part.o, outputs.o, b * c.T_q + first, queries, c.H_q * c.D);
+    append(sample["v"], problem["v"], b * c.T_k, keys, c.H_kv * c.channels_of_v());
+    append(part.o, outputs.o, b * c.T_q + first, queries, c.H_q * c.channels_of_v());
     for (std::int64_t h = 0; h < c.H_q; ++h) {
       std::copy_n(outputs.lse.begin() + (b * c.H_q + h) * c.T_q + first, queries,
                   part.lse.begin() + h * T_q + first_query.back());
@@ -171,21 +170,24 @@ std::optional<std::pair<AttentionGradProblem, AttentionGradients>> AttentionBack
     const std::int64_t head = count == 1 ? 0 : i * (heads - 1) / (count - 1);
     const std::int64_t b = head / c.H_kv, h = head % c.H_kv;
     for (std::int64_t t = 0; t < c.T_q; ++t) {
-      const auto append_queries = [&](std::vector<float>& to, const std::vector<float>& from) {
-        append(to, from, (b * c.T_q + t) * c.H_q + h * group, group, c.D);
+      const auto append_queries = [&](std::vector<float>& to, const std::vector<float>& from,
+                                      std::int64_t width) {
+        append(to, from, (b * c.T_q + t) * c.H_q + h * group, group, width);
       };
-      for (const char* name : {"q", "o", "d_o"})
-        append_queries(sample[name], problem[name]);
-      append_queries(part.dq, gradients.dq);
+      append_queries(sample["q"], problem["q"], c.D);
+      for (const char* name : {"o", "d_o"})
+        append_queries(sample[name], problem[name], c.channels_of_v());
+      append_queries(part.dq, gradients.dq, c.D);
     }
     for (std::int64_t t = 0; t < c.T_k; ++t) {
-      const auto append_key = [&](std::vector<float>& to, const std::vector<float>& from) {
-        append(to, from, (b * c.T_k + t) * c.H_kv + h, 1, c.D);
+      const auto append_key = [&](std::vector<float>& to, const std::vector<float>& from,
+                                  std::int64_t width) {
+        append(to, from, (b * c.T_k + t) * c.H_kv + h, 1, width);
       };
-      for (const char* name : {"k", "v"})
-        append_key(sample[name], problem[name]);
-      append_key(part.dk, gradients.dk);
-      append_key(part.dv, gradients.dv);
+      append_key(sample["k"], problem["k"], c.D);
+      append_key(sample["v"], problem["v"], c.channels_of_v());
+      append_key(part.dk, gradients.dk, c.D);
+      append_key(part.dv, gradients.dv, c.channels_of_v());
     }
     append(sample["lse"], problem["lse"], b * c.H_q + h * group, group, c.T_q);
   }

@@ -15,7 +15,7 @@ namespace ladder {
 
 struct AttentionOperator : SequenceOperator {
   static constexpr bool kTriedApart = true;  // edges.cpp and trials.cpp
-  // std::invalid_argument where K and V differ, or H is no multiple of H_kv.
+  // std::invalid_argument where H is no multiple of H_kv.
   static AttentionCase make_case(const AttentionSizes& sizes);
   static bool set_size(Shape& shape, const std::string& name, std::int64_t value);
   static void settle(AttentionCase& c, Shape& shape);

@@ -43,6 +43,12 @@ std::vector<AttentionCase> gentle_cases() {
   result.push_back({.T_q = 6, .T_k = 9, .H_q = 2, .H_kv = 1, .D = 3, .causal = true, .window = 4});
   result.back().scale = -0.5f;
   result.back().softcap = 1;
+  for (const auto& [D, D_v] : {std::pair{3, 2}, {2, 5}}) {
+    result.push_back({.B = 2, .T_q = 5, .T_k = 7, .H_q = 4, .H_kv = 2, .D = D, .D_v = D_v});
+    result.back().causal = true;
+    result.back().softcap = 1;
+    result.push_back(packed({.H_q = 3, .H_kv = 1, .D = D, .D_v = D_v}, {{5, 5}, {0, 2}, {2, 6}}));
+  }
   result.push_back({.B = 0, .T_q = 3, .T_k = 3, .H_q = 1, .H_kv = 1, .D = 2});
   return result;
 }
@@ -151,6 +157,21 @@ TEST(Attention, AWindowHoldsTheQuerysOwnKeyAndThoseBeforeIt) {
   EXPECT_EQ(attention_closed_sum(problem.args()).o, (std::vector<double>{1.5, 3, 6}));
   const AttentionArgs a = problem.args();
   EXPECT_EQ(attention_fma_count(a), 2 * 3 * 2 * (1 - 2 / 8.0));
+}
+
+TEST(Attention, ValuesMayHaveTheirOwnNumberOfChannels) {
+  AttentionProblem problem = make_problem({.T_q = 1, .T_k = 2, .D = 1, .D_v = 3});
+  problem["q"] = {1};
+  problem["k"] = {0, std::log(3.0f)};
+  problem["v"] = {4, 0, 8, 8, 4, 0};
+  const AttentionArgs a = problem.args();
+  const AttentionResult result = attention_closed_sum(a);
+  const double wanted[] = {7, 3, 2};
+  ASSERT_EQ(result.o.size(), std::size(wanted));
+  for (std::size_t i = 0; i < std::size(wanted); ++i)
+    EXPECT_NEAR(result.o[i], wanted[i], 1e-6);
+  EXPECT_EQ(attention_fma_count(a), 2 * 1 + 2 * 3);
+  EXPECT_EQ(attention_fma_count(AttentionGradArgs{{a}}), 3 * 2 * 1 + 2 * 2 * 3);
 }
 
 TEST(Attention, ASoftcapBoundsTheScores) {

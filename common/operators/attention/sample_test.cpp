@@ -9,7 +9,7 @@ namespace ladder {
 namespace {
 
 AttentionCase long_case(bool causal) {
-  return {.B = 3, .T_q = 400, .T_k = 450, .H_q = 4, .H_kv = 2, .D = 4, .causal = causal};
+  return {.B = 3, .T_q = 400, .T_k = 450, .H_q = 4, .H_kv = 2, .D = 3, .D_v = 4, .causal = causal};
 }
 
 TEST(Sample, AcceptsWhatIsRightAndRefusesWhatIsWrongInIt) {

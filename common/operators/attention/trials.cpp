@@ -70,6 +70,7 @@ AttentionProblem fuzzed(Random& random, bool backward) {
   c.scale = random.one_of(kScales);
   if (c.causal && random.one_in(6)) c.window = 1 + random_length(random);
   if (random.one_in(12)) c.softcap = 5;
+  if (random.one_in(12)) c.D_v = random.one_of(kWidths);
   c.seed = static_cast<std::uint32_t>(1 + random.below(1u << 31));
   const std::int64_t work = backward ? kRandomWork / 3 : kRandomWork;
   if (random.one_in(4)) {
@@ -77,10 +78,10 @@ AttentionProblem fuzzed(Random& random, bool backward) {
     for (AttentionCase::Lengths& each : lengths)
       each = {random_part(random), random_part(random)};
     c = packed(c, lengths);
-    if (c.T_q * 130 * c.H_q * c.D > work) c.H_q = c.H_kv = 1;
+    if (c.T_q * 130 * c.H_q * std::max(c.D, c.D_v) > work) c.H_q = c.H_kv = 1;
   } else {
     c.key_lengths = random.one_in(3);
-    while (c.B * c.T_q * std::max<std::int64_t>(c.T_k, 64) * c.H_q * c.D > work) {
+    while (c.B * c.T_q * std::max<std::int64_t>(c.T_k, 64) * c.H_q * std::max(c.D, c.D_v) > work) {
       if (c.B > 1) {
         --c.B;
       } else if (c.H_q > 2 * c.H_kv) {

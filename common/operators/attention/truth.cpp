@@ -25,6 +25,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // An exponential, a sum, a quotient and a difference, the first and the third of which are approximated.
 constexpr double kRoundingsOfTanh = 16;
 
+// A sum that a score or its gradient is made of has so many terms.
+std::int64_t terms_of_sum(const AttentionArgs& a) {
+  return std::max(a.D, a.channels_of_v());
+}
+
 // Head h of `count` rows of a (rows, H, D) array.
 Matrix rows_of(const float* data, std::int64_t first, std::int64_t count, std::int64_t H,
                std::int64_t D, std::int64_t h) {
@@ -47,7 +52,7 @@ struct Head {
         scale(a.scale),
         q(rows_of(a.q, sequence.first_query, sequence.queries, a.H_q, a.D, h)),
         k(rows_of(a.k, sequence.first_key, sequence.keys, a.H_kv, a.D, h_kv)),
-        v(rows_of(a.v, sequence.first_key, sequence.keys, a.H_kv, a.D, h_kv)) {}
+        v(rows_of(a.v, sequence.first_key, sequence.keys, a.H_kv, a.channels_of_v(), h_kv)) {}
 
   std::int64_t query_row(std::int64_t l) const { return (sequence.first_query + l) * a.H_q + h; }
   std::int64_t key_row(std::int64_t c) const { return (sequence.first_key + c) * a.H_kv + h_kv; }
@@ -72,7 +77,7 @@ struct Head {
         scale * scale *
         product(q.middleRows(first, count).cwiseAbs2(), k.topRows(n).cwiseAbs2().transpose());
     if (a.softcap == 0) return terms;
-    const double of_tanh = a.softcap * a.softcap * kRoundingsOfTanh / static_cast<double>(a.D);
+    const double of_tanh = a.softcap * a.softcap * kRoundingsOfTanh / terms_of_sum(a);
     const Matrix tanh = scores(first, count, n) / a.softcap;
     return (terms.array() * (1 - tanh.array().square()).square() + of_tanh).matrix();
   }
@@ -109,8 +114,8 @@ struct Block {
   Matrix o;
   Vector lse, largest;
 
-  Block(std::int64_t count, std::int64_t D)
-      : o(Matrix::Zero(count, D)),
+  Block(std::int64_t count, std::int64_t D_v)
+      : o(Matrix::Zero(count, D_v)),
         lse(Vector::Constant(count, -kInfinity)),
         largest(Vector::Constant(count, -kInfinity)) {}
 };
@@ -119,7 +124,8 @@ struct Block {
 template <typename ComputeRows>
 AttentionResult for_every_query(const AttentionArgs& a, const ComputeRows& compute_rows) {
   AttentionResult result;
-  result.o.resize(a.B * a.T_q * a.H_q * a.D);
+  const std::int64_t D_v = a.channels_of_v();
+  result.o.resize(a.B * a.T_q * a.H_q * D_v);
   result.lse.resize(a.B * a.H_q * a.T_q);
   result.largest.resize(result.lse.size());
 #pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(a)))
@@ -127,11 +133,11 @@ AttentionResult for_every_query(const AttentionArgs& a, const ComputeRows& compu
     for (std::int64_t h = 0; h < a.H_q; ++h) {
       const Head head(a, n, h);
       for (std::int64_t first = 0; first < head.sequence.queries; first += kBlock) {
-        Block rows(std::min(kBlock, head.sequence.queries - first), a.D);
+        Block rows(std::min(kBlock, head.sequence.queries - first), D_v);
         compute_rows(head, first, rows);
         for (std::int64_t r = 0; r < rows.o.rows(); ++r) {
           const std::int64_t l = first + r;
-          std::copy_n(rows.o.row(r).data(), a.D, result.o.begin() + head.query_row(l) * a.D);
+          std::copy_n(rows.o.row(r).data(), D_v, result.o.begin() + head.query_row(l) * D_v);
           result.lse[head.lse_index(l)] = rows.lse[r];
           result.largest[head.lse_index(l)] = rows.largest[r];
         }
@@ -181,16 +187,17 @@ struct ScoreRoundoff {
 Gradients sum_gradients(const AttentionGradArgs& args, const AttentionResult& exact, Of of,
                         ScoreRoundoff roundoff = {}) {
   const AttentionArgs& a = args.forward;
+  const std::int64_t D_v = a.channels_of_v();
   Gradients result;
   result.dq.resize(a.B * a.T_q * a.H_q * a.D);
   result.dk.resize(a.B * a.T_k * a.H_kv * a.D);
-  result.dv.resize(result.dk.size());
+  result.dv.resize(a.B * a.T_k * a.H_kv * D_v);
   const auto term = [&](const Eigen::Ref<const Matrix>& x) {
     return of == Of::kSquaredTerms ? Matrix(x.cwiseAbs2()) : Matrix(x);
   };
   const double sign = of == Of::kSquaredTerms ? 1 : -1;
   const auto add_to = [&](std::vector<double>& gradient, std::int64_t row, const Vector& part) {
-    Eigen::Map<Vector>(gradient.data() + row * a.D, a.D) += part;
+    Eigen::Map<Vector>(gradient.data() + row * part.size(), part.size()) += part;
   };
   // The query heads of a group share dk and dv.
 #pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(a)))
@@ -202,8 +209,8 @@ Gradients sum_gradients(const AttentionGradArgs& args, const AttentionResult& ex
         const double scale = of == Of::kSquaredTerms ? head.scale * head.scale : head.scale;
         const AttentionSequence& s = head.sequence;
         const Matrix q = term(head.q), k = term(head.k), v = term(head.v);
-        const Matrix d_o = term(rows_of(args.d_o, s.first_query, s.queries, a.H_q, a.D, h));
-        Matrix dk = Matrix::Zero(s.keys, a.D), dv = dk;
+        const Matrix d_o = term(rows_of(args.d_o, s.first_query, s.queries, a.H_q, D_v, h));
+        Matrix dk = Matrix::Zero(s.keys, a.D), dv = Matrix::Zero(s.keys, D_v);
         for (std::int64_t first = 0; first < s.queries; first += kBlock) {
           const std::int64_t count = std::min(kBlock, s.queries - first);
           const std::int64_t n = head.keys_seen(first + count - 1);
@@ -217,7 +224,7 @@ Gradients sum_gradients(const AttentionGradArgs& args, const AttentionResult& ex
           Matrix ds = product(d_o_rows, v.topRows(n).transpose());
           for (std::int64_t r = 0; r < count; ++r) {
             const std::int64_t l = first + r, row = head.query_row(l);
-            const Matrix o = term(Eigen::Map<const Matrix>(exact.o.data() + row * a.D, 1, a.D));
+            const Matrix o = term(Eigen::Map<const Matrix>(exact.o.data() + row * D_v, 1, D_v));
             const double delta = d_o.row(l).dot(o.row(0));
             const double lse = exact.lse[head.lse_index(l)];
             auto weights = head.seen(p.row(r), l);
@@ -269,7 +276,8 @@ struct Counted {
     return result;
   }
   double of_sums(double additions) const {
-    return kFp32Roundoff * std::sqrt(static_cast<double>(a.D) + additions + kFewRoundings);
+    return kFp32Roundoff *
+           std::sqrt(static_cast<double>(terms_of_sum(a)) + additions + kFewRoundings);
   }
   double keys() const { return static_cast<double>(a.T_k); }
   double queries() const {
@@ -367,7 +375,7 @@ std::vector<Truth> Attention::truth(const Problem& problem, Arithmetic arithmeti
       counted.roundings(arithmetic == Arithmetic::kBf16Operands ? 1 : 0, counted.keys());
   AttentionResult values = attention_closed_sum(a);
   AttentionResult terms = attention_terms(a, counted.score_roundoff(of_o));
-  Exact rows_of_o = exactly(kRule, Reached(a).queries, a.D), of_lse{{}, kRule};
+  Exact rows_of_o = exactly(kRule, Reached(a).queries, a.channels_of_v()), of_lse{{}, kRule};
   if (!rows_of_o.elements.empty()) {
     for (const double lse : values.lse)
       of_lse.elements.push_back(lse == -kInfinity);
@@ -395,13 +403,14 @@ std::vector<Truth> AttentionBackward::truth(const Problem& problem, Arithmetic a
       sum_gradients(args, exact, Of::kSquaredTerms,
                     {.dv = counted.score_roundoff(of_dv), .ds = counted.score_roundoff(of_dq)});
   const Reached reached(a);
-  const Exact of_keys =
-      exactly("the gradient of a key that no query sees must be 0, exactly", reached.keys, a.D);
+  const auto of_keys = [&](std::int64_t D) {
+    return exactly("the gradient of a key that no query sees must be 0, exactly", reached.keys, D);
+  };
   return {{std::move(values.dq), std::move(terms.dq), of_dq,
            exactly("the gradient of a query that sees no key must be 0, exactly", reached.queries,
                    a.D)},
-          {std::move(values.dk), std::move(terms.dk), of_dk, of_keys},
-          {std::move(values.dv), std::move(terms.dv), of_dv, of_keys}};
+          {std::move(values.dk), std::move(terms.dk), of_dk, of_keys(a.D)},
+          {std::move(values.dv), std::move(terms.dv), of_dv, of_keys(a.channels_of_v())}};
 }
 
 void take_forward_pass(AttentionGradProblem& problem) {
@@ -419,7 +428,7 @@ AttentionGradProblem make_grad_problem(const AttentionProblem& forward) {
   for (const char* name : {"key_lengths", "cu_seqlens_q", "cu_seqlens_k"})
     problem.array<std::int64_t>(name) = forward.array<std::int64_t>(name);
   take_forward_pass(problem);
-  problem["d_o"] = Generator(~c.seed).reals(c.B * c.T_q * c.H_q * c.D, -1.0f, 1.0f);
+  problem["d_o"] = Generator(~c.seed).reals(c.B * c.T_q * c.H_q * c.channels_of_v(), -1.0f, 1.0f);
   problem.round_to_storage();
   return problem;
 }

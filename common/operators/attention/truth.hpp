@@ -24,7 +24,7 @@ std::int64_t lse_index(const AttentionArgs& a, std::int64_t row, std::int64_t h)
 
 template <typename Number>
 struct BasicAttentionResult {
-  std::vector<Number> o;        // (B, T_q, H_q, D)
+  std::vector<Number> o;        // (B, T_q, H_q, D_v)
   std::vector<Number> lse;      // (B, H_q, T_q)
   std::vector<Number> largest;  // (B, H_q, T_q): of the scaled scores
 };

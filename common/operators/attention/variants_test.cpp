@@ -22,6 +22,12 @@ TEST(Variants, OfAttentionWithAWindowAreDistinctOnThePlainCase) {
   }
 }
 
+TEST(Variants, OfAttentionWithWiderValuesAreDistinctOnThePlainCase) {
+  AttentionCase c = plain_attention_case({});
+  c.D_v = c.D + 8;
+  expect_distinct_variants<Attention>(c);
+}
+
 TEST(Variants, OfAttentionsGradientsAreDistinctOnThePlainCase) {
   expect_distinct_variants<AttentionBackward>(plain_attention_case({}));
   AttentionCase c = plain_attention_case({.options = {{"window", {"5"}}}});
@@ -31,8 +37,10 @@ TEST(Variants, OfAttentionsGradientsAreDistinctOnThePlainCase) {
 }
 
 TEST(Variants, LoopsOfAttentionAreRight) {
-  for (const AttentionCase& c : attention_cases(
-           {.options = {{"window", {"1", "20"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}}})) {
+  for (const AttentionCase& c : attention_cases({.options = {{"window", {"1", "20"}},
+                                                             {"softcap", {"3"}},
+                                                             {"scale", {"-0.25"}},
+                                                             {"D_v", {"24", "72"}}}})) {
     if (c.T_q > 63 || c.T_k > 63) continue;
     expect_right_loop(make_problem(c));
     expect_right_loop(AttentionGradProblem(c));
@@ -51,6 +59,7 @@ TEST(Probe, SaysNothingOfRightAttention) {
     AttentionCase c = plain_attention_case({});
     c.precision = precision;
     c.causal = causal;
+    if (causal) c.D_v = c.D - 8;
     expect_nothing_probed(make_problem(c));
     expect_nothing_probed(AttentionGradProblem(c));
   }
@@ -59,10 +68,12 @@ TEST(Probe, SaysNothingOfRightAttention) {
 // Those that can be said: a shape has steps.
 TEST(FoundCases, OfAttentionAreTheCasesOfItsDesign) {
   const AttentionCase usual = Attention::make_case({});
-  for (const AttentionCase& c : attention_cases({.storages = {"fp32", "bf16", "fp16"}})) {
+  for (const AttentionCase& c :
+       attention_cases({.storages = {"fp32", "bf16", "fp16"}, .options = {{"D_v", {"40"}}}})) {
     if (c.T_q == 0 || c.T_k == 0) continue;
-    const Shape shape = {{"B", c.B}, {"T", c.T_k},   {"H", c.H_q},    {"K", c.D},
-                         {"V", c.D}, {"T_q", c.T_q}, {"H_kv", c.H_kv}};
+    const Shape shape = {
+        {"B", c.B},     {"T", c.T_k},    {"H", c.H_q}, {"K", c.D}, {"V", c.channels_of_v()},
+        {"T_q", c.T_q}, {"H_kv", c.H_kv}};
     const AttentionCase found =
         found_cases<Attention>({{shape, options_of(c, usual), storage_of(c)}}).front();
     EXPECT_EQ(name_of(found), name_of(c));

@@ -163,8 +163,9 @@ def linear_attention(q, k, v, *, key_lengths=None, causal=True, feature_map="elu
 
 
 def attention(q, k, v, *, causal=False, scale=None, window=0, softcap=0.0, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None, **options):
-    """(o, lse) of softmax attention; scale None: 1 / sqrt(D). window: how many keys a query sees at most, its own included; 0: all."""
-    o, lse = empty(q, q.shape, None), empty(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
+    """(o, lse) of softmax attention; scale None: 1 / sqrt(D). window: how many keys a query sees at most, its own included; 0: all. v, and
+    o with it, may have another number of channels than q and k."""
+    o, lse = empty(q, (*q.shape[:3], v.shape[3]), None), empty(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
     run("attention", q=q, k=k, v=v, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, o=o, lse=lse, causal=causal,
         scale=q.shape[-1] ** -0.5 if scale is None else scale, window=window, softcap=softcap, **options)
     return o, lse

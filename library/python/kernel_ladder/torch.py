@@ -82,7 +82,7 @@ def _attention(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float, choi
 
 
 def _attention_like(q, k, v, *options):
-    return torch.empty_like(q), q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
+    return q.new_empty((*q.shape[:3], v.shape[3])), q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
 
 
 def _attention_backward(q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, d_o: Tensor, causal: bool, scale: float,
@@ -260,10 +260,10 @@ fused_chunk_linear_attn = chunk_linear_attn
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, *, choice=None,
                                  batch_invariant=False):
     """o of softmax attention. Tensors are (B, H, T, D), as PyTorch has them; views of (B, T, H, D), x.transpose(1, 2), are taken as they are, others
-    are copied. D: 32, 64, 96, 128, 256."""
+    are copied. Which D: as `attention`; value may have another one than query and key."""
     _refuse(attn_mask is not None, "attn_mask is given; allowed: None, or is_causal")
     _refuse(dropout_p != 0.0, f"dropout_p is {dropout_p}; allowed: 0")
-    _refuse(query.dim() != 4 or key.dim() != 4 or key.shape != value.shape or query.shape[0] != key.shape[0] or query.shape[3] != key.shape[3],
+    _refuse(query.dim() != 4 or key.dim() != 4 or key.shape[:3] != value.shape[:3] or query.shape[0] != key.shape[0] or query.shape[3] != key.shape[3],
             f"query, key, value have shapes {tuple(query.shape)}, {tuple(key.shape)}, {tuple(value.shape)}; allowed: (B, H, T, D)")
     _refuse(is_causal and query.shape[2] != key.shape[2],
             f"is_causal with {query.shape[2]} queries and {key.shape[2]} keys; allowed: as many (PyTorch aligns the first of them, this kernel the last)")

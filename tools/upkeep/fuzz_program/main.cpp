@@ -86,8 +86,8 @@ bool is_clear(const AnyOperator& op, const AnyProblem& problem, const std::strin
   for (const auto& [array, elements] : problem.inputs())
     names.push_back(array);
   for (const char* each :
-       {"D", "T_k", "H_q", "sequences", "cu_seqlens\\w*", "key_lengths", "causal", "feature_map",
-        "normalize", "eps", "scale", "window", "softcap", "reverse", "\\w*state"})
+       {"D", "D_v", "T_k", "H_q", "sequences", "cu_seqlens\\w*", "key_lengths", "causal",
+        "feature_map", "normalize", "eps", "scale", "window", "softcap", "reverse", "\\w*state"})
     names.push_back(each);
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) {
