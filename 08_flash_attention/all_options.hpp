@@ -40,6 +40,13 @@ inline __device__ Visible visible_from(const WindowedSequence& s, std::int64_t f
   return visible;
 }
 
+// Packed sequences lie in slots.
+template <typename Element>
+void require_grid(const FullAttentionArgs<Element>& args) {
+  const BasicAttentionArgs<Element>& part = args;
+  require_grid(part, kMostPacked);
+}
+
 // Channels of v and o: D where the arguments are the part. Where they are all, a launcher has filled in D_v, so that no thread has to
 // choose.
 template <typename Args>
@@ -67,13 +74,6 @@ template <bool kOptions>
 __device__ std::int64_t row_offset(std::int64_t first, int row, std::int64_t stride) {
   const int within = row * static_cast<int>(stride);
   return kOptions ? first * stride + within : (first + row) * stride;
-}
-
-// Packed sequences lie in slots.
-template <typename Element>
-void require_grid(const FullAttentionArgs<Element>& args) {
-  const BasicAttentionArgs<Element>& part = args;
-  require_grid(part, kMostPacked);
 }
 
 constexpr int kMostChannels = 256;

@@ -255,7 +255,7 @@ void finds_each_sequences_slots(const Implementation& i, const Support& support)
   c.D = 32;
   c.causal = true;
   c = packed(c,
-             {{260, 130}, {0, 0}, {1, 1}, {1, 2}, {0, 5}, {128, 64}, {1, 0}, {5, 129}, {130, 260}});
+             {{260, 130}, {1, 2}, {0, 0}, {1, 1}, {0, 5}, {128, 64}, {1, 0}, {5, 129}, {130, 260}});
   auto problem = Pass::make(make_problem(c));
   auto &cu_seqlens_q = problem.template array<std::int64_t>("cu_seqlens_q"),
        &cu_seqlens_k = problem.template array<std::int64_t>("cu_seqlens_k");
@@ -391,10 +391,13 @@ void takes_windows_at_borders_of_tiles(const Implementation& i, const Support& s
     c.window = window;
     expect_right<Pass>(i, make_problem(c));
   };
-  for (const std::int64_t window : {63, 64, 65, 129})
+  // Where keys come in tiles of 64: the first query's window begins with one, or one key before; and that of query 128, likewise.
+  for (const std::int64_t window : {7, 8, 71, 72})
     expect(130, 200, 32, window);
-  for (const std::int64_t window : {1, 64, 65, 66, 126})
-    expect(140, 200, 128, window);
+  // Tiles of 64: the last query that sees the first tile's last key is the last one of its tile, or the first one of the next; query 128 likewise.
+  // The last query sees all keys, or all but one.
+  for (const std::int64_t window : {2, 3, 77, 76})
+    expect(140, 77, 96, window);
   expect(300, 270, 32, 129);
   expect(30, 300, 32, 3);                    // most keys are in front of the first query's window
   expect(20, 9, 64, std::int64_t{1} << 40);  // more than there are, in 32 bits
@@ -451,12 +454,14 @@ void takes_values_of_another_width(const Implementation& i, const Support& suppo
                                {104, 24},
                                {most, 8},
                                {8, most}}) {
-    AttentionCase c = make_case(support, 1, 70, 140, 2, 1);
+    const bool is_wide = std::max(D, D_v) > 128;  // of these, fewer tiles
+    AttentionCase c = make_case(support, 1, is_wide ? 20 : 70, is_wide ? 70 : 140, 2, 1);
     c.D = D;
     c.D_v = D_v;
     c.causal = D > D_v;
     expect_right<Pass>(i, make_problem(c));
     c = packed(c, {{20, 50}, {0, 3}, {37, 20}, {5, 0}, {13, 67}});
+    if (is_wide) c = packed(c, {{0, 3}, {7, 20}, {5, 0}, {13, 67}});
     c.causal = true;
     c.window = D > 64 ? 0 : 20;
     c.softcap = D_v > 64 ? 0.0f : 2.0f;
@@ -483,13 +488,15 @@ void takes_little_shared_memory(const Implementation& i, const Support& support)
   if (on_a_gpu())
     return ladder::testing::skip("only the emulator can be a device with less shared memory");
   const emulator::SmallerDevice limit(emulator::SmallerDevice::kSharedMemoryKb, "99");
-  for (const std::int64_t D : {32, 64, 128, 256, 136}) {  // 96 columns have one kernel
-    AttentionCase c = make_case(support, 1, 70, 130, 2, 1);
+  for (const std::int64_t D : {32, 64, 128, 256}) {  // 96 columns have one kernel
+    AttentionCase c = D < 128 ? make_case(support, 1, 70, 130, 2, 1)
+                              : make_case(support, 1, 40, 70, 2, 1);  // smaller tiles
     c.D = D;
     expect_right<Pass>(i, make_problem(c));
-    c = packed(c, {{35, 30}, {1, 5}, {30, 60}});
+    if (D == 256) c.D = 136, c.D_v = support.any_D_v ? 72 : 0;
+    c = packed(c, {{20, 35}, {1, 5}, {40, 30}});
     c.causal = true;
-    c.window = 33;
+    c.window = 17;
     c.softcap = 2;
     expect_right<Pass>(i, make_problem(c));
   }

@@ -52,14 +52,12 @@ struct Tile {
   }
 };
 
-// The channels of a row: as many as its tile has columns, or fewer, a multiple of 8.
+// The channels of a row: as many as its tile has columns, or fewer, a multiple of 8. Of q, k and their gradients D, of all others D_v.
 template <typename S>
 struct Channels {
   int D;
 
-  template <typename Element>
-  explicit __device__ Channels(const BasicAttentionArgs<Element>& forward)
-      : D(S::kAllOptions ? static_cast<int>(forward.D) : S::kD) {}
+  explicit __device__ Channels(std::int64_t D) : D(S::kAllOptions ? static_cast<int>(D) : S::kD) {}
   __device__ bool has(int column) const { return !S::kAllOptions || column < D; }
 };
 
@@ -245,7 +243,7 @@ struct Bend {
 // A block keeps a tile of keys and streams tiles of queries past it. Warps are partners when they share their keys: of the scores
 // each computes those of some of the queries, of the gradients every second 16 channels.
 //
-// With kAllOptions a kernel has a window, a softcap and fewer channels than columns. One that has not is the faster one: it knows more
+// With kAllOptions a kernel has a window, a softcap and fewer channels than columns, of v another number than of q. One that has not is the faster one: it knows more
 // when it is compiled. With kSmall, which has all options too, a block needs no more than kLeastMemory of shared memory.
 template <int kColumns, bool kTheAllOptions, bool kTheSmall = false>
 struct Shape {
@@ -302,12 +300,12 @@ constexpr int kRowLanes = 8;
 // Blocks: query_grid(). Rows of a tile that do not exist get zeros.
 template <typename Element, int kQueries>
 __global__ void __launch_bounds__(kRowThreads)
-    describe_queries(const BasicAttentionGradArgs<Element> args,
+    describe_queries(const BasicAttentionGradArgs<Element> args, const int D_v,
                      QueryRows<kQueries>* rows_of_queries) {  // (tiles, H_q)
   const BasicAttentionArgs<Element>& forward = args.forward;
   const SequenceTile at = query_tile_of_block<kQueries>(forward);
   const Sequence sequence = sequence_of(forward, at.sequence);
-  const int first = at.tile * kQueries, D = forward.D, H_q = forward.H_q;
+  const int first = at.tile * kQueries, H_q = forward.H_q;
   const int rows = sequence.queries - first, head = blockIdx.y;
   if (rows <= 0) return;
   QueryRows<kQueries>& to =
@@ -316,8 +314,8 @@ __global__ void __launch_bounds__(kRowThreads)
   for (int row = threadIdx.x / kRowLanes; row < kQueries; row += kRowThreads / kRowLanes) {
     float lse = 0.0f, delta = 0.0f;
     if (row < rows) {
-      const std::int64_t at = ((sequence.first_query + first + row) * H_q + head) * D;
-      for (int column = lane * 8; column < D; column += kRowLanes * 8) {
+      const std::int64_t at = ((sequence.first_query + first + row) * H_q + head) * D_v;
+      for (int column = lane * 8; column < D_v; column += kRowLanes * 8) {
         union Eight {
           uint4 all;
           Element x[8];
@@ -373,7 +371,8 @@ void launch_with_columns(const FullAttentionArgs<Element>& forward, BytesOf byte
     static_assert(decltype(bytes_of(Small{}))::value <= kLeastMemory);
     if (kBytes > ladder::cuda::most_shared_memory()) return launch(Small{});
   }
-  if (forward.D == kColumns && forward.window == 0 && forward.softcap == 0.0f)
+  const bool is_full = forward.D == kColumns && forward.channels_of_v() == kColumns;
+  if (is_full && forward.window == 0 && forward.softcap == 0.0f)
     return launch(Shape<kColumns, false>{});
   launch(All{});
 }
@@ -382,17 +381,18 @@ void launch_with_columns(const FullAttentionArgs<Element>& forward, BytesOf byte
 template <typename Element, typename BytesOf, typename Launch>
 void launch_with_shape(const FullAttentionGradArgs<Element>& args, BytesOf bytes_of,
                        Launch launch) {
-  validate(args);
+  validate(args, ladder::ChannelsOfV::kAny);
   const FullAttentionArgs<Element>& forward = args.forward;
-  require_units_of_channels(forward);
+  require_units_of_all_channels(forward);
   require_grid(forward);
   if (forward.B == 0) return;
   require_alignment(args);
-  if (sequence_count(forward) == 0) return clear_gradients(args.part());
-  if (forward.D <= 32) return launch_with_columns<32>(forward, bytes_of, launch);
-  if (forward.D <= 64) return launch_with_columns<64>(forward, bytes_of, launch);
-  if (forward.D <= 96) return launch_with_columns<96>(forward, bytes_of, launch);
-  if (forward.D <= 128) return launch_with_columns<128>(forward, bytes_of, launch);
+  if (sequence_count(forward) == 0) return clear_gradients(args);
+  const std::int64_t columns = most_channels(forward);
+  if (columns <= 32) return launch_with_columns<32>(forward, bytes_of, launch);
+  if (columns <= 64) return launch_with_columns<64>(forward, bytes_of, launch);
+  if (columns <= 96) return launch_with_columns<96>(forward, bytes_of, launch);
+  if (columns <= 128) return launch_with_columns<128>(forward, bytes_of, launch);
   launch_with_columns<256>(forward, bytes_of, launch);
 }
 

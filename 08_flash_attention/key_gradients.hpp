@@ -22,17 +22,20 @@ namespace flash_attention::gradients {
 // From one row of queries, or of keys, to the next.
 template <typename S>
 struct HeadLayout {
-  Channels<S> channels;
+  Channels<S> channels, v_channels;
   int H_q, group;                         // query heads; how many of them share a key head
   std::int64_t query_stride, key_stride;  // elements
+  std::int64_t d_o_stride, v_stride;
 
-  template <typename Element>
-  explicit __device__ HeadLayout(const BasicAttentionArgs<Element>& forward)
-      : channels(forward), H_q(forward.H_q) {
-    const int H_kv = forward.H_kv;
-    group = H_q / H_kv;
+  template <typename Forward>
+  explicit __device__ HeadLayout(const Forward& forward)
+      : channels(forward.D), v_channels(value_channels(forward)), H_q(forward.H_q) {
+    const std::int64_t H_kv = static_cast<int>(forward.H_kv);
+    group = H_q / static_cast<int>(H_kv);
     query_stride = static_cast<std::int64_t>(H_q) * channels.D;
-    key_stride = static_cast<std::int64_t>(H_kv) * channels.D;
+    d_o_stride = static_cast<std::int64_t>(H_q) * v_channels.D;
+    key_stride = H_kv * channels.D;
+    v_stride = H_kv * v_channels.D;
   }
 };
 
@@ -60,9 +63,12 @@ struct KeyTile {
         first_key(at.tile * S::kKeys),
         kv_head(blockIdx.y) {}
 
-  // Of its first row, in k, v and their gradients.
+  // Of its first row, in k and dk, and in v and dv.
   __device__ std::int64_t offset(const HeadLayout<S>& layout) const {
     return (sequence.first_key + first_key) * layout.key_stride + kv_head * layout.channels.D;
+  }
+  __device__ std::int64_t v_offset(const HeadLayout<S>& layout) const {
+    return (sequence.first_key + first_key) * layout.v_stride + kv_head * layout.v_channels.D;
   }
 
   // Whether each query of the tile that begins with `query` sees each key.
@@ -152,13 +158,14 @@ struct PassingQueries {
 
   __device__ void fetch_to(Memory<Element, S>& memory, int buffer, QueryTile x) const {
     const int first = x.tile * kQueries;
-    const std::int64_t stride = layout.query_stride;
-    const std::int64_t offset =
-        (block.sequence.first_query + first) * stride + x.head * layout.channels.D;
-    fetch<kThreads, kQueries>(Rows{memory.q[buffer]}, args.forward.q + offset, stride,
-                              block.queries - first, layout.channels);
-    fetch<kThreads, kQueries>(Rows{memory.d_o[buffer]}, args.d_o + offset, stride,
-                              block.queries - first, layout.channels);
+    const auto fetch_rows = [&](Element* to, const Element* from, std::int64_t stride,
+                                Channels<S> channels) {
+      const std::int64_t offset =
+          (block.sequence.first_query + first) * stride + x.head * channels.D;
+      fetch<kThreads, kQueries>(Rows{to}, from + offset, stride, block.queries - first, channels);
+    };
+    fetch_rows(memory.q[buffer], args.forward.q, layout.query_stride, layout.channels);
+    fetch_rows(memory.d_o[buffer], args.d_o, layout.d_o_stride, layout.v_channels);
     const auto* const rows = reinterpret_cast<const float4*>(rows_of_queries + number(x));
     if (threadIdx.x < kQueries / 2) {
       __pipeline_memcpy_async(reinterpret_cast<float4*>(&memory.rows[buffer]) + threadIdx.x,

@@ -1,7 +1,7 @@
 // 08 flash attention, backward: the gradients of softmax attention on tensor cores, by two kernels that compute P each.
 // Change: rewrite of 08.16: tiles of P and dS on chip, and tensor cores.
 // Why:    dK and dV are sums over queries, dQ is one over keys: whoever keeps its sums on chip needs no atomics.
-// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
+// Needs:  D and D_v up to 256, multiples of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
 // Costs:  seven products instead of five, since S and dO V^T are computed twice. Repeatable. See README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   fetch<S::kThreads, kKeys>(k_smem, forward.k + key_offset, key_stride,
                             block.keys - block.first_key, layout.channels);
-  fetch<S::kThreads, kKeys>(v_smem, forward.v + key_offset, key_stride,
-                            block.keys - block.first_key, layout.channels);
+  fetch<S::kThreads, kKeys>(v_smem, forward.v + block.v_offset(layout), layout.v_stride,
+                            block.keys - block.first_key, layout.v_channels);
   QueryTile next = passing.first();
   if (passing.tiles > 0) passing.fetch_to(memory, 0, next);
   __pipeline_commit();
@@ -120,11 +120,12 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   const KeyTile<S> same(forward);  // as `block`, which no register has held since the loop began
   const int rows = same.keys_written - same.first_key - warp.key_row;
-  const std::int64_t to = same.offset(layout) + warp.key_row * key_stride + warp.channel;
-  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, warp.channel,
+  const std::int64_t to_k = same.offset(layout) + warp.key_row * key_stride + warp.channel;
+  store<S::kPartners>(dk, forward.scale, args.dk + to_k, key_stride, rows, warp.channel,
                       layout.channels, warp.lane);
-  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, warp.channel, layout.channels,
-                      warp.lane);
+  const std::int64_t to_v = same.v_offset(layout) + warp.key_row * layout.v_stride + warp.channel;
+  store<S::kPartners>(dv, 1.0f, args.dv + to_v, layout.v_stride, rows, warp.channel,
+                      layout.v_channels, warp.lane);
 }
 
 // ---- Second kernel: a tile of queries stays, keys pass ----
@@ -163,12 +164,16 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
   if (first_query >= queries) return;
 
   const HeadLayout<S> layout(forward);
-  const Channels<S> channels = layout.channels;
+  const Channels<S> channels = layout.channels, v_channels = layout.v_channels;
   const int H_q = layout.H_q, kv_head = head / layout.group;
-  const std::int64_t query_stride = layout.query_stride, key_stride = layout.key_stride;
+  const std::int64_t query_stride = layout.query_stride, d_o_stride = layout.d_o_stride;
+  const std::int64_t key_stride = layout.key_stride, v_stride = layout.v_stride;
   const std::int64_t query_offset =
       (sequence.first_query + first_query) * query_stride + head * channels.D;
+  const std::int64_t d_o_offset =
+      (sequence.first_query + first_query) * d_o_stride + head * v_channels.D;
   const std::int64_t key_offset = sequence.first_key * key_stride + kv_head * channels.D;
+  const std::int64_t v_offset = sequence.first_key * v_stride + kv_head * v_channels.D;
   const int lane = threadIdx.x % kWarpSize, query_row = threadIdx.x / kWarpSize * 16;
   const float scale = forward.scale * kLog2e;
 
@@ -188,16 +193,15 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
 
   const auto fetch_keys = [&](int i) {
     const int first = i * kKeys;
-    const std::int64_t offset = key_offset + first * key_stride;
-    fetch<Q::kThreads, kKeys>(Rows{memory.k[i % 2]}, forward.k + offset, key_stride, keys - first,
-                              channels);
-    fetch<Q::kThreads, kKeys>(Rows{memory.v[i % 2]}, forward.v + offset, key_stride, keys - first,
-                              channels);
+    fetch<Q::kThreads, kKeys>(Rows{memory.k[i % 2]}, forward.k + key_offset + first * key_stride,
+                              key_stride, keys - first, channels);
+    fetch<Q::kThreads, kKeys>(Rows{memory.v[i % 2]}, forward.v + v_offset + first * v_stride,
+                              v_stride, keys - first, v_channels);
   };
   fetch<Q::kThreads, kQueries>(q_smem, forward.q + query_offset, query_stride,
                                queries - first_query, channels);
-  fetch<Q::kThreads, kQueries>(d_o_smem, args.d_o + query_offset, query_stride,
-                               queries - first_query, channels);
+  fetch<Q::kThreads, kQueries>(d_o_smem, args.d_o + d_o_offset, d_o_stride, queries - first_query,
+                               v_channels);
   if (first_tile < tiles) fetch_keys(first_tile);
   __pipeline_commit();
 
@@ -282,7 +286,8 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
 // ---- Launcher ----
 
 template <typename Element, typename S>
-void launch(const typename S::template Args<Element>& args) {
+void launch(typename S::template Args<Element> args) {
+  if constexpr (S::kAllOptions) args.forward = with_value_channels(args.forward);
   using Q = QueryShape<S>;
   const BasicAttentionArgs<Element>& forward = args.forward;
   constexpr int kKeyBytes = sizeof(Memory<Element, S>);
@@ -294,7 +299,7 @@ void launch(const typename S::template Args<Element>& args) {
   if (forward.T_q > 0) {
     describe_queries<Element, S::kQueries>
         <<<query_grid<S::kQueries>(forward), kRowThreads, 0, ladder::cuda::stream()>>>(
-            args, rows.pointer());
+            args, args.forward.channels_of_v(), rows.pointer());
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {

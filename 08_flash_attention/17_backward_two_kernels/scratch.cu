@@ -1,7 +1,7 @@
 // 08 flash attention, backward: the gradients of softmax attention on tensor cores, by two kernels that compute P each.
 // Change: rewrite of 08.16: tiles of P and dS on chip, and tensor cores.
 // Why:    dK and dV are sums over queries, dQ is one over keys: whoever keeps its sums on chip needs no atomics.
-// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
+// Needs:  D and D_v up to 256, multiples of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
 // Costs:  seven products instead of five, since S and dO V^T are computed twice. Repeatable. See README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   __pipeline_wait_prior(0);
 
   const KeyTile<S> same(forward);  // as `block`, which no register has held since the loop began
-  // TODO(2): roughly 6 lines; store dk, times the scale, and dv: this warp's keys, from warp.key_row on, its channels from warp.channel on; `rows`
+  // TODO(2): roughly 7 lines; store dk, times the scale, and dv: this warp's keys, from warp.key_row on, its channels from warp.channel on; `rows`
   // TODO(2): of the keys are written. budget: one store of each element
 }
 
@@ -152,12 +152,16 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
   if (first_query >= queries) return;
 
   const HeadLayout<S> layout(forward);
-  const Channels<S> channels = layout.channels;
+  const Channels<S> channels = layout.channels, v_channels = layout.v_channels;
   const int H_q = layout.H_q, kv_head = head / layout.group;
-  const std::int64_t query_stride = layout.query_stride, key_stride = layout.key_stride;
+  const std::int64_t query_stride = layout.query_stride, d_o_stride = layout.d_o_stride;
+  const std::int64_t key_stride = layout.key_stride, v_stride = layout.v_stride;
   const std::int64_t query_offset =
       (sequence.first_query + first_query) * query_stride + head * channels.D;
+  const std::int64_t d_o_offset =
+      (sequence.first_query + first_query) * d_o_stride + head * v_channels.D;
   const std::int64_t key_offset = sequence.first_key * key_stride + kv_head * channels.D;
+  const std::int64_t v_offset = sequence.first_key * v_stride + kv_head * v_channels.D;
   const int lane = threadIdx.x % kWarpSize, query_row = threadIdx.x / kWarpSize * 16;
   const float scale = forward.scale * kLog2e;
 
@@ -176,7 +180,7 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
   const int channel_place = columns_first<Rows>(0, 0, lane);
 
   const auto fetch_keys = [&](int i) {
-    // TODO(3): roughly 6 lines; ask for tile i of keys and values, to buffer i % 2; of the keys from its first one on keys - first exist. budget:
+    // TODO(3): roughly 5 lines; ask for tile i of keys and values, to buffer i % 2; of the keys from its first one on keys - first exist. budget:
     // TODO(3): one copy of 16 bytes for each unit
   };
   // TODO(3): roughly 6 lines; ask for the block's queries and their d_o, of which queries - first_query exist, and for tile `first_tile` of the
@@ -245,7 +249,8 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
 // ---- Launcher ----
 
 template <typename Element, typename S>
-void launch(const typename S::template Args<Element>& args) {
+void launch(typename S::template Args<Element> args) {
+  if constexpr (S::kAllOptions) args.forward = with_value_channels(args.forward);
   using Q = QueryShape<S>;
   const BasicAttentionArgs<Element>& forward = args.forward;
   constexpr int kKeyBytes = sizeof(Memory<Element, S>);

@@ -30,14 +30,17 @@ const bool stages =
 const bool registered = ladder::testing::register_suite(
     "attention_backward", "attention_backward_two_kernels",
     {.storages = {"bf16", "fp16"},
-     .sizes = {{"T_q", {17, 65}}, {"T_k", {63, 70}}, {"D", {64, 32, 96, 128, 256, 24}}},
-     .options = {{"window", {"1", "33", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}},
+     .sizes = {{"T_q", {17, 65}}, {"T_k", {63, 70}}, {"D", {32, 96, 128, 256, 24}}},
+     .options =
+         {{"window", {"1", "33", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}, {"D_v", {"72"}}},
      .borders = {{.size = "T", .at = {64, 128}}, {.size = "T_q", .at = {128}}}});
 
 const bool edges_registered = flash_attention::edges::register_backward_edges(
-    "attention_backward_two_kernels", {.all_options = true,
+    "attention_backward_two_kernels", {.D = 32,
+                                       .all_options = true,
                                        .scale_of_0 = true,
                                        .any_D = true,
+                                       .any_D_v = true,
                                        .limits = {"B", "H_q", "sequences", "T_q", "T_k"},
                                        .slots = true});
 

@@ -1,7 +1,7 @@
 // 08 flash attention, backward: the gradients of softmax attention on tensor cores, in one pass over the scores.
 // Change: rewrite of 08.17: the kernel that has dS adds its part of dQ where it is: in memory, atomically.
 // Why:    the scores are computed once instead of twice: five products instead of seven.
-// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
+// Needs:  D and D_v up to 256, multiples of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
 // Costs:  one atomic addition per element of dQ and tile of keys; the order of a sum is not repeatable. See README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   fetch<S::kThreads, kKeys>(k_smem, forward.k + key_offset, key_stride,
                             block.keys - block.first_key, layout.channels);
-  fetch<S::kThreads, kKeys>(v_smem, forward.v + key_offset, key_stride,
-                            block.keys - block.first_key, layout.channels);
+  fetch<S::kThreads, kKeys>(v_smem, forward.v + block.v_offset(layout), layout.v_stride,
+                            block.keys - block.first_key, layout.v_channels);
   QueryTile next = passing.first();
   if (passing.tiles > 0) passing.fetch_to(memory, 0, next);
   __pipeline_commit();
@@ -162,11 +162,12 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   const KeyTile<S> same(forward);  // as `block`, which no register has held since the loop began
   const int rows = same.keys_written - same.first_key - warp.key_row;
-  const std::int64_t to = same.offset(layout) + warp.key_row * key_stride + warp.channel;
-  store<S::kPartners>(dk, forward.scale, args.dk + to, key_stride, rows, warp.channel,
+  const std::int64_t to_k = same.offset(layout) + warp.key_row * key_stride + warp.channel;
+  store<S::kPartners>(dk, forward.scale, args.dk + to_k, key_stride, rows, warp.channel,
                       layout.channels, warp.lane);
-  store<S::kPartners>(dv, 1.0f, args.dv + to, key_stride, rows, warp.channel, layout.channels,
-                      warp.lane);
+  const std::int64_t to_v = same.v_offset(layout) + warp.key_row * layout.v_stride + warp.channel;
+  store<S::kPartners>(dv, 1.0f, args.dv + to_v, layout.v_stride, rows, warp.channel,
+                      layout.v_channels, warp.lane);
 }
 
 // ---- dQ as it is to be ----
@@ -185,7 +186,7 @@ __global__ void __launch_bounds__(S::kThreads)
   if (rows <= 0) return;
   const std::int64_t tile = first_tile_of(sequence, at.sequence, S::kQueries) + at.tile;
   const float4* const from = work.dq + (tile * H_q + head) * (S::kQueries * S::kD / 4);
-  const Channels<S> channels(forward);
+  const Channels<S> channels(forward.D);
   const std::int64_t stride = static_cast<std::int64_t>(H_q) * channels.D;
   Element* const to = args.dq + (sequence.first_query + first) * stride + head * channels.D;
 
@@ -216,7 +217,8 @@ __global__ void __launch_bounds__(S::kThreads)
 // ---- Launcher ----
 
 template <typename Element, typename S>
-void launch(const typename S::template Args<Element>& args) {
+void launch(typename S::template Args<Element> args) {
+  if constexpr (S::kAllOptions) args.forward = with_value_channels(args.forward);
   const BasicAttentionArgs<Element>& forward = args.forward;
   constexpr int kBytes = sizeof(Memory<Element, S>);
   ladder::cuda::allow_shared_memory("attention_backward", add_gradients<Element, S>, kBytes);
@@ -229,8 +231,8 @@ void launch(const typename S::template Args<Element>& args) {
   if (forward.T_q > 0) {
     CUDA_CHECK(cudaMemsetAsync(work.dq, 0, tiles * S::kQueries * S::kD * sizeof(float),
                                ladder::cuda::stream()));
-    describe_queries<Element, S::kQueries>
-        <<<grid, kRowThreads, 0, ladder::cuda::stream()>>>(args, work.rows);
+    describe_queries<Element, S::kQueries><<<grid, kRowThreads, 0, ladder::cuda::stream()>>>(
+        args, args.forward.channels_of_v(), work.rows);
     CUDA_CHECK(cudaGetLastError());
   }
   if (forward.T_k > 0) {

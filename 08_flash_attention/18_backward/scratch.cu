@@ -1,7 +1,7 @@
 // 08 flash attention, backward: the gradients of softmax attention on tensor cores, in one pass over the scores.
 // Change: rewrite of 08.17: the kernel that has dS adds its part of dQ where it is: in memory, atomically.
 // Why:    the scores are computed once instead of twice: five products instead of seven.
-// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
+// Needs:  D and D_v up to 256, multiples of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
 // Costs:  one atomic addition per element of dQ and tile of keys; the order of a sum is not repeatable. See README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   __pipeline_wait_prior(0);
 
   const KeyTile<S> same(forward);  // as `block`, which no register has held since the loop began
-  // TODO(3): roughly 6 lines; store dk, times the scale, and dv: this warp's keys, from warp.key_row on, its channels from warp.channel on; `rows`
+  // TODO(3): roughly 7 lines; store dk, times the scale, and dv: this warp's keys, from warp.key_row on, its channels from warp.channel on; `rows`
   // TODO(3): of the keys are written. budget: one store of each element
 }
 
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(S::kThreads)
   if (rows <= 0) return;
   const std::int64_t tile = first_tile_of(sequence, at.sequence, S::kQueries) + at.tile;
   const float4* const from = work.dq + (tile * H_q + head) * (S::kQueries * S::kD / 4);
-  const Channels<S> channels(forward);
+  const Channels<S> channels(forward.D);
   const std::int64_t stride = static_cast<std::int64_t>(H_q) * channels.D;
   Element* const to = args.dq + (sequence.first_query + first) * stride + head * channels.D;
 
@@ -174,7 +174,8 @@ __global__ void __launch_bounds__(S::kThreads)
 // ---- Launcher ----
 
 template <typename Element, typename S>
-void launch(const typename S::template Args<Element>& args) {
+void launch(typename S::template Args<Element> args) {
+  if constexpr (S::kAllOptions) args.forward = with_value_channels(args.forward);
   const BasicAttentionArgs<Element>& forward = args.forward;
   constexpr int kBytes = sizeof(Memory<Element, S>);
   // TODO(5): roughly 22 lines; as much shared memory as is needed; places for what is known of each query, and for the sums of dq, which begin with

@@ -30,8 +30,9 @@ const bool registered = ladder::testing::register_suite(
     "attention_backward", "attention_backward",
     {.not_repeatable = {"dq"},
      .storages = {"bf16", "fp16"},
-     .sizes = {{"T_q", {1, 64, 65}}, {"T_k", {65, 64, 130}}, {"D", {64, 32, 96, 128, 256, 24}}},
-     .options = {{"window", {"1", "33", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}},
+     .sizes = {{"T_q", {1, 64, 65}}, {"T_k", {65, 64, 130}}, {"D", {32, 96, 128, 256, 24}}},
+     .options =
+         {{"window", {"1", "33", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}, {"D_v", {"72"}}},
      .also = {{{{"B", 1}, {"T_q", 1}, {"T", 65}, {"H", 2}, {"H_kv", 1}, {"K", 32}, {"V", 32}},
                {{"causal", "true"}, {"scale", "0.5"}, {"seed", "166"}},
                "fp16"}},
@@ -42,9 +43,11 @@ const bool registered = ladder::testing::register_suite(
 
 const bool edges_registered = flash_attention::edges::register_backward_edges(
     "attention_backward", {.dq_repeatable = false,
+                           .D = 32,
                            .all_options = true,
                            .scale_of_0 = true,
                            .any_D = true,
+                           .any_D_v = true,
                            .limits = {"B", "H_q", "sequences", "T_q", "T_k"},
                            .slots = true});
 
