@@ -133,11 +133,15 @@ class Pages(InAFolder):
 
 
 class Nans(unittest.TestCase):
-    def test_the_first_one_in_the_learners_file_is_named(self):
+    def test_those_in_the_learners_file_are_named_with_what_is_made_there(self):
         text = "nan: 0x1 0x2 in block (1, 0, 0), thread (3, 0, 0)\nnan: 0x3\nnan: 0x4 in block (9, 0, 0), thread (9, 0, 0)\n"
-        lines = {"0x1": "/usr/math.c:3\n/x/truth.cpp:9\n", "0x3": "??:0\n/x/build/emulated/my/03/exercise.cu.cpp:41 (discriminator 2)\n",
+        lines = {"0x1": "/usr/math.c:3\n/x/truth.cpp:9\n", "0x3": "/x/math.hpp:7\n/x/build/emulated/my/03/exercise.cu.cpp:41 (discriminator 2)\n",
                  "0x4": "/x/my/03/exercise.cu:50\n"}
-        with mock.patch("subprocess.run", lambda command, **_: mock.Mock(stdout=lines[command[4]])):
-            self.assertEqual(gtest.first_nan(text, "program", Path("my/03/exercise.cu")), "my/03/exercise.cu:41")
-            self.assertIsNone(gtest.first_nan(text, "program", Path("my/04/exercise.cu")))
-            self.assertIsNone(gtest.first_nan("", "program", Path("my/03/exercise.cu")))
+        code = "\n" * 40 + "  x = root(-1);\n" + "\n" * 8 + "  y = x;\n"
+        with mock.patch.object(gtest, "text_of", lambda path: code), \
+                mock.patch("subprocess.run", lambda command, **_: mock.Mock(stdout=lines[command[4]])):
+            self.assertEqual(list(gtest.nans(text, "program", Path("my/03/exercise.cu"))),
+                             [("my/03/exercise.cu:41", ("math.hpp:7", "x = root(-1);")),
+                              ("my/03/exercise.cu:50 in block (9, 0, 0), thread (9, 0, 0)", ("y = x;",))])
+            self.assertEqual(list(gtest.nans(text, "program", Path("my/04/exercise.cu"))), [])
+            self.assertEqual(list(gtest.nans("", "program", Path("my/03/exercise.cu"))), [])

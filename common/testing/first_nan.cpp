@@ -39,17 +39,33 @@ bool is_made_of_numbers(const std::uint32_t* registers, int word) {
          (word % 2 == 1 && registers[word] == 0xFFF80000u && registers[word - 1] == 0);
 }
 
+// The calls that were printed: threads that make the same one say nothing new.
+std::uint64_t printed[kMostLines];
+int lines = 0;
+
 // Without the standard library's inline functions: the X-ray would take the instrumented copies of them for the kernel's own.
 void print_calls(std::uintptr_t next) {
   constexpr int kMostCalls = 40;
   void* calls[kMostCalls];
   const int count = backtrace(calls, kMostCalls);
+  std::uint64_t hash = operation;
+  bool caller = false;  // calls begins with this handler's
+  for (int i = 0; i < count; ++i) {
+    const auto address = reinterpret_cast<std::uintptr_t>(calls[i]);
+    constexpr std::uint64_t kPrime = 0x100000001b3;
+    if (caller) hash = (hash ^ address) * kPrime;
+    caller = caller || address == next;
+  }
+  for (int i = 0; i < lines; ++i) {
+    if (printed[i] == hash) return;
+  }
+  printed[lines++] = hash;
   const auto print = [](std::uintptr_t address) {
     std::printf(" 0x%jx", static_cast<std::uintmax_t>(address - program_base));
   };
   std::printf("nan:");
   print(operation);
-  bool caller = false;  // calls begins with this handler's
+  caller = false;
   for (int i = 0; i < count; ++i) {
     const auto address = reinterpret_cast<std::uintptr_t>(calls[i]);
     if (caller) print(address - 1);
@@ -70,13 +86,12 @@ void on_invalid(int, siginfo_t*, void* context) {
 }
 
 void on_operation_made(int, siginfo_t*, void* context) {
-  static int lines = 0, operations = 0;
+  static int operations = 0;
   mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
   std::uint32_t registers[kWords];
   std::memcpy(registers, machine.fpregs->_xmm, sizeof registers);
   for (int word = 0; word < kWords && lines < kMostLines; ++word) {
     if (!is_made_of_numbers(registers, word)) continue;
-    ++lines;
     print_calls(static_cast<std::uintptr_t>(machine.gregs[REG_RIP]));
     break;
   }

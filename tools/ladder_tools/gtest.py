@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from ladder_tools.place import text_of
+
 
 # As CTest has it (cmake/AddChapter.cmake): large arrays are not given back between tests, and threads that wait do not spin.
 _ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": "1073741824",
@@ -118,16 +120,20 @@ def run(program, seconds, *options, test_filter=None, environment=None):
         return Run(process.returncode, timed_out, output.decode(errors="replace"), _tests(report))
 
 
-def first_nan(text, program, source):
-    """Where in `source` (a path from ROOT) the first NaN of numbers arises, in what the program printed with LADDER_TRACE_NAN in its
-    environment: "my/x.cu:41 in block (0, 0, 0), thread (3, 0, 0)"; None if it arises elsewhere, or nowhere."""
+def nans(text, program, source):
+    """Where in `source` (a path from ROOT) NaNs of numbers arise, in what the program printed with LADDER_TRACE_NAN in its environment, the
+    first one first: "my/x.cu:41 in block (0, 0, 0), thread (3, 0, 0)", and what is made there, which is the same in a copy of the file: the
+    line, and the lines of functions that it calls."""
+    code = text_of(source).splitlines()
     for addresses, who in re.findall(r"^nan:((?: 0x[0-9a-f]+)+)(.*)$", text, re.MULTILINE):
         lines = subprocess.run(["addr2line", "-i", "-e", program, *addresses.split()], capture_output=True, text=True).stdout
+        called = []
         for file, line in re.findall(r"^(.*):([0-9]+)", lines, re.MULTILINE):
             # A line of CUDA may have the name of its copy for the emulator: build/emulated/my/x.cu.cpp.
             if file.removesuffix(".cpp").endswith(f"/{source}") or file.endswith(f"/{source}"):
-                return f"{source}:{line}{who}"
-    return None
+                yield f"{source}:{line}{who}", (*called, code[int(line) - 1].strip())
+                break
+            called.append(f"{Path(file).name}:{line}")
 
 
 def names_of(program, without="\n"):
