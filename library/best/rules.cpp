@@ -317,16 +317,8 @@ bool has_other_values(const AttentionShape& s) {
 
 // The values have another width than q and k.
 Choice explain_other_values(const AttentionShape& s) {
-  const std::int64_t most = std::max(s.D, s.D_v);
-  if (s.gradients) {
-    if (s.hopper && most <= kMostGradientsHopper && !s.repeatable)
-      return {Kernel::kGradientsHopper,
-              "gradients, D_v unlike D, both up to 128, on a Hopper GPU: the kernel that takes it "
-              "(not measured)"};
-    return {s.repeatable ? Kernel::kGradientsTwoKernels : Kernel::kGradients,
-            "gradients, D_v unlike D: no kernel takes it here, and this one says so"};
-  }
-  if (s.hopper && (s.rows > kDecodedRows || s.repeatable || s.packed))
+  const bool is_decoding = s.rows <= kDecodedRows && (!s.packed || s.one_query);
+  if (s.hopper && (s.repeatable || !is_decoding))
     return {Kernel::kHopper,
             "D_v unlike D on a Hopper GPU: the kernel for many queries that takes it (not "
             "measured)"};
@@ -339,23 +331,24 @@ Choice explain_other_values(const AttentionShape& s) {
 
 Choice explain_gradients(const AttentionShape& s) {
   if (s.fp32) return {Kernel::kGradientsScalar, "gradients in fp32: the only kernel for them"};
-  if (has_other_values(s)) return explain_other_values(s);
-  if (s.D % 8 != 0)
+  if (s.D % 8 != 0 && !has_other_values(s))
     return {Kernel::kGradientsScalar,
             "gradients, D is no multiple of 8: the only kernel that takes it"};
   if (s.repeatable)
     return {Kernel::kGradientsTwoKernels,
             "gradients that must be repeatable: the only kernel in 16 bits without atomics"};
-  if (s.hopper && s.D <= kMostGradientsHopper)
+  const std::int64_t columns = std::max(s.D, s.D_v);
+  if (s.hopper && columns <= kMostGradientsHopper)
     return {Kernel::kGradientsHopper,
             "gradients on a Hopper GPU, D up to 128: the faster one in every record, with a window "
             "or a softcap too"};
   if (s.hopper)
-    return {Kernel::kGradients, "gradients, D above 128: the Hopper kernel does not take it"};
-  if (s.extra || s.negative_scale)
     return {Kernel::kGradients,
-            "gradients with a window, a softcap, or a scale of 0 and below: the faster one without "
-            "them (with them not measured)"};
+            "gradients, D or D_v above 128: the Hopper kernel does not take it"};
+  if (s.extra || s.negative_scale || has_other_values(s))
+    return {Kernel::kGradients,
+            "gradients with a window, a softcap, a scale of 0 and below or D_v unlike D: the "
+            "faster one without them (with them not measured)"};
   return {Kernel::kGradients, "gradients, no Hopper GPU: the faster one in every record"};
 }
 

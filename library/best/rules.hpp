@@ -96,9 +96,9 @@ inline Kernel choose(const LinearAttentionShape& shape, int multiprocessors) {
 }
 
 struct AttentionShape {
-  std::int64_t rows = 1;  // of queries that share a key head: T_q * H_q / H_kv
+  std::int64_t rows = 1;         // of queries that share a key head: T_q * H_q / H_kv
   std::int64_t D = 64, D_v = 0;  // 0: D
-  bool fp32 = false;  // q, k, v and o have 16 bits otherwise
+  bool fp32 = false;             // q, k, v and o have 16 bits otherwise
   bool packed =
       false;  // cu_seqlens is given; rows are those of a sequence of the mean length, rounded up
   bool one_query = false;  // in each batch, or in the mean of the sequences

@@ -372,8 +372,10 @@ bool takes(const std::string& kernel, const AttentionShape& s) {
     if (s.fp32 || s.D % 8 != 0 || s.D_v % 8 != 0 || most > 256) return false;
     if (kernel == "attention_sm90") return !s.gradients && s.hopper;
     if (kernel == "attention_split_keys") return !s.gradients && !s.repeatable;
-    return kernel == "attention_backward_sm90" && s.gradients && most <= 128 && s.hopper &&
-           !s.repeatable;
+    if (kernel == "attention_backward_sm90")
+      return s.gradients && most <= 128 && s.hopper && !s.repeatable;
+    if (kernel == "attention_backward") return s.gradients && !s.repeatable;
+    return kernel == "attention_backward_two_kernels" && s.gradients;
   }
   const bool usual = s.D == 32 || s.D == 64 || s.D == 96 || s.D == 128 || s.D == 256;
   const bool plain = usual && !s.negative_scale && !s.extra;
@@ -502,8 +504,15 @@ TEST(BestRules, SendValuesOfAnotherWidthToKernelsThatTakeThem) {
   EXPECT_EQ(chosen(s), "attention_split_keys");
   s.repeatable = true;
   EXPECT_EQ(chosen(s), "attention_sm90");
+  s.repeatable = s.hopper = false;
+  s.rows = 4096;
+  EXPECT_EQ(chosen(s), "attention_split_keys");
   s = {.rows = 4096, .D = 64, .D_v = 128, .gradients = true, .hopper = true};
   EXPECT_EQ(chosen(s), "attention_backward_sm90");
+  s.D_v = 136;
+  EXPECT_EQ(chosen(s), "attention_backward");
+  s.repeatable = true;
+  EXPECT_EQ(chosen(s), "attention_backward_two_kernels");
 }
 
 // Every comparison on an H200, and every run of the ladder, whose kernels could be chosen from.
