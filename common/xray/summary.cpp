@@ -234,12 +234,12 @@ std::string Recorder::missing_between(const Stamp& party, const Conflict& confli
     return "the thread has not waited for the phase of the mbarrier that the copy's bytes complete";
   if (conflict.unfinished && other_by == Through::kBulkStore)
     return "the bulk store may still be reading: no wait_stores_read with a small enough number in "
-           "its thread, and a barrier behind it for "
-           "other threads, comes before";
+           "its thread, and a barrier behind it for other threads, comes before, or a "
+           "commit_stores() is missing";
   if (conflict.unfinished)
     return "the product may still be reading: no wait_products with a small enough number, and a "
-           "barrier behind it where the thread is "
-           "of another warpgroup, comes before";
+           "barrier behind it where the thread is of another warpgroup, comes before, or a "
+           "commit_products() is missing";
   if (by == Through::kBulkCopy)
     return "no mbarrier or other barrier tells the copying thread that the bytes may be written "
            "again; or, where what the copy brings is "
@@ -264,7 +264,7 @@ std::string Recorder::missing_in_global(const Stamp& party, const Conflict& conf
            "that the copy's bytes complete";
   return "the bulk store may still be writing: no wait_stores with a small enough number in its "
          "thread, and a barrier behind it for other threads, comes before (wait_stores_read waits "
-         "for shared memory only)";
+         "for shared memory only), or a commit_stores() is missing";
 }
 
 const Recorder::Lines& Recorder::lines_of(const std::set<std::uint32_t>& places) const {

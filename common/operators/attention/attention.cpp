@@ -39,7 +39,7 @@ void validate_part(const BasicAttentionArgs<Element>& args) {
 
 template <typename Element>
 void require_v_as_q(const FullAttentionArgs<Element>& args) {
-  require_option(args.channels_of_v() == args.D, "D_v", args.D_v,
+  require_option(args.D_v == 0 || args.D_v == args.D, "D_v", args.D_v,
                  (" in this kernel: 0, or D, which is " + std::to_string(args.D)).c_str());
 }
 

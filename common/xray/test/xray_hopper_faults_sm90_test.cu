@@ -285,7 +285,8 @@ TEST_F(XrayHopperFaults, StageStoredToWhileAProductReads) {
   };
   expect({}, launch(Between::kWaitAndBarrier));
   expect({}, launch(Between::kWaitOnly));  // a thread's wait speaks for the product's four warps
-  expect({"store at ", "product at ", "the product may still be reading"},
+  expect({"store at ", "product at ", "the product may still be reading",
+          "or a commit_products() is missing"},
          launch(Between::kBarrierOnly));
 }
 
@@ -429,7 +430,8 @@ TEST_F(XrayHopperStores, FlashKda24StoresThatABulkStoreReads) {
 
 // DeepEP, issue 657: the wait is for one group too few, and a bulk copy overwrites what the store reads.
 TEST_F(XrayHopperStores, DeepEp657WaitForOneGroupTooFew) {
-  expect({"bulk copy at ", "bulk store at ", "the bulk store may still be reading"},
+  expect({"bulk copy at ", "bulk store at ", "the bulk store may still be reading",
+          "or a commit_stores() is missing"},
          launch(Stored::kWaitForTooFew, true));
 }
 
@@ -579,7 +581,8 @@ TEST_F(XrayHopperStores, BytesReadBeforeTheyAreWritten) {
   for (const Written written :
        {Written::kOnlyReadWaitedFor, Written::kGroupTooFew, Written::kNoBarrier})
     expect({"load at ", "bulk store at ", " bytes of ", "wait_stores"}, launch(written));
-  expect({"bulk copy at ", "bulk store at ", "may still be writing"},
+  expect({"bulk copy at ", "bulk store at ", "may still be writing",
+          "or a commit_stores() is missing"},
          launch(Written::kOnlyReadWaitedForByCopy));
 }
 
