@@ -44,15 +44,19 @@ struct Cut {
 // What a block of query_grid() attends with: the sequence's queries from `first` on, those with the most keys first. There may be none.
 struct BlockQueries {
   WindowedSequence sequence;
-  int first;
+  std::int64_t first;
 };
-template <int kQueries, typename Element>
+// kPacked: apart, since a kernel that knows of packed sequences has other registers, and is up to 6 % slower without them.
+template <int kQueries, bool kPacked, typename Element>
 __device__ BlockQueries queries_of_block(const FullAttentionArgs<Element>& args) {
+  if constexpr (!kPacked) {
+    const std::int64_t tile = gridDim.x - 1 - blockIdx.x;
+    return {sequence_of(args, blockIdx.z), tile * kQueries};
+  }
   const SequenceTile at = query_tile_of_block<kQueries>(args);
   const WindowedSequence s = sequence_of(args, at.sequence);
-  const int queries = static_cast<int>(s.queries);
-  const int first = ((queries + kQueries - 1) / kQueries - 1 - at.tile) * kQueries;
-  return {s, first < 0 ? queries : first};
+  const std::int64_t first = ((s.queries + kQueries - 1) / kQueries - 1 - at.tile) * kQueries;
+  return {s, first < 0 ? s.queries : first};
 }
 
 // Where a head's rows of q and o begin, from the block's first query on, and those of k and v; how far apart they lie. In elements.

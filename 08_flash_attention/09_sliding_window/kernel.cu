@@ -46,7 +46,7 @@ __device__ WindowTiles tiles_of(const WindowedSequence& s, std::int64_t first, i
   return tiles;
 }
 
-template <int kD, typename Element>
+template <int kD, bool kPacked, typename Element>
 __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     attend(const FullAttentionArgs<Element> args) {
   using C = Cut<kD>;
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
   // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
-  const BlockQueries block = queries_of_block<C::kQueries>(args);
+  const BlockQueries block = queries_of_block<C::kQueries, kPacked>(args);
   const auto [s, first] = block;
   if (first >= s.queries) return;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{C::kQueries}));
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     copy_rows_async<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
                                            visible.most - tile * C::kKeys, D, true, threadIdx.x);
   };
-  if (tiles.count > 0) {
+  if (tiles.first < tiles.count) {
     copy_rows_async<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, D, true,
                                               threadIdx.x);
     fetch_keys(k_tile, args.k, tiles.first);
@@ -150,9 +150,11 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
 template <int kD, typename Element>
 void launch(const FullAttentionArgs<Element>& args) {
   using C = Cut<kD>;
-  ladder::cuda::allow_shared_memory("attention_sliding_window", attend<kD, Element>, C::kBytes);
+  const bool is_packed = args.cu_seqlens_q != nullptr;
+  const auto kernel = is_packed ? attend<kD, true, Element> : attend<kD, false, Element>;
+  ladder::cuda::allow_shared_memory("attention_sliding_window", kernel, C::kBytes);
   const dim3 grid = query_grid<C::kQueries>(args);
-  attend<kD, Element><<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args);
+  kernel<<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 
