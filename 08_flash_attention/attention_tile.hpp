@@ -46,7 +46,7 @@ struct BlockQueries {
   WindowedSequence sequence;
   std::int64_t first;
 };
-// kPacked: apart, since a kernel that knows of packed sequences has other registers, and is up to 6 % slower without them.
+// kPacked: there may be packed sequences. A kernel that knows of them has other registers, and was up to 6 % slower without them.
 template <int kQueries, bool kPacked, typename Element>
 __device__ BlockQueries queries_of_block(const FullAttentionArgs<Element>& args) {
   if constexpr (!kPacked) {
@@ -59,15 +59,16 @@ __device__ BlockQueries queries_of_block(const FullAttentionArgs<Element>& args)
   return {s, first < 0 ? s.queries : first};
 }
 
-// Where a head's rows of q and o begin, from the block's first query on, and those of k and v; how far apart they lie. In elements.
+// Where a head's rows of q begin, from the block's first query on, and those of k; how far apart they lie. In elements. Of o and v the
+// same, with `channels` of theirs.
 struct HeadPlaces {
   int D, stride_q, stride_k;
   std::int64_t q_offset, k_offset;
 };
 template <typename Element>
-__device__ HeadPlaces places_of(const FullAttentionArgs<Element>& args, const BlockQueries& block,
-                                std::int64_t h, std::int64_t h_kv) {
-  const int D = static_cast<int>(args.D);
+__device__ HeadPlaces places_of(const FullAttentionArgs<Element>& args, std::int64_t channels,
+                                const BlockQueries& block, std::int64_t h, std::int64_t h_kv) {
+  const int D = static_cast<int>(channels);
   const int stride_q = static_cast<int>(args.H_q) * D, stride_k = static_cast<int>(args.H_kv) * D;
   return {D, stride_q, stride_k, (block.sequence.first_query + block.first) * stride_q + h * D,
           block.sequence.first_key * stride_k + h_kv * D};
@@ -260,10 +261,10 @@ inline int width_of_tile(std::int64_t D) {
   return kMostChannels;
 }
 
-// What these kernels ask of their arguments beyond D: rows that can be moved in 16-byte units, and a grid that there is.
-template <typename Args>
-void require_tensor_core_tiles(const Args& args) {
-  validate(args);
+// What these kernels, which take `which` of the operator's options, ask of their arguments beyond D: rows that can be moved in 16-byte units, and a grid that there is.
+template <typename Args, typename... Which>
+void require_tensor_core_tiles(const Args& args, Which... which) {
+  validate(args, which...);
   require_grid(args);
   if (args.B == 0) return;
   if (args.T_q > 0) {
