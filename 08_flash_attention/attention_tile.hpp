@@ -17,6 +17,7 @@
 #include "08_flash_attention/softcap.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/exp2.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/tiles/fragment.hpp"
 #include "common/cuda/warp.hpp"
 #include "common/operators/attention/attention.hpp"
@@ -46,7 +47,7 @@ struct BlockQueries {
   WindowedSequence sequence;
   std::int64_t first;
 };
-// kPacked: there may be packed sequences. A kernel that knows of them has other registers, and was up to 6 % slower without them.
+// kPacked: apart, since a kernel that knows of packed sequences has other registers, and is up to 6 % slower without them.
 template <int kQueries, bool kPacked, typename Element>
 __device__ BlockQueries queries_of_block(const FullAttentionArgs<Element>& args) {
   if constexpr (!kPacked) {
@@ -59,19 +60,28 @@ __device__ BlockQueries queries_of_block(const FullAttentionArgs<Element>& args)
   return {s, first < 0 ? s.queries : first};
 }
 
-// Where a head's rows of q begin, from the block's first query on, and those of k; how far apart they lie. In elements. Of o and v the
-// same, with `channels` of theirs.
+// Of two kernels the one for these arguments; it may have its shared memory.
+template <typename C, typename Element>
+auto one_of(const FullAttentionArgs<Element>& args, const char* who,
+            void (*of_packed)(FullAttentionArgs<Element>),
+            void (*of_others)(FullAttentionArgs<Element>)) {
+  const auto kernel = args.cu_seqlens_q != nullptr ? of_packed : of_others;
+  ladder::cuda::allow_shared_memory(who, kernel, C::kBytes);
+  return kernel;
+}
+
+// Where a head's rows of q and o begin, from the block's first query on, and those of k and v; how far apart they lie. In elements.
 struct HeadPlaces {
   int D, stride_q, stride_k;
   std::int64_t q_offset, k_offset;
 };
 template <typename Element>
-__device__ HeadPlaces places_of(const FullAttentionArgs<Element>& args, std::int64_t channels,
-                                const BlockQueries& block, std::int64_t h, std::int64_t h_kv) {
-  const int D = static_cast<int>(channels);
+__device__ HeadPlaces places_of(const FullAttentionArgs<Element>& args, const Sequence& s,
+                                std::int64_t first, std::int64_t h, std::int64_t h_kv) {
+  const int D = static_cast<int>(args.D);
   const int stride_q = static_cast<int>(args.H_q) * D, stride_k = static_cast<int>(args.H_kv) * D;
-  return {D, stride_q, stride_k, (block.sequence.first_query + block.first) * stride_q + h * D,
-          block.sequence.first_key * stride_k + h_kv * D};
+  return {D, stride_q, stride_k, (s.first_query + first) * stride_q + h * D,
+          s.first_key * stride_k + h_kv * D};
 }
 
 // Tiles of keys, from the first key on.
@@ -261,10 +271,10 @@ inline int width_of_tile(std::int64_t D) {
   return kMostChannels;
 }
 
-// What these kernels, which take `which` of the operator's options, ask of their arguments beyond D: rows that can be moved in 16-byte units, and a grid that there is.
-template <typename Args, typename... Which>
-void require_tensor_core_tiles(const Args& args, Which... which) {
-  validate(args, which...);
+// What these kernels ask of their arguments beyond D: rows that can be moved in 16-byte units, and a grid that there is.
+template <typename Args>
+void require_tensor_core_tiles(const Args& args) {
+  validate(args);
   require_grid(args);
   if (args.B == 0) return;
   if (args.T_q > 0) {
@@ -275,6 +285,13 @@ void require_tensor_core_tiles(const Args& args, Which... which) {
     ladder::require_pointer("k", args.k, 16);
     ladder::require_pointer("v", args.v, 16);
   }
+}
+
+// Of a kernel with all options, D too: units of 16 bytes.
+template <typename Element>
+void require_tensor_core_tiles(const FullAttentionArgs<Element>& args) {
+  require_tensor_core_tiles<FullAttentionArgs<Element>>(args);
+  require_units_of_channels(args);
 }
 
 }  // namespace flash_attention

@@ -1,7 +1,7 @@
 // 08 flash attention, sliding window: a query sees the last W keys up to its own one; tiles outside of that are not fetched.
 // Change: from 08.08: tiles begin where the window of the block's first query begins, and a tile on either border has the mask.
 // Why:    with W of T keys the work is T W instead of T^2 / 2; a mask alone would save nothing.
-// Needs:  D and D_v up to 256, multiples of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
+// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
 // Costs:  two borders of each tile are compared with, instead of one; channels up to the next tile's width are zeros, but multiplied.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -14,7 +14,6 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
-#include "common/cuda/shared_memory.hpp"
 #include "common/cuda/tiles/fragment.hpp"
 #include "common/cuda/tiles/load.hpp"
 #include "common/cuda/tiles/product.hpp"
@@ -46,8 +45,7 @@ __device__ WindowTiles tiles_of(const WindowedSequence& s, std::int64_t first, i
   return tiles;
 }
 
-// kMore: packed sequences, or a D_v unlike D. Who has neither has a kernel that knows of neither.
-template <int kD, bool kMore, typename Element>
+template <int kD, bool kPacked, typename Element>
 __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     attend(const FullAttentionArgs<Element> args) {
   using C = Cut<kD>;
@@ -58,27 +56,25 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
   // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
-  const BlockQueries block = queries_of_block<C::kQueries, kMore>(args);
-  const auto [s, first] = block;
+  const auto [s, first] = queries_of_block<C::kQueries, kPacked>(args);
   if (first >= s.queries) return;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{C::kQueries}));
   const std::int64_t h = blockIdx.y, h_kv = h / (args.H_q / args.H_kv);
-  const HeadPlaces of_qk = places_of(args, args.D, block, h, h_kv);
-  const HeadPlaces of_ov = kMore ? places_of(args, args.D_v, block, h, h_kv) : of_qk;
+  const auto [D, stride_q, stride_k, q_offset, k_offset] = places_of(args, s, first, h, h_kv);
 
   const WindowTiles tiles = tiles_of<C::kKeys>(s, first, queries);
   const Visible visible = visible_from(s, first);
 
   // Rows and channels that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
-  const auto fetch_keys = [&](Rows to, const Element* x, const HeadPlaces& of, int tile) {
+  const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
-    copy_rows_async<C::kKeys, C::kThreads>(to, x + of.k_offset + key * of.stride_k, of.stride_k,
-                                           visible.most - tile * C::kKeys, of.D, true, threadIdx.x);
+    copy_rows_async<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
+                                           visible.most - tile * C::kKeys, D, true, threadIdx.x);
   };
-  if (tiles.first < tiles.count) {
-    copy_rows_async<C::kQueries, C::kThreads>(q_tile, args.q + of_qk.q_offset, of_qk.stride_q,
-                                              queries, of_qk.D, true, threadIdx.x);
-    fetch_keys(k_tile, args.k, of_qk, tiles.first);
+  if (tiles.count > 0) {
+    copy_rows_async<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, D, true,
+                                              threadIdx.x);
+    fetch_keys(k_tile, args.k, tiles.first);
   }
   __pipeline_commit();
 
@@ -95,7 +91,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   for (int tile = tiles.first; tile < tiles.count; ++tile) {
     __pipeline_wait_prior(0);
     __syncthreads();  // K is here, and nobody reads the last V any more
-    fetch_keys(v_tile, args.v, of_ov, tile);
+    fetch_keys(v_tile, args.v, tile);
     __pipeline_commit();
 
     Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
@@ -124,7 +120,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
 
     __pipeline_wait_prior(0);
     __syncthreads();  // V is here, and nobody reads this K any more
-    if (tile + 1 < tiles.count) fetch_keys(k_tile, args.k, of_qk, tile + 1);
+    if (tile + 1 < tiles.count) fetch_keys(k_tile, args.k, tile + 1);
     __pipeline_commit();
 
     softmax.update(scores, o);
@@ -144,29 +140,24 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
       }
     }
   }
-  send(args.o + of_ov.q_offset + first_row * of_ov.stride_q, of_ov.stride_q,
+  send(args.o + q_offset + first_row * stride_q, stride_q,
        args.lse + s.first_lse + h * args.T_q + first + first_row, queries - first_row,
-       q_tile.below(first_row), o, softmax, of_ov.D);
+       q_tile.below(first_row), o, softmax, D);
 }
 
 template <int kD, typename Element>
 void launch(const FullAttentionArgs<Element>& args) {
   using C = Cut<kD>;
-  const bool has_more = args.cu_seqlens_q != nullptr || args.D_v != args.D;
-  const auto kernel = has_more ? attend<kD, true, Element> : attend<kD, false, Element>;
-  ladder::cuda::allow_shared_memory("attention_sliding_window", kernel, C::kBytes);
-  const dim3 grid = query_grid<C::kQueries>(args);
-  kernel<<<grid, C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args);
+  auto* kernel = one_of<C>(args, "attention_sliding_window", attend<kD, true>, attend<kD, false>);
+  kernel<<<query_grid<C::kQueries>(args), C::kThreads, C::kBytes, ladder::cuda::stream()>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 
 template <typename Element>
-void attention(const FullAttentionArgs<Element>& given) {
-  require_tensor_core_tiles(given, ladder::ChannelsOfV::kAny);
-  require_units_of_all_channels(given);
-  const FullAttentionArgs<Element> args = with_value_channels(given);
+void attention(const FullAttentionArgs<Element>& args) {
+  require_tensor_core_tiles(args);
   if (args.T_q == 0 || sequence_count(args) == 0) return;
-  switch (width_of_tile(most_channels(args))) {
+  switch (width_of_tile(args.D)) {
     case 32: return launch<32>(args);
     case 64: return launch<64>(args);
     case 96: return launch<96>(args);

@@ -38,10 +38,7 @@ const bool registered = ladder::testing::register_suite(
      .sizes = {{"T_q", {0, 5, 1, 17, 64, 65, 130}},
                {"T_k", {5, 0, 65, 63, 64, 130, 64}},
                {"D", {64, 24, 72, 128, 136}}},
-     .options = {{"window", {"1", "33", "64"}},
-                 {"softcap", {"3"}},
-                 {"scale", {"-0.25"}},
-                 {"D_v", {"24", "104"}}},
+     .options = {{"window", {"1", "33", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}},
      .plain_steps = 70,
      .nan_tile = 128,
      // Keys in tiles of 128 with 64 channels, of 64 with more; queries in tiles of 128.
@@ -50,7 +47,7 @@ const bool registered = ladder::testing::register_suite(
                  {.size = "T_q", .at = {64, 128}}}});
 
 const bool edges_registered = flash_attention::edges::register_forward_edges(
-    kName, {.any_D_v = true, .limits = {"B", "H_q", "sequences", "T_q", "T_k"}, .slots = true});
+    kName, {.limits = {"B", "H_q", "sequences", "T_q", "T_k"}, .slots = true});
 
 AttentionCase causal_case(std::int64_t T_q, std::int64_t T_k, std::int64_t D) {
   AttentionCase c{.B = 1, .T_q = T_q, .T_k = T_k, .H_q = 1, .H_kv = 1, .D = D, .causal = true};

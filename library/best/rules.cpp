@@ -317,13 +317,16 @@ bool has_other_values(const AttentionShape& s) {
 
 // The values have another width than q and k.
 Choice explain_other_values(const AttentionShape& s) {
-  if (s.rows <= kDecodedRows && !s.repeatable && (!s.packed || s.one_query))
-    return {Kernel::kSplitKeys, "D_v unlike D, few queries: decoding (not measured)"};
-  if (s.hopper)
+  const bool is_decoding = s.rows <= kDecodedRows && (!s.packed || s.one_query);
+  if (s.hopper && (s.repeatable || !is_decoding))
     return {Kernel::kHopper,
-            "D_v unlike D on a Hopper GPU: the faster one for equal widths (not measured itself)"};
-  return {Kernel::kSlidingWindow,
-          "D_v unlike D, no Hopper GPU: the kernel for many queries that takes it"};
+            "D_v unlike D on a Hopper GPU: the kernel for many queries that takes it (not "
+            "measured)"};
+  if (s.repeatable)
+    return {Kernel::kSlidingWindow,
+            "D_v unlike D, repeatable: no kernel takes it here, and this one says so"};
+  return {Kernel::kSplitKeys,
+          "D_v unlike D, few queries or no Hopper GPU: the only kernel that takes it"};
 }
 
 Choice explain_gradients(const AttentionShape& s) {

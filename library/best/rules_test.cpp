@@ -372,7 +372,6 @@ bool takes(const std::string& kernel, const AttentionShape& s) {
     if (s.fp32 || s.D % 8 != 0 || s.D_v % 8 != 0 || most > 256) return false;
     if (kernel == "attention_sm90") return !s.gradients && s.hopper;
     if (kernel == "attention_split_keys") return !s.gradients && !s.repeatable;
-    if (kernel == "attention_sliding_window") return !s.gradients;
     if (kernel == "attention_backward_sm90")
       return s.gradients && most <= 128 && s.hopper && !s.repeatable;
     if (kernel == "attention_backward") return s.gradients && !s.repeatable;
@@ -506,9 +505,8 @@ TEST(BestRules, SendValuesOfAnotherWidthToKernelsThatTakeThem) {
   s.repeatable = true;
   EXPECT_EQ(chosen(s), "attention_sm90");
   s.repeatable = s.hopper = false;
-  EXPECT_EQ(chosen(s), "attention_split_keys");
   s.rows = 4096;
-  EXPECT_EQ(chosen(s), "attention_sliding_window");
+  EXPECT_EQ(chosen(s), "attention_split_keys");
   s = {.rows = 4096, .D = 64, .D_v = 128, .gradients = true, .hopper = true};
   EXPECT_EQ(chosen(s), "attention_backward_sm90");
   s.D_v = 136;
