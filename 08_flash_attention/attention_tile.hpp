@@ -90,6 +90,13 @@ struct KeyTiles {
   int whole = 0;  // of them, from the first on: every query sees every key
 };
 
+// Tiles of keys, from the first key on, and those among them that lie in front of the windows.
+struct WindowTiles : KeyTiles {
+  // That some query of the block sees; of which every query of the block sees every key, up to `whole`.
+  int first = 0, first_whole = 0;
+  __device__ bool is_whole(int tile) const { return tile >= first_whole && tile < whole; }
+};
+
 // visit(score, row, key) for each score of a warp whose rows begin with `first_row`, with the keys from `first_key` on.
 template <int kRowBlocks, int kKeys, typename Visit>
 __device__ void for_each_score(Accumulator (&scores)[kRowBlocks][kKeys], int first_row,

@@ -26,13 +26,6 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// Tiles of keys, from the first key on, and those among them that lie in front of the windows.
-struct WindowTiles : KeyTiles {
-  // That some query of the block sees; of which every query of the block sees every key, up to `whole`.
-  int first = 0, first_whole = 0;
-  __device__ bool is_whole(int tile) const { return tile >= first_whole && tile < whole; }
-};
-
 // The tiles of kKeys keys that a block of queries looks at. A window moves on with its query: of the block, the first query sees the
 // first keys, and the last one the last.
 template <int kKeys>
@@ -60,7 +53,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   if (first >= s.queries) return;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{C::kQueries}));
   const std::int64_t h = blockIdx.y, h_kv = h / (args.H_q / args.H_kv);
-  const auto [D, stride_q, stride_k, q_offset, k_offset] = places_of(args, s, first, h, h_kv);
+  const HeadPlaces at = places_of(args, s, first, h, h_kv);
 
   const WindowTiles tiles = tiles_of<C::kKeys>(s, first, queries);
   const Visible visible = visible_from(s, first);
@@ -68,12 +61,12 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   // Rows and channels that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
   const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
-    copy_rows_async<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
-                                           visible.most - tile * C::kKeys, D, true, threadIdx.x);
+    copy_rows_async<C::kKeys, C::kThreads>(to, x + at.k_offset + key * at.stride_k, at.stride_k,
+                                           visible.most - tile * C::kKeys, at.D, true, threadIdx.x);
   };
   if (tiles.count > 0) {
-    copy_rows_async<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, D, true,
-                                              threadIdx.x);
+    copy_rows_async<C::kQueries, C::kThreads>(q_tile, args.q + at.q_offset, at.stride_q, queries,
+                                              at.D, true, threadIdx.x);
     fetch_keys(k_tile, args.k, tiles.first);
   }
   __pipeline_commit();
@@ -140,9 +133,9 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
       }
     }
   }
-  send(args.o + q_offset + first_row * stride_q, stride_q,
+  send(args.o + at.q_offset + first_row * at.stride_q, at.stride_q,
        args.lse + s.first_lse + h * args.T_q + first + first_row, queries - first_row,
-       q_tile.below(first_row), o, softmax, D);
+       q_tile.below(first_row), o, softmax, at.D);
 }
 
 template <int kD, typename Element>
