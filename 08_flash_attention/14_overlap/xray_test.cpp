@@ -54,4 +54,13 @@ TEST(AttentionOverlap, LeavesOutTilesThatNobodySees) {
   EXPECT_EQ(kernel[kTensorMultiplyAdds], 2u * 192 * (2 + 4) * 128 * 64);
 }
 
+// 08.14, for a learner: a turn is handed on while the consumer's own products are on their way. Only the first turn of all is not.
+TEST(AttentionOverlap, KeepsItsBudget) {
+  const std::uint64_t late =
+      ladder::testing::turns_passed_without_products(attend("attention_overlap"));
+  ladder::testing::expect_within_budget(
+      static_cast<double>(late), 1,
+      "turns handed on without products on their way, attention_overlap");
+}
+
 }  // namespace

@@ -249,6 +249,20 @@ void expect_within_budget(const Kernel& kernel, emulator::xray::Counter counter,
   expect_within_budget(static_cast<double>(kernel[counter]) / parts, allowed, what);
 }
 
+std::uint64_t turns_passed_without_products(const Kernel& kernel) {
+  using emulator::xray::Span;
+  const std::vector<Span>& spans = kernel.timeline.spans;
+  return static_cast<std::uint64_t>(
+      std::count_if(spans.begin(), spans.end(), [&](const Span& turn) {
+        // A product begins when the last thread issues it; a turn ends when the last one has passed it.
+        const auto is_on_its_way = [&](const Span& product) {
+          return product.kind == Span::kProduct && product.row == turn.row &&
+                 product.from < turn.to && turn.from < product.to;
+        };
+        return turn.kind == Span::kPass && std::none_of(spans.begin(), spans.end(), is_on_its_way);
+      }));
+}
+
 std::vector<Kernel> sound_kernels(const XrayRun& run) {
   EXPECT_TRUE(run.right) << run.message;
   std::vector<Kernel> kernels;

@@ -74,6 +74,9 @@ void expect_within_budget(double used, double allowed, const std::string& what);
 void expect_within_budget(const emulator::xray::Kernel& kernel, emulator::xray::Counter counter,
                           emulator::xray::Counter of, double allowed, const std::string& what);
 
+// How often the first block's threads arrive at a named barrier without waiting, while no product that they issued is on its way.
+std::uint64_t turns_passed_without_products(const emulator::xray::Kernel& kernel);
+
 // The shape of a budget, unless it is given. Ragged, so that no count is right by accident.
 inline const Shape kBudgetShape = {{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V", 64}};
 
