@@ -1,5 +1,6 @@
 """Tests of what ./ladder hands over: arguments, exercises, hints, and what is read out of GoogleTest, ctest and the sanitizers."""
 import io
+import json
 import re
 import subprocess
 import tempfile
@@ -312,6 +313,15 @@ sys.exit(1)
                          "AddressSanitizer: out of bounds of an array at my/01_naive_cpu/exercise.cpp:31, called at "
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes")
         self.assertIsNone(checking.asan_finding("all is well"))
+
+    def test_a_kernel_that_is_right_is_told_what_it_costs_more_than_ours(self):
+        def printed(*cases):
+            return "".join(f"counters: {json.dumps(each)}\nbudget: 1 of 1 barriers used, per launch, x\n" for each in cases)
+
+        ours = printed({"barriers": 4, "shared loads": 2000}, {"barriers": 8, "shared loads": 1})
+        self.assertEqual(checking.more_than_ours(printed({"barriers": 6, "shared loads": 2000}, {"barriers": 8, "shared loads": 0}), ours), ["barriers 6 (ours 4)"])
+        self.assertEqual(checking.more_than_ours(printed({"barriers": 0, "shared loads": 2030}, {"barriers": 8, "shared loads": 1}), ours), [])
+        self.assertEqual(checking.more_than_ours("", ours), [])
 
     def test_of_many_findings_each_cause_is_shown_and_other_lines_in_short(self):
         def race(one, other, thread=0, missing="no __syncthreads() orders them"):

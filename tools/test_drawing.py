@@ -141,7 +141,7 @@ class Nans(unittest.TestCase):
         with mock.patch.object(gtest, "text_of", lambda path: code), \
                 mock.patch("subprocess.run", lambda command, **_: mock.Mock(stdout=lines[command[4]])):
             self.assertEqual(list(gtest.nans(text, "program", Path("my/03/exercise.cu"))),
-                             [("my/03/exercise.cu:41", ("math.hpp:7", "x = root(-1);")),
-                              ("my/03/exercise.cu:50 in block (9, 0, 0), thread (9, 0, 0)", ("y = x;",))])
+                             [(41, "", ("math.hpp:7", "x = root(-1);")),
+                              (50, " in block (9, 0, 0), thread (9, 0, 0)", ("y = x;",))])
             self.assertEqual(list(gtest.nans(text, "program", Path("my/04/exercise.cu"))), [])
             self.assertEqual(list(gtest.nans("", "program", Path("my/03/exercise.cu"))), [])

@@ -22,7 +22,7 @@ const bool bounds =
     ladder::testing::register_bounds("attention_overlap", "attention", kShape, {}, {"bf16"});
 
 // Of each block one panel of q, two of k and two of v; for each of three consumers and two tiles 4 products with k and 8 with v; o two
-// elements at a time, and lse once a row. One barrier: when the mbarriers are ready.
+// elements at a time, and lse once a row. Waits that leave no product on its way: for each tile's sums, and for the first scores. One barrier: when the mbarriers are ready.
 const bool registered =
     ladder::testing::register_budget("attention_overlap", "attention",
                                      {.loads = 0,
@@ -30,6 +30,7 @@ const bool registered =
                                       .atomics = 0,
                                       .counts = {{kBulkCopies, 5, "block", 2},
                                                  {kTensorOperations, 72, "block", 2},
+                                                 {kProductWaitsForAll, 3, "warp", 2 * 3 * 4},
                                                  {kSharedStoreRequests, 0, "launch", 1},
                                                  {kBarriers, 1, "block", 2}}},
                                      kShape, {}, {}, "bf16");

@@ -36,6 +36,7 @@ const bool bounds = ladder::testing::register_bounds(
 // Copies: two panels of k and of v; in a step two of q, two of d_o, and one with lse and delta. Products: in a step of a warpgroup 8 for
 // S and for dP, 4 for dv and for dk, 8 for dq.
 // One product for dq more in each warpgroup: there is one in the first step, and one behind the last.
+// Waits that leave no product on its way: for dP in each step, and one at the end.
 // Barriers: one; and one in each block of `finish`.
 const bool registered = ladder::testing::register_budget(
     "attention_backward_overlap", "attention_backward",
@@ -45,6 +46,7 @@ const bool registered = ladder::testing::register_budget(
      .host_bytes = 4,
      .counts = {{kBulkCopies, 4 + 4 * 5, "block", 1},
                 {kTensorOperations, 2 * (4 * 32 + 8), "block", 1},
+                {kProductWaitsForAll, 4 + 1, "warp", 2 * 4},
                 {kSharedMatrixLoadRequests, 0, "launch", 1},
                 {kBarriers, 1 + 4, "launch", 1}}},
     {{"B", 1}, {"T", 100}, {"H", 2}, {"K", 128}, {"V", 128}, {"T_q", 128}, {"H_kv", 1}}, {}, {},
@@ -59,6 +61,8 @@ TEST(AttentionBackwardOverlap, MeetsInNoStepAndWaitsLess) {
   // For dk, S, dP and dq; before, for each product. One behind the steps.
   EXPECT_EQ(before[kProductWaits], kGroups * 4 * kSteps * 5);
   EXPECT_EQ(after[kProductWaits], kGroups * 4 * (kSteps * 4 + 1));
+  // For dP, and behind the steps.
+  EXPECT_EQ(after[kProductWaitsForAll], kGroups * 4 * (kSteps + 1));
   // The product for dq comes a step late: once more than there are steps.
   EXPECT_EQ(after[kTensorMultiplyAdds] - before[kTensorMultiplyAdds], 64u * 128 * 128);
   for (const Counter counter : {kBulkCopies, kBulkCopyBytes, kGlobalStoreBytesMoved, kAtomics,

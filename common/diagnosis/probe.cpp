@@ -7,6 +7,7 @@
 #include <ctime>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -552,10 +553,11 @@ class Probe {
         bool comes_too_far = false;
         for (std::size_t axis = 0; axis < yours.size(); ++axis) {
           const bool too_far = !are_all_in(extra[axis], right[axis]);
-          const auto missing = static_cast<double>(outside(needed[axis], yours[axis]).size());
-          // Many elements are tried: where a place is missing by chance now and then, one is in some of them.
-          const double expected = by_chance * static_cast<double>(needed[axis].size());
-          const bool misses = missing > 4 * expected + (expected > 0.01 ? 1 : 0);
+          const std::size_t missing = outside(needed[axis], yours[axis]).size();
+          const bool misses =
+              missing > 0 &&
+              missing > most_by_chance(expected_missing(response->right, strong, axis, by_chance),
+                                       needed[axis].size());
           comes_too_far = comes_too_far || too_far;
           if (too_far || misses) axes.push_back(axis);
         }
@@ -568,7 +570,8 @@ class Probe {
           said += "nothing in " + layout_.array + "; it should";
           continue;
         }
-        said += places(axes, yours) + "; it should change " + places(axes, right);
+        said += places(axes, without_gaps_by_chance(yours, by_chance)) + "; it should change " +
+                places(axes, right);
         // Where `right` is too faint to be seen above the noise, nobody can tell whether it is in `yours`.
         const auto visible = where(response->right, 10 * noise);
         for (const std::size_t axis : axes) {
@@ -614,6 +617,49 @@ class Probe {
       if (std::abs(x) > noise) squares += x * x, ++count;
     }
     return count > 0 ? std::sqrt(squares / count) : INFINITY;
+  }
+
+  // How many of `of` places may be missing by chance, where so many are expected to be: hundreds of elements are tried, and in none of
+  // them more should be.
+  static std::size_t most_by_chance(double expected, std::size_t of) {
+    constexpr double kNever = 1e-5;
+    double exactly = std::exp(-expected),
+           more = 1 - exactly;  // the chances (Poisson) that n are, and that more are
+    std::size_t n = 0;
+    while (more > kNever && n < of) {
+      exactly *= expected / static_cast<double>(++n);
+      more -= exactly;
+    }
+    return n;
+  }
+
+  // How many indices along the axis are expected to be missing by chance: those where each of the strong elements is.
+  double expected_missing(const Values& right, double strong, std::size_t axis,
+                          double chance) const {
+    std::map<std::int64_t, double> all_missing;
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      if (!(std::abs(right[i]) > strong)) continue;
+      const std::int64_t index = layout_.index(static_cast<std::int64_t>(i))[axis];
+      all_missing.try_emplace(index, 1.0).first->second *= chance;
+    }
+    double expected = 0;
+    for (const auto& [index, its] : all_missing)
+      expected += its;
+    return expected;
+  }
+
+  // A change of a few places between others may be rounded away.
+  static std::vector<std::vector<std::int64_t>> without_gaps_by_chance(
+      std::vector<std::vector<std::int64_t>> places, double chance) {
+    for (auto& along : places) {
+      if (along.empty()) continue;
+      const auto span = static_cast<std::size_t>(along.back() - along.front() + 1);
+      if (span - along.size() > most_by_chance(chance * static_cast<double>(span), span)) continue;
+      const std::int64_t first = along.front();
+      along.resize(span);
+      std::iota(along.begin(), along.end(), first);
+    }
+    return places;
   }
 
   // What is rounded to whole numbers may change or not by a chance.

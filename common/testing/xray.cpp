@@ -152,6 +152,19 @@ void print_hastiest(const std::vector<Kernel>& kernels) {
       hastiest->where.text());
 }
 
+// For ./ladder exercise, to compare with another kernel's: {"barriers": 4}, of all launches.
+void print_counters(const std::vector<Kernel>& kernels) {
+  nlohmann::json counters = nlohmann::json::object();
+  for (int each = 0; each < emulator::xray::kCounters; ++each) {
+    const auto counter = static_cast<emulator::xray::Counter>(each);
+    std::uint64_t sum = 0;
+    for (const Kernel& kernel : kernels)
+      sum += kernel[counter];
+    counters[emulator::xray::info(counter).words] = sum;
+  }
+  fmt::print("counters: {}\n", counters.dump());
+}
+
 // What may be wrong with a launch that was stopped.
 std::string why_so_many(const std::vector<Kernel>& kernels) {
   constexpr std::uint64_t kFewOfThread = 1000;
@@ -180,6 +193,7 @@ void expect_budget_kept(const std::string& implementation, const std::string& op
            << " accesses and basic blocks. " << why_so_many(kernels);
   }
   if (run.stopped) return;  // the counts are of a part of the run
+  print_counters(kernels);
   const auto expect_within = [&](const std::string& what, const std::string& part, double used,
                                  double allowed) {
     expect_within_budget(used, allowed, what + " used, per " + part + ", " + implementation);

@@ -53,6 +53,7 @@ const CounterInfo& info(Counter counter) {
       {"barrier_waits", "waits at mbarriers", "of single threads", ""},
       {"named_barriers", "named barriers", "instructions of a warp", ""},
       {"product_waits", "waits for products", "of a warp", ""},
+      {"product_waits_for_all", "waits for all products", "of a warp", ""},
       {"product_bytes", "shared memory that products read", "bytes", ""},
       {"tensor_operations", "tensor-core operations", "instructions of a warp",
        "smsp__inst_executed_pipe_tensor_op_hmma.sum - "

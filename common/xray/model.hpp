@@ -44,6 +44,7 @@ enum Counter : unsigned {
   kBarrierWaits,
   kNamedBarriers,
   kProductWaits,
+  kProductWaitsForAll,
   kProductBytes,
   kTensorOperations,
   kTensorMultiplyAdds,

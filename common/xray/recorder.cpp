@@ -659,8 +659,10 @@ void Recorder::happened(const Happening& what) {
   const bool first_lane = what.thread % kWarpSize == 0;
   if (what.kind == Happening::kProductStarts) counters[kProductBytes] += what.number;
   if (what.kind == Happening::kWaitStarts && operation == "wait") ++counters[kBarrierWaits];
-  if (what.kind == Happening::kWaitStarts && operation == "wait_products" && first_lane)
+  if (what.kind == Happening::kWaitStarts && operation == "wait_products" && first_lane) {
     ++counters[kProductWaits];
+    if (what.number == 0) ++counters[kProductWaitsForAll];
+  }
   if (what.kind != Happening::kWaitEnds && first_lane &&
       (operation == "sync_named" || operation == "arrive_named"))
     ++counters[kNamedBarriers];

@@ -5,6 +5,7 @@ import difflib
 import filecmp
 import functools
 import io
+import json
 import os
 import re
 import sys
@@ -28,7 +29,7 @@ _FINDS = f"{_IN_BOUNDS}:*KeepsItsBudget"  # the tests under the X-ray, whatever 
 _SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
 _ASAN = "detect_leaks=0:redzone=2048"  # so that an index far beyond an array does not reach the next one
 _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|host memory|uninitialised read|misaligned access): ")
-_STOPS = re.compile(r", in kernel .*, thread \(")  # the emulator's words for an error of one thread
+_STOPS = re.compile(r", in kernel .*, thread \(|: (deadlock: |divergent )")  # the emulator's words for an error that ends a block
 # The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
 _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
 
@@ -271,6 +272,18 @@ def is_dear(text):
     return any(float(used) > float(allowed) for _, used, allowed, _ in _USED.findall(text))
 
 
+_COUNTERS = re.compile(r"^counters: (\{.*\})$", re.MULTILINE)
+_ALIKE = 1.02  # a count that is at most so many times ours
+
+
+def more_than_ours(yours, ours, most=4):
+    """What the X-ray counts more often in the cases of the budgets than in our kernel: "barriers 6 (ours 4)". From what the two programs print."""
+    counted = [[json.loads(counters) for counters in _COUNTERS.findall(text)] for text in (yours, ours)]
+    said = [f"{words} {count:,} (ours {other[words]:,})" for one, other in zip(*counted)
+            for words, count in one.items() if count > _ALIKE * other[words]]
+    return list(dict.fromkeys(said))[:most]
+
+
 def in_files_of(mine, kernel, text, name, said):
     """What is `said` of lines of the text, which is called `name`, as of the lines that it is made of: {path: text} of the learner's copy and
     of our kernel. Where a line is in both, the copy's is named. The compiler gives some lines of CUDA the name of their copy for the emulator."""
@@ -308,6 +321,7 @@ class Check:
         self._names = []  # of the tests that a round may run
         self._wrong = []  # cases that fail, where they were looked at
         self._said = ""  # of the test that failed
+        self._counted = ""  # what the X-ray's program printed of the budgets' cases
 
     def _compile(self, target):
         if target in self._compiled:
@@ -616,11 +630,15 @@ class Check:
         arising = self._nans(target, self._exercise.mine)
         ours = f"{self._target}_ours"
         # A NaN that our kernel makes too is thrown away: by a choice between two numbers, both of which are computed.
-        harmless = {made for _, made in self._nans(ours, self._exercise.solution)} if arising and self._exercise.needs_device and self._compile(ours) else set()
-        where = next((where for where, made in arising if made not in harmless), None)
-        if where:
-            print(f"The first NaN arises at {where}: an operation on finite or infinite numbers gives NaN")
-        return where is not None
+        harmless = {made for *_, made in self._nans(ours, self._exercise.solution)} if arising and self._exercise.needs_device and self._compile(ours) else set()
+        places = [(line, who) for line, who, made in arising if made not in harmless]
+        if not places:
+            return False
+        first, who = places[0]
+        above = next((line for line, its in places if its == who and line < first), None)
+        also = f". Another arises at line {above} in the same thread; the compiler may have changed the order of the two" if above else ""
+        print(f"The first NaN arises at {self._exercise.mine}:{first}{who}: an operation on finite or infinite numbers gives NaN{also}")
+        return True
 
     def _nans(self, target, source):
         environment = {"LADDER_TRACE_NAN": "1", "LADDER_NO_NAMES": "1", "OMP_NUM_THREADS": "1", "ASAN_OPTIONS": _ASAN}
@@ -661,6 +679,7 @@ class Check:
             shown.append(done.how_it_ended(done.seconds))
         shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
         shown += self._budget(done.text)
+        self._counted = done.text
         (self._build.folder / "exercise_xray.log").write_text(text)
         if not self.failing and clean and not shown:
             shown = ["nothing is wrong"]
@@ -692,6 +711,14 @@ class Check:
             print("".join(f"{line}\n" for line in self.wrong_values), end="")
         for path in (yours, ours):
             path.unlink(missing_ok=True)
+
+    def _beside_ours(self, mine, ours):
+        """Of a kernel that is right and keeps its budget: what it costs more than ours."""
+        target = f"{self._target}_ours"
+        if mine == ours or not _COUNTERS.search(self._counted) or not self._compile(target):
+            return ""
+        more = more_than_ours(self._counted, self._run(target, test_filter="*KeepsItsBudget").text)
+        return f"More than in our kernel, in the case of the budget: {', '.join(more)}." if more else ""
 
     def _budget(self, text):
         """What the kernel uses of its budget; of one whose result is wrong only what is too much."""
@@ -802,7 +829,7 @@ class Check:
             else:
                 note_solved(exercise.name)
             mine, ours = text_of(exercise.mine), text_of(exercise.solution)
-            for line in (too_narrow(mine, ours), unchecked(mine, ours), reward(exercise, self._build.folder / "exercise_xray.log")):
+            for line in (too_narrow(mine, ours), unchecked(mine, ours), self._beside_ours(mine, ours), reward(exercise, self._build.folder / "exercise_xray.log")):
                 if line:
                     print(line)
             more = ", ".join(name for name in more_of(exercise.lesson) if name not in (exercise.name, *solved()))

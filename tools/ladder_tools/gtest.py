@@ -122,8 +122,8 @@ def run(program, seconds, *options, test_filter=None, environment=None):
 
 def nans(text, program, source):
     """Where in `source` (a path from ROOT) NaNs of numbers arise, in what the program printed with LADDER_TRACE_NAN in its environment, the
-    first one first: "my/x.cu:41 in block (0, 0, 0), thread (3, 0, 0)", and what is made there, which is the same in a copy of the file: the
-    line, and the lines of functions that it calls."""
+    first one first: 41, " in block (0, 0, 0), thread (3, 0, 0)", and what is made there, which is the same in a copy of the file: the
+    line's text, and the lines of functions that it calls."""
     code = text_of(source).splitlines()
     for addresses, who in re.findall(r"^nan:((?: 0x[0-9a-f]+)+)(.*)$", text, re.MULTILINE):
         lines = subprocess.run(["addr2line", "-i", "-e", program, *addresses.split()], capture_output=True, text=True).stdout
@@ -131,7 +131,7 @@ def nans(text, program, source):
         for file, line in re.findall(r"^(.*):([0-9]+)", lines, re.MULTILINE):
             # A line of CUDA may have the name of its copy for the emulator: build/emulated/my/x.cu.cpp.
             if file.removesuffix(".cpp").endswith(f"/{source}") or file.endswith(f"/{source}"):
-                yield f"{source}:{line}{who}", (*called, code[int(line) - 1].strip())
+                yield int(line), who, (*called, code[int(line) - 1].strip())
                 break
             called.append(f"{Path(file).name}:{line}")
 

@@ -411,7 +411,7 @@ std::string Barriers::awaited_by(unsigned thread) const {
                 block_.name_of(barrier.last_told) +
                 " tells of have not come; no copy is on its way";
       if (barrier.bytes < 0)
-        text += ", and " + count_of(-barrier.bytes, "byte") + " came that nobody told of";
+        text += ", and " + count_of(-barrier.bytes, "byte") + " came that no thread has told of";
       return text;
     }
     case Wait::kNamed: {

@@ -632,7 +632,7 @@ void Worker::report_stuck() {
       text += " at " + place(thread.where);
       if (thread.status == Status::kAsleep) text += awaited_by(group.first);
     }
-    text += std::string(group.count == 1 ? ": " : ", the first is ") + "thread " +
+    text += std::string(group.count == 1 ? ": " : "; the first of them: ") + "thread " +
             triple(launch_->thread_index[group.first]);
   }
   launch_->fail(cudaErrorLaunchFailure, text);

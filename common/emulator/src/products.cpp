@@ -455,7 +455,7 @@ void Products::wait(unsigned pending, Site where) {
   OfThread& thread = group.threads[t];
   const std::uint64_t end =
       thread.groups > pending ? group.groups[thread.groups - pending - 1].end : 0;
-  tell({Happening::kWaitStarts, "wait_products", block_.thread(), where});
+  tell({Happening::kWaitStarts, "wait_products", block_.thread(), where, thread.issued - end});
   while (group.done < end) {
     thread.waits_for = end;
     group.sleeping.push_back(block_.thread());

@@ -124,7 +124,7 @@ TEST_F(HopperFaults, BytesThatDoNotCome) {
 }
 TEST_F(HopperFaults, BytesThatNobodyToldOf) {
   copies_a_panel<<<1, 32, kDynamic>>>(map_, kPanelBytes / 2);
-  expect_report({"deadlock", "4096 bytes came that nobody told of"}, 3);
+  expect_report({"deadlock", "4096 bytes came that no thread has told of"}, 3);
 }
 TEST_F(HopperFaults, MoreBytesThanABarrierCounts) {
   copies_a_panel<<<1, 32, kDynamic>>>(map_, 1 << 20);

@@ -101,6 +101,7 @@ TEST_F(XrayHopper, DrawsWhatABlockWaitsForOverTime) {
   const Kernel kernel = only();
   EXPECT_EQ(kernel[kBarrierWaits], 2u * 128);
   EXPECT_EQ(kernel[kProductWaits], 4u);
+  EXPECT_EQ(kernel[kProductWaitsForAll], 4u);
   EXPECT_EQ(kernel[kNamedBarriers], 0u);
   EXPECT_EQ(kernel[kProductBytes], 2u * 64 * 16 * 2);
 

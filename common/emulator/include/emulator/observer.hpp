@@ -23,7 +23,7 @@ struct Happening {
     kStoreEnds,
     kProductStarts,  // a warpgroup's: all threads have issued it. `number`: bytes that it reads from shared memory
     kProductEnds,
-    kWaitStarts,
+    kWaitStarts,  // of wait_products, `number`: of the thread's products, those that it does not wait for
     kWaitEnds,
     kPasses  // a named barrier, without waiting
   };
