@@ -146,7 +146,8 @@ void Barriers::arrive(Barrier* at, int expected_bytes, Site where) {
              described(barrier) + ": no wait has seen the end of phase " +
              std::to_string(barrier.phase - 1) +
              " (its last arrival: " + block_.name_of(barrier.last_arrival) +
-             "); a count that is too small ends phases early, and so does who arrives too often";
+             "); a count that is too small ends phases early, and so does who arrives too often; "
+             "who waits for the wrong parity, or not at all, arrives too early";
     });
   if (expected_bytes < 0 || barrier.bytes + expected_bytes > kMostBytes)
     block_.fails(where, [&] {
