@@ -8,7 +8,7 @@ from unittest import mock
 from for_tests import InAFolder, printed
 from ladder_tools import checking, hints, place
 from ladder_tools.checking import Check, in_files_of
-from ladder_tools.patches import Holes, adopt, first_line_of, hole_of, holes_of, made
+from ladder_tools.patches import Holes, adopt, hole_of, holes_of, made
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
 
 
@@ -43,12 +43,12 @@ class Patches(InAFolder):
 
 
 class Lines(unittest.TestCase):
-    def test_a_part_is_found_by_all_of_its_lines(self):
-        lines = ["for (;;)", "  a();", "for (;;)", "  // why", "  b();"]
-        self.assertEqual(first_line_of(["for (;;)", "  // why", "  b();"], lines), 3)
-        self.assertEqual(first_line_of(["  // why", "  b();"], lines), 5)
-        for part in (["for (;;)"], ["  c();"], ["  // why"], []):
-            self.assertIsNone(first_line_of(part, lines))
+    def test_a_hole_begins_at_its_first_line_of_code_though_the_line_stands_elsewhere_too(self):
+        written = Holes("f() {\n  // TODO(1): x\n}\ng() {\n  // TODO(2): y\n}\n", "f() {\n  a();\n}\ng() {\n  a();\n}\n").of(
+            "f() {\n  a();\n  a();\n}\ng() {\n  // why\n\n  a();\n}\n")
+        self.assertEqual(written.begins, {"1": [2], "2": [8]})
+        empty = Holes("f() {\n  // TODO(1): x\n}\n", "f() {\n  a();\n}\n").of("f() {\n  // why\n}\n")
+        self.assertEqual(empty.begins, {"1": [None]})
 
 
 class HolesOfACopy(InAFolder):

@@ -78,10 +78,30 @@ class FirstWrong(unittest.TestCase):
         self.assertIn("kv_smem[1][2] = (0.3613, 0) at", said)
         self.assertIn("ours stores (0.3613, 0.9453)", said)
         words = mock.Mock(arrays=[{"name": "smem", "axes": "[]=2", "bytes": 16, "shared": True}])
-        mine, ours = (Touch(words, (_STORE, 0, 0, 0, 0, 0, 5, bits)) for bits in (0x00003EB9, 0x3F723EB9))
-        self.assertEqual(mine.text("b", ours), "(0.3613, 0)")
+        self.assertEqual(Touch(words, (_STORE, 0, 0, 0, 0, 0, 5, 0x00003EB9)).text("b", pairs=True), "(0.3613, 0)")
         for mine, ours, words in ((0x40200000, 0x3FC00000, "= 2.5 at"), (0x40200001, 0x3FC00003, "= 2.5 at")):
             self.assertIn(words, " ".join(first_wrong(stores(mine), stores(ours), half="b")[0]))
+
+    def test_words_of_one_line_are_pairs_where_most_look_so(self):
+        def said(*lines, half="b"):
+            trails = []
+            for words in lines:
+                one = trail(*((_STORE, 0, 1, "kv_smem", n % 8, 0.0) for n in range(len(words))))
+                for n, bits in enumerate(words):
+                    one._columns[4][n], one._columns[7][n] = 0, bits
+                trails.append(one)
+            return " ".join(first_wrong(*trails, half=half)[0])
+
+        def bits(number):
+            return struct.unpack("<I", struct.pack("<f", number))[0]
+
+        pairs = [(bits(0.1 + n / 7) & 0xFFFF0000) | bits(-0.3 - n / 5) >> 16 for n in range(14)]
+        self.assertIn("kv_smem[0][0] = (-0.375, 0.125) at", said([0x3E00BEC0, *pairs[1:]], pairs))
+        numbers = [bits(0.1 + n / 7) for n in range(14)]
+        self.assertIn("kv_smem[0][0] = 9.3 at", said([bits(9.3), *numbers[1:]], numbers))
+        self.assertIn("kv_smem[0][0] = 9.3 at", said([bits(9.3), *numbers[1:]], numbers, half="e"))
+        halves = [struct.unpack("<I", struct.pack("<ee", 0.1 + n / 7, 0.3 - n / 9))[0] for n in range(14)]
+        self.assertIn("kv_smem[0][0] = (0.125, 0.25) at", said([0x34003000, *halves[1:]], halves, half="e"))
 
     def test_what_the_same_thread_reads_elsewhere_is_named(self):
         def kernel(one, other, number):

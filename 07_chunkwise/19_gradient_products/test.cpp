@@ -160,8 +160,10 @@ void expect_right_beside_its_sums(Decay decay, std::int64_t T) {
     wrong += !(std::abs(yours.d_log_w[i] - sums.d_log_w()[i]) <= kOfSums * sums.size(i));
   if (wrong > 0) {
     ADD_FAILURE() << "WRONG RESULT in d_log_w by the difference: it equals "
-                  << equals(yours.d_log_w, sums) << "\nof " << T << " steps " << wrong << " of "
-                  << yours.d_log_w.size() << " elements are wrong";
+                  << equals(yours.d_log_w, sums) << "\n"
+                  << wrong << " of the " << yours.d_log_w.size() << " elements of " << T
+                  << " steps are wrong, with "
+                  << "decay=" << ladder::kDecayWords[static_cast<std::size_t>(decay)];
   }
   // The other gradients are right by the operator's own limits.
   yours.d_log_w.assign(sums.d_log_w().begin(), sums.d_log_w().end());

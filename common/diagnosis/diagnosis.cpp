@@ -171,7 +171,7 @@ std::string diagnosis(const Examined& wrong, const ByRunning& by_running) {
   if (wrong.wrong == wrong.parts.size()) return "";
   const Mistakes& mistakes = wrong.mistakes;
   if (mistakes.work > mistakes.most_work)
-    return "No mistake is looked for in a case as large as this.\n";
+    return "This case is too large to look for the name of the mistake.\n";
   std::string words = mistake(wrong, by_running);
   if (words.empty()) words = huge(wrong.parts[wrong.wrong]);
   if (words.empty() && by_running.words) words = by_running.words(wrong.wrong);

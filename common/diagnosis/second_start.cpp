@@ -179,7 +179,7 @@ std::string named_but_for(const Excluded& excluded, const Verdict& verdict,
       std::getenv("LADDER_NO_NAMES") != nullptr)
     return verdict.message;
   if (bytes_of(result.problem()) > kMostBytes)
-    return verdict.named("No mistake is looked for in a case as large as this.\n");
+    return verdict.named("This case is too large to look for the name of the mistake.\n");
   const char* const folder = std::getenv("TMPDIR");
   std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/ladder_case_XXXXXX";
   const int file = mkstemp(path.data());

@@ -97,7 +97,7 @@ std::string sentence_of(const Error& error, const std::string& missing) {
   const std::string side = error.offset < 0 ? "start" : "end";
   const std::string miss = error.offset < 0
                                ? bytes_text(-error.offset) + " before"
-                               : bytes_text(error.offset + error.bytes - size) + " past";
+                               : "up to " + bytes_text(error.offset + error.bytes - size) + " past";
   if (!error.meant)
     return fmt::format("{}, {} of {}, {} the {} of {}, the nearest array (it has {})", start,
                        bytes_text(error.bytes), memory, miss, side, error.element,

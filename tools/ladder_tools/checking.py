@@ -17,7 +17,7 @@ from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved, too_narrow, unchecked
-from ladder_tools.patches import Written, first_line_of, header, hole_of, holes_of, is_code
+from ladder_tools.patches import Written, header, hole_of, holes_of, is_code
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -158,7 +158,7 @@ def words_of(failure, most_lines=20):
             shown = []
         line = re.sub(r"^  Actual: false \(|\" thrown in the test body\.$", "", line)
         line = re.sub(r'^C\+\+ exception with description "(\w+\(\) failed at .*?: cudaErrorLaunchFailure: unspecified launch failure: )?', "", line)
-        line = line.replace(f"{ROOT}/", "")
+        line = re.sub(r"(?<![\w/.])\.\./(?=\w+/)", "", line.replace(f"{ROOT}/", ""))  # what a header's path begins with
         shown.append("  " + re.sub(r"^(?!(\.\./)?my/)\S*\.[ch]pp:[0-9]+: ", "", line))
     if values:
         shown.insert(1 if shown and "WRONG RESULT" in shown[0] else 0, values)
@@ -481,14 +481,12 @@ class Check:
         return [hole for hole, parts in (written or {}).items() if these & {line for part in parts for line in part}]
 
     def _place_of(self, hole):
-        """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places, if all can be told."""
+        """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places."""
         mine, todo = text_of(self._exercise.mine), f"TODO({hole})"
         lines = mine.splitlines()
         numbers = [number for number, line in enumerate(lines, 1) if todo in line and (number == 1 or todo not in lines[number - 2])]
         if not numbers and self._exercise.kind == "exercise":
-            parts = (holes_of(self._exercise).of(mine).holes or {}).get(hole, [])
-            begins = [first_line_of(part, lines) for part in parts]
-            numbers = begins if all(begins) else []
+            numbers = list(filter(None, holes_of(self._exercise).of(mine).begins.get(hole, [])))
         return f" ({self._exercise.mine}:{' and '.join(map(str, numbers))})" if numbers else ""
 
     def _of_the_only_hole(self):

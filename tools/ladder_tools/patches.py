@@ -106,19 +106,13 @@ def is_code(line):
     return bool(_bare(line)) and not _bare(line).startswith("//")
 
 
-def first_line_of(part, lines):
-    """The number of the first line of code of these successive lines; None where they stand in no place, or in several."""
-    first = next((at for at, line in enumerate(part) if is_code(line)), None)
-    begins = [at for at in range(len(lines) - len(part) + 1) if lines[at:at + len(part)] == part]
-    return None if first is None or len(begins) != 1 else begins[0] + first + 1
-
-
 class Written:
-    """A learner's lines: `holes`: {hole: its lines, for each of its places}; `outside`: {line of the stub's fixed ones: lines of code that
-    were added before it, where no TODO stands}. If it cannot be said whose lines are whose, `holes` is None and `why` a sentence."""
+    """A learner's lines: `holes`: {hole: its lines, for each of its places}; `begins`: {hole: the number of the first line of code of each of
+    its places, None where there is none}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO
+    stands}. If it cannot be said whose lines are whose, `holes` is None and `why` a sentence."""
 
-    def __init__(self, holes=None, outside=None, why=""):
-        self.holes, self.outside, self.why = holes, outside or {}, why
+    def __init__(self, holes=None, begins=None, outside=None, why=""):
+        self.holes, self.begins, self.outside, self.why = holes, begins or {}, outside or {}, why
 
 
 class Holes:
@@ -138,7 +132,7 @@ class Holes:
             if re.search(r"\bat [a-z]+ places|\bsomewhere\b", line):
                 spread = todo[1]
         self.places = []  # (line of fixed, hole, our lines), in order
-        ours, lacks = self._added(kernel, todos)
+        ours, _, lacks = self._added(kernel, todos)
         if lacks or any(at not in todos for at in ours) and spread is None:
             raise ValueError("solving it must only add lines where a TODO stands")
         for at in sorted(todos.keys() | ours.keys()):
@@ -149,10 +143,11 @@ class Holes:
                 lines = lines[some:]
 
     def _added(self, text, preferred, form=str):
-        """({line of fixed: the lines that the text has before it}, at preferred lines where equal lines leave a choice; a sentence for the
-        first line of code that the text lacks). Lines are the same if they have the same form."""
+        """({line of fixed: the lines that the text has before it}, at preferred lines where equal lines leave a choice; {line of fixed: the
+        number of the first of these that is code}; a sentence for the first line of code that the text lacks). Lines are the same if they
+        have the same form."""
         numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not _TODO.search(line)]
-        fixed, lines, found, lacks = [form(line) for line in self._fixed], [form(line) for _, line in numbered], {}, ""
+        fixed, lines, found, begins, lacks = [form(line) for line in self._fixed], [form(line) for _, line in numbered], {}, {}, ""
         for kind, at, to, begin, end in difflib.SequenceMatcher(None, fixed, lines, autojunk=False).get_opcodes():
             if kind == "equal":
                 continue
@@ -160,18 +155,20 @@ class Holes:
             if lost and not lacks:
                 instead = next((f"line {number} is `{line.strip()}`" for number, line in numbered[begin:end] if is_code(line)), "nothing is left")
                 lacks = f"{instead} where the stub has `{lost[0]}`"
-            block = [line for _, line in numbered[begin:end]]
+            formed = lines[begin:end]
             at = next((each for each in range(at, to + 1) if each in preferred), at)
-            for step in (0, *range(1, len(block) + 1)):
-                formed = lines[begin:end]
-                down = fixed[at:at + step] == formed[:step] and (at + step, block[step:] + block[:step])
-                up = step <= at and fixed[at - step:at] == formed[len(block) - step:] and (at - step, block[len(block) - step:] + block[:len(block) - step])
-                slid = next((each for each in (down, up) if each and each[0] in preferred), None)
-                if slid:
-                    at, block = slid
+            for step in range(len(formed) + 1):
+                down = fixed[at:at + step] == formed[:step] and step
+                up = step <= at and fixed[at - step:at] == formed[len(formed) - step:] and -step
+                slide = next((each for each in (down, up) if each is not False and at + each in preferred), None)
+                if slide is not None:
+                    at, begin, end = at + slide, begin + slide, end + slide
                     break
-            found[at] = found.get(at, []) + block
-        return found, lacks
+            block = numbered[begin:end]
+            found[at] = found.get(at, []) + [line for _, line in block]
+            code = next((number for number, line in block if is_code(line)), None)
+            begins[at] = begins.get(at) or code
+        return found, begins, lacks
 
     def numbers(self):
         return list(dict.fromkeys(hole for _, hole, _ in self.places))
@@ -183,19 +180,20 @@ class Holes:
     def of(self, text):
         """What is Written in the text. Outside the holes blanks and comments do not count."""
         at_places = {at for at, _, _ in self.places}
-        added, lacks = self._added(text, at_places)
+        added, begins, lacks = self._added(text, at_places)
         if lacks:
-            added, lacks = self._added(text, at_places, _bare)
+            added, begins, lacks = self._added(text, at_places, _bare)
         if lacks:
             return Written(why=lacks)
-        found = {hole: [] for hole in self.numbers()}
+        found, first = ({hole: [] for hole in self.numbers()} for _ in range(2))
         for at, hole, _ in self.places:
             beside = {number for place, number, _ in self.places if place == at}
             if any(map(is_code, added.get(at, []))) and beside != {hole}:
                 return Written(why=f"the lines of the holes {' and '.join(sorted(beside))} stand side by side without a TODO between them")
             found[hole].append([] if len(beside) > 1 else added.get(at, []))
+            first[hole].append(None if len(beside) > 1 else begins.get(at))
         outside = {at: lines for at, lines in added.items() if at not in at_places and any(map(is_code, lines))}
-        return Written(found, outside)
+        return Written(found, first, outside)
 
     def filled(self, hole, parts, outside=None):
         """Our kernel with these lines in one hole, and the number of the first line of each of its places. `outside`: as Written's."""

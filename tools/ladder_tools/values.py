@@ -21,6 +21,8 @@ _TOLERANCE = {"f": 1e-3, "e": 1e-2, "b": 2e-2}  # of the value, by its format: s
 
 _MOST_MOVED, _FEWEST_MOVED = 256, 4  # values that are looked for at other elements; how many must be there
 _LARGEST_NUMBER = 16  # bytes of an element; a larger one is a struct
+_FEWEST_WORDS, _MOST_ARE = 12, 0.9  # that tell what they are; how many of them must look so
+_USUAL = {"b": (2.0 ** -24, 2.0 ** 8), "e": (2.0 ** -9, 2.0 ** 3)}  # what numbers of 16 bits are between, by their format
 _MOST_TAKES = 12  # shuffles whose lanes are listed
 _FIRST_NEGATIVE = 0xFFC00000  # a NaN that processors make; what is above it is a small negative whole number
 
@@ -98,10 +100,10 @@ class Touch:
         size = self.kind["bytes"]
         return _unpacked("<f", self.bits) if size >= 4 else _halves(self.bits, half)[0] if size == 2 else self.bits
 
-    def text(self, half, beside=None):
-        """`beside`: the touch that it is compared with."""
+    def text(self, half, pairs=False):
+        """`pairs`: whether what has 4 bytes is two numbers of 16 bits."""
         size, number = self.kind["bytes"], self.number(half)
-        if size >= 4 and beside is not None and _are_pairs(self.bits, beside.bits):
+        if size >= 4 and pairs:
             return "({:.4g}, {:.4g})".format(*_halves(self.bits, half))
         is_negative = size == 4 and self.bits > _FIRST_NEGATIVE
         if size == 2 or size == 4 and not is_negative and (self.bits == 0 or not abs(number) < 1e-30):
@@ -159,10 +161,23 @@ def _halves(bits, half):
     return [_unpacked("<f", each << 16) if half == "b" else _unpacked("<e", each) for each in halves]
 
 
-def _are_pairs(bits, other):
+def _may_be_pair(word, half):
+    """Whether a word of 4 bytes may be two numbers of 16 bits: if it is one of 32 bits, the exponent that its lower half has as a number of 16
+    bits is anything."""
+    least, most = _USUAL[half]
+    return all(number == 0 or least <= abs(number) <= most for number in _halves(word, half))
+
+
+def _are_pairs(bits, other, half):
     """Whether two words that differ have one half of 16 bits in common, the lower one, which of two numbers of 32 bits is alike by chance
     only, unless it is 0: then each is two numbers of 16 bits."""
-    return bits != other and bits & 0xFFFF == other & 0xFFFF != 0
+    return bits != other and bits & 0xFFFF == other & 0xFFFF != 0 and _may_be_pair(bits, half) and _may_be_pair(other, half)
+
+
+def _hold_pairs(words, half):
+    """Whether these words are two numbers of 16 bits each."""
+    words = {word for word in words if word & 0xFFFF}
+    return len(words) >= _FEWEST_WORDS and sum(_may_be_pair(word, half) for word in words) >= _MOST_ARE * len(words)
 
 
 def _near(a, b, scale):
@@ -273,15 +288,16 @@ def first_wrong(yours, ours, half="e", stopped=False):
         if wrong is not None:
             touch = Touch(yours, wrong)
             beside = right.stored_at(mine.key(wrong))
-            others = list(dict.fromkeys(other.text(half, touch) for other in beside))
+            pairs = touch.kind["bytes"] >= 4 and _are_of_pairs(mine, right, wrong, beside, half)
+            others = list(dict.fromkeys(other.text(half, pairs) for other in beside))
             others = others[len(others) > 1 and others[0] == "0":]  # which only clears it
             ours_is = ("our kernel stores nothing there" if not others else f"ours stores {others[0]}" if len(others) == 1
                        else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there, one after the other")
             if touch.operation == _ATOMIC:
-                said.append(f"First value that differs from ours: {touch.name()}, the sum of what atomics add, is {touch.text(half)} in the end; {ours_is}. "
+                said.append(f"First value that differs from ours: {touch.name()}, the sum of what atomics add, is {touch.text(half, pairs)} in the end; {ours_is}. "
                             f"The last one is made at {touch.where()}.")
             else:
-                said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half, *beside[:1])} at {touch.where()}; {ours_is}.{touch.code()}")
+                said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half, pairs)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
                 said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong)] if alike else [])
         elif stray is None and not stopped:
@@ -290,6 +306,14 @@ def first_wrong(yours, ours, half="e", stopped=False):
             found = wrong or stray
             return said, found and Touch(yours, found)
     return [], None
+
+
+def _are_of_pairs(mine, right, wrong, beside, half):
+    """Whether a value and what ours stores there are two numbers of 16 bits each: as most words are that their line, or ours, stores there."""
+    if any(_are_pairs(wrong[7] & 0xFFFFFFFF, other.bits & 0xFFFFFFFF, half) for other in beside[:1]):
+        return True
+    lines = dict.fromkeys([(mine, wrong[4]), *((right, other.place) for other in beside)])
+    return any(_hold_pairs([row[7] & 0xFFFFFFFF for row in launch.rows if row[0] == _STORE and row[4] == place], half) for launch, place in lines)
 
 
 def _moved(mine, right, wrong, half):

@@ -569,8 +569,9 @@ TEST_F(Xray, FindsReadsOutOfBounds) {
   const DeviceVector<float> in(std::vector<float>(100, 1.0f));
   const DeviceVector<float> out(32);
   emulator::name_memory({in.data(), 100 * sizeof(float), "in", sizeof(float), true});
-  const std::map<long long, std::string> wrong = {
-      {100, "4 bytes past its end"}, {-1, "4 bytes before its start"}, {200, "404 bytes past"}};
+  const std::map<long long, std::string> wrong = {{100, "up to 4 bytes past its end"},
+                                                  {-1, "4 bytes before its start"},
+                                                  {200, "up to 404 bytes past"}};
   for (const auto& [index, words] : wrong) {
     reads_at<<<2, 32>>>(out.data(), in.data(), index);
     EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
@@ -731,14 +732,15 @@ TEST_F(Xray, NamesTheArrayThatAnInstructionHasHitBefore) {
   };
   // Far behind the first one: right before or behind the second one, whichever lies there.
   const std::string unknown = message_of(kDynamic + 3, 1);
-  EXPECT_NE(unknown.find("4 bytes of shared memory, 16 bytes past the end of pool_smem, the "
+  EXPECT_NE(unknown.find("4 bytes of shared memory, up to 16 bytes past the end of pool_smem, the "
                          "nearest array (it has 256 bytes)"),
             std::string::npos)
       << unknown;
   for (const auto& [first, steps, words] :
-       {std::tuple(0, kDynamic + 1, "4 bytes of pool_smem[64], 4 bytes past its end (it has 256"),
+       {std::tuple(0, kDynamic + 1,
+                   "4 bytes of pool_smem[64], up to 4 bytes past its end (it has 256"),
         std::tuple(-1, 1, "4 bytes of pool_smem, 4 bytes before its start (it has 256"),
-        std::tuple(kDynamic + 31, 1, "4 bytes of pool_smem[95], 128 bytes past its end")}) {
+        std::tuple(kDynamic + 31, 1, "4 bytes of pool_smem[95], up to 128 bytes past its end")}) {
     const std::string message = message_of(first, steps);
     EXPECT_NE(message.find(words), std::string::npos) << message;
   }
@@ -761,9 +763,10 @@ TEST_F(Xray, NamesNoArrayForAnInstructionThatHasHitSeveral) {
   const DeviceVector<float> out(32);
   reads_two_arrays<<<1, 32, kDynamic * sizeof(float)>>>(out.data(), 3, kStatic + 12);
   const std::string message = only_error().message;
-  EXPECT_NE(message.find("4 bytes of shared memory, 52 bytes past the end of scores_smem, the "
-                         "nearest array (it has 128 bytes)"),
-            std::string::npos)
+  EXPECT_NE(
+      message.find("4 bytes of shared memory, up to 52 bytes past the end of scores_smem, the "
+                   "nearest array (it has 128 bytes)"),
+      std::string::npos)
       << message;
 }
 
@@ -926,7 +929,7 @@ TEST_F(Xray, CallsSharedVariablesAsTheSourceDoes) {
     said += error.message + "\n";
   for (const char* words :
        {"4 bytes of table[2][3], which", "4 bytes of single, which", "8 bytes of pool[1], which",
-        "8 bytes of shared memory, 16 bytes past the end of pool, "})
+        "8 bytes of shared memory, up to 16 bytes past the end of pool, "})
     EXPECT_NE(said.find(words), std::string::npos) << words << " is not in:\n" << said;
 }
 
