@@ -68,8 +68,9 @@ inline void expect_count(const std::string& what, long yours, long right) {
 
 // What the compiler says of an implementation's file, which it compiles once more for that.
 struct VectorReport {
-  std::set<int>
-      unchecked;  // bytes of the vectors in loops that need no check at run time whether arrays overlap
+  // Of loops that need no check at run time whether arrays overlap, by line: in how many of them, one for each of the file's kernels and
+  // one for what is left behind the last whole vector, vectors have so many bytes.
+  std::map<int, std::map<int, int>> unchecked;
   std::set<int> checked;  // lines of the loops that need one: the compiler makes them twice
   int widest = 0;         // bytes, of all loops
   std::string text;
@@ -92,7 +93,6 @@ inline VectorReport vector_report(const std::string& implementation, const std::
   if (pipe == nullptr || pclose(pipe) != 0)
     throw std::runtime_error("no report of the compiler's: " + command + "\n" + report.text);
 
-  std::map<int, std::set<int>> loops;  // bytes, by line
   std::istringstream lines(report.text);
   const std::regex loop("^(.*):([0-9]+):[0-9]+: optimized: +loop (vectorized|versioned)(.*)");
   for (std::string line; std::getline(lines, line);) {
@@ -104,13 +104,12 @@ inline VectorReport vector_report(const std::string& implementation, const std::
     if (part[3] == "versioned") {
       report.checked.insert(number);
     } else if (std::sscanf(words.c_str(), " using %d byte", &bytes) == 1) {
-      loops[number].insert(bytes);
+      ++report.unchecked[number][bytes];
       report.widest = std::max(report.widest, bytes);
     }
   }
-  for (const auto& [line, bytes] : loops) {
-    if (!report.checked.contains(line)) report.unchecked.insert(bytes.begin(), bytes.end());
-  }
+  for (const int line : report.checked)
+    report.unchecked.erase(line);
   return report;
 }
 

@@ -63,7 +63,7 @@ function(add_kernel_objects target back_end)
     target_compile_options(${target} PRIVATE ${LADDER_CPU_KERNEL_FLAGS})
     target_link_libraries(${target} PUBLIC OpenMP::OpenMP_CXX)
   elseif(back_end STREQUAL "asan")  # the CPU's code, with each access checked
-    target_compile_options(${target} PRIVATE -O1 -g -fno-omit-frame-pointer -fsanitize=address)
+    target_compile_options(${target} PRIVATE -O1 -gdwarf-4 -fno-omit-frame-pointer -fsanitize=address)
     target_link_options(${target} PUBLIC -fsanitize=address)
     target_link_libraries(${target} PUBLIC OpenMP::OpenMP_CXX)
   endif()

@@ -185,19 +185,19 @@ class FirstWrong(unittest.TestCase):
         self.assertEqual(self.said((_LOAD, 3, 1, "k", 5, 0), (_STORE, 3, 1, "kv_smem", 6, 2.5), *_OURS[2:], grid=(4, 1, 1)), "")
 
     def test_what_ours_reads_and_yours_does_not_is_counted(self):
-        self.assertIn("Our block also reads 1 element of k (the first: k(t=1, j=1)); yours does not.", self.said((_STORE, 0, 1, "o", 1, 9.0)))
+        self.assertIn("Our block also reads 1 element of k (the first that it reads: k(t=1, j=1)); yours does not.", self.said((_STORE, 0, 1, "o", 1, 9.0)))
 
     def test_what_the_same_thread_has_stored_may_be_read_without_a_load(self):
         ours = ((_LOAD, 0, 1, "o", 1, 7.0), (_STORE, 0, 1, "o", 1, 3.0))
         said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours)
-        self.assertIn("Our block also reads 1 element of o (the first: o[1]); yours overwrites it before it reads it, or does not read it.", said)
+        self.assertIn("Our block also reads 1 element of o (the first that it reads: o[1]); yours overwrites it before it reads it, or does not read it.", said)
         said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=((_LOAD, 0, 1, "k", 5, 0), *ours))  # k is not stored to
-        self.assertIn("Our block also reads 1 element of k (the first: k(t=1, j=1)); yours does not.", said)
+        self.assertIn("Our block also reads 1 element of k (the first that it reads: k(t=1, j=1)); yours does not.", said)
 
     def test_all_that_ours_reads_of_an_array_is_counted_also_what_may_be_in_registers(self):
         ours = (*((_LOAD, 0, 1, "o", element, 7.0) for element in (1, 2, 3)), (_STORE, 0, 1, "o", 1, 3.0))
         said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours)
-        self.assertIn("Our block also reads 3 elements of o (the first: o[1]); yours does not, unless registers still have 1 of them.", said)
+        self.assertIn("Our block also reads 3 elements of o (the first that it reads: o[1]); yours does not, except perhaps 1 of them: its threads stored these themselves, and may have them in registers.", said)
 
     def test_numbers_that_differ_are_not_taken_for_pairs_of_16_bits(self):
         ours = [(_STORE, 0, 1, "o", element, number) for element, number in ((1, 0.0423), (2, 1e-41), (3, 60000.0))]

@@ -45,8 +45,8 @@ TEST(matmul_grouped, Hole1WalksAGroupByColumns) {
       EXPECT_TRUE(place.down == down && place.across == across)
           << "WRONG RESULT: block " << blocks[down][across]
           << " of 5 x 3 tiles in groups of 2 takes "
-          << "tile (" << place.down << ", " << place.across << "), not (" << down << ", " << across
-          << ")";
+          << "tile (" << place.down << ", " << place.across << "); right is tile (" << down << ", "
+          << across << ")";
     }
   }
 }

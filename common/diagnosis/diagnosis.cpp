@@ -152,7 +152,8 @@ std::string huge(const Part& part) {
 // Of elements that are right elsewhere.
 std::string seen(const Part& part) {
   std::string text = misplaced(part.layout, *part.result, *part.truth);
-  if (!text.empty()) text[0] = static_cast<char>(std::toupper(text[0]));
+  const bool is_word = text.size() > 1 && text[1] != '=';  // no index: n is not N
+  if (is_word) text[0] = static_cast<char>(std::toupper(text[0]));
   return text;
 }
 

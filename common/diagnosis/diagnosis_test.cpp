@@ -45,10 +45,10 @@ std::string said_of_part(const std::vector<std::int64_t>& sizes,
 TEST(Shares, OfWhatLiesInTheWrongPlaceAreNamed) {
   expect_said(
       said_of_part({8, 16}, [](std::int64_t i, double) { return wave(i % 16 == 2 ? i - 1 : i); }),
-      "\nN=2 holds what n=1 should.\n");
+      "\nn=2 holds what n=1 should.\n");
   expect_said(
       said_of_part({8, 16}, [](std::int64_t i, double) { return wave((i + 16) % 128); }),
-      "\nM=0 holds what m=1 should, m=1 holds what m=2 should, m=2 holds what m=3 should, ...\n");
+      "\nm=0 holds what m=1 should, m=1 holds what m=2 should, m=2 holds what m=3 should, ...\n");
 }
 
 // A slice of zeros is not one that another slice of zeros should hold.

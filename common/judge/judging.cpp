@@ -209,7 +209,8 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
       const bool columns = axis + 1 == layout.axes.size() && layout.axes[axis] != "t";
       const bool tail = 2 * first >= static_cast<std::ptrdiff_t>(seen.size());
       text << (!columns ? "right at first, then wrong: "
-               : tail   ? "the last columns are wrong: "
+               : tail   ? (layout.axes.size() > 1 ? "the last columns are wrong: "
+                                                  : "the last elements are wrong: ")
                         : "wrong: ")
            << layout.range(axis, first, layout.sizes[axis] - 1) << "\n";
     }

@@ -61,7 +61,7 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-// addr2line's answer for one address: "0x0000000000001234", then pairs of a function and "file:line (remark)".
+// addr2line's answer: for each address "0x0000000000001234", then lines "file:line (remark)".
 class Answer {
  public:
   explicit Answer(std::map<std::uintptr_t, std::vector<Source>>& lines) : lines_(lines) {}
@@ -69,32 +69,19 @@ class Answer {
   void line(std::string text) {
     if (text.rfind("0x", 0) == 0) {
       current_ = &lines_[std::strtoull(text.c_str(), nullptr, 16) + program().base + 1];
-      function_ = true;
       return;
     }
-    if (current_ != nullptr && !function_) {
-      // Of "file:line (discriminator 3)": the file may lie in a folder with a bracket of its own.
-      text.resize(std::min(text.size(), text.rfind(" (discriminator ")));
-      const std::size_t colon = text.rfind(':');
-      const int number = colon == std::string::npos ? 0 : std::atoi(text.c_str() + colon + 1);
-      if (number > 0 && !launches_) current_->push_back({text.substr(0, colon), number});
-    } else {
-      launches_ = is_of_emulator(text);
-    }
-    function_ = !function_;
+    if (current_ == nullptr) return;
+    // Of "file:line (discriminator 3)": the file may lie in a folder with a bracket of its own.
+    text.resize(std::min(text.size(), text.rfind(" (discriminator ")));
+    const std::size_t colon = text.rfind(':');
+    const int number = colon == std::string::npos ? 0 : std::atoi(text.c_str() + colon + 1);
+    if (number > 0) current_->push_back({text.substr(0, colon), number});
   }
 
  private:
-  // What calls the kernel: addr2line takes its line, of a header, for one of the kernel's file.
-  static bool is_of_emulator(const std::string& mangled) {
-    const std::size_t name = mangled.find("8emulator");
-    return name != std::string::npos && mangled.find_first_not_of("_ZNK") == name;
-  }
-
   std::map<std::uintptr_t, std::vector<Source>>& lines_;
   std::vector<Source>* current_ = nullptr;
-  bool function_ = true;
-  bool launches_ = false;
 };
 
 }  // namespace
@@ -110,7 +97,7 @@ const std::map<std::uintptr_t, std::vector<Source>>& source_lines(
   constexpr std::size_t kAtOnce = 500;  // a command line has a limit
   for (std::size_t first = 0; first < unknown.size(); first += kAtOnce) {
     std::string command =
-        "addr2line -a -f -i -e " + shell_quoted(path_of_this_program()) + " 2>/dev/null";
+        "addr2line -a -i -e " + shell_quoted(path_of_this_program()) + " 2>/dev/null";
     for (std::size_t i = first; i < std::min(first + kAtOnce, unknown.size()); ++i) {
       std::array<char, 32> address{};
       std::snprintf(address.data(), address.size(), " 0x%llx",

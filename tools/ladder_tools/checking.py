@@ -786,6 +786,8 @@ class Check:
                 print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
                                  *lights]))
                 return self._verdict(passed, clean)
+            test, of_hole = [line for line in report if line.startswith("  test: ")], self.failing and re.search(r"\.(?:Hole|Stage)([0-9]+)[A-Z]", self.failing)
+            report = [line for line in report if line not in test]
             if done.crashed and not self._host_touches:
                 crash = report  # it says little: what is found elsewhere comes before it
             else:
@@ -796,7 +798,10 @@ class Check:
                 print(f"{place}: {index}")
             if not passed:
                 if where != "On the GPU":
-                    print("".join(f"{line}\n" for line in lights or self._light_up(target)), end="")
+                    lights = lights or self._light_up(target)
+                # A hole's own test runs the whole kernel: of a hole that is right its name would lead astray.
+                of_another = of_hole and f"{exercise.piece} {of_hole[1]}: green" in lights
+                print("".join(f"{line}\n" for line in [*lights, *([] if of_another else test)]), end="")
                 break
         if not exercise.needs_device:
             if not passed and not timed_out:
@@ -837,7 +842,7 @@ class Check:
             print(f"Next: ./ladder exercise {following}" if following else "That was the last one: all exercises are solved. ./ladder learn")
             return True
         if passed and self._dearer:
-            print("Right, but dearer than the budget.")
+            print("\n".join(filter(None, ["Right, but dearer than the budget.", self._of_the_only_hole()])))
         first = "Mend first what the X-ray found: it may be all that is wrong." if self._xray_errors and not passed else ""
         if self._red and (todo is None or todo[0] != self._red[0]):
             which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=exercise.holes().index) else ", which is red"

@@ -431,9 +431,9 @@ def _unread(mine, right, wrong):
     counts = Counter(right.names[row[5]] for row in told)
     them = "it" if len(missed) == 1 else "them"
     kept = sum((right.names[row[5]], row[6]) in stored for row in told)
-    does_not = f"does not, unless registers still have {kept} of them" if kept else "does not"
+    does_not = f"does not, except perhaps {kept} of them: its threads stored these themselves, and may have them in registers" if kept else "does not"
     return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in list(counts.items())[:3])}"
-            f" (the first: {Touch(right.trail, told[0]).name()}); "
+            f" (the first that it reads: {Touch(right.trail, told[0]).name()}); "
             f"yours {does_not if tell else f'overwrites {them} before it reads {them}, or does not read {them}'}.")
 
 

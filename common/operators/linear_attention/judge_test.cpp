@@ -106,7 +106,7 @@ TEST(Diagnosis, StripsOfKeyRows) {
     }
     return right_answer(rows);
   };
-  expect_words("O takes nothing from q, k of key rows 16 to 21; from all others",
+  expect_words("o takes nothing from q, k of key rows 16 to 21; from all others",
                said_of_kernel(problem, [&](const LinearAttentionProblem& given) {
                  return part_of(given, 0, 16);
                }));

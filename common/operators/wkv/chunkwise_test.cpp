@@ -52,7 +52,7 @@ TEST(Gla, KnowsTheMisconceptionsOfWkv) {
                  }));
   };
   expect("the scale forgotten", [](auto& p) { p.drawn_case().scale = 1.0f; });
-  expect("O does not change with initial_state", [](auto& p) { p["initial_state"].clear(); });
+  expect("o does not change with initial_state", [](auto& p) { p["initial_state"].clear(); });
   expect("k and v swapped", [](auto& p) { std::swap(p["k"], p["v"]); });
 }
 
@@ -286,9 +286,9 @@ TEST(Gradients, NamesWhatIsMissing) {
                    }));
     };
     using G = WkvGradients;
-    expect("Dk does not change with d_final_state", &G::dk,
+    expect("dk does not change with d_final_state", &G::dk,
            [](auto& p) { p["d_final_state"].clear(); });
-    expect("D_log_w does not change with initial_state", &G::d_log_w,
+    expect("d_log_w does not change with initial_state", &G::d_log_w,
            [](auto& p) { p["initial_state"].clear(); });
     expect("the scale forgotten", &G::dq, [](auto& p) { p.drawn_case().scale = 1.0f; });
     expect("time running the other way", &G::dv, [](auto& p) { p.drawn_case().reverse = true; });

@@ -135,7 +135,7 @@ TEST(Diagnosis, NamesTheAnswerToAnotherProblem) {
   });
   expect("k and v swapped", [](auto& p) { std::swap(p["k"], p["v"]); });
   expect("q and k swapped", [](auto& p) { std::swap(p["q"], p["k"]); });
-  expect("O does not change with initial_state", [](auto& p) { p["initial_state"].clear(); });
+  expect("o does not change with initial_state", [](auto& p) { p["initial_state"].clear(); });
   expect("time running the other way", [](auto& p) { p.drawn_case().reverse = true; });
   expect("the scale forgotten", [](auto& p) { p.drawn_case().scale = 1.0f; });
   for (const char* array : {"q", "k", "log_w", "u"}) {
@@ -158,7 +158,7 @@ TEST(Diagnosis, NamesNoMistakeThatIsExcluded) {
                 const Verdict verdict = placed->judge(Arithmetic::kFp32, false);
                 const std::string name = "equals the result with u forgotten: the bonus is q k v";
                 expect_words(name, explained(verdict, *placed, &kernel, Arithmetic::kFp32));
-                expect_words("O does not change with u",
+                expect_words("o does not change with u",
                              explained(verdict, *placed, &kernel, Arithmetic::kFp32, {name}));
               });
 }
@@ -169,7 +169,7 @@ TEST(Diagnosis, NamesNoMistakeInUniformDecaysThatOthersDisprove) {
   c.T = 1;
   c.decay = Decay::kTotal;
   c.final_state = false;
-  expect_words("O does not change with initial_state",
+  expect_words("o does not change with initial_state",
                said_of_kernel(make_problem(c), [](WkvProblem given) {
                  given["initial_state"].clear();
                  return right_answer(given);
@@ -196,7 +196,7 @@ TEST(Diagnosis, NamesAMistakeInAnArrayOfZerosOnlyIfOtherValuesShowItToo) {
 TEST(Diagnosis, KeyRowsMissing) {
   const WkvProblem problem = make_problem(kCase);
   const auto expect = [&](const std::string& words, bool (*arrives)(std::int64_t j)) {
-    expect_words("O takes nothing from q, " + words + "; from all others it takes what it should",
+    expect_words("o takes nothing from q, " + words + "; from all others it takes what it should",
                  said_of_kernel(problem, [&](WkvProblem changed) {
                    for (std::int64_t i = 0; i < std::ssize(changed["q"]); ++i)
                      changed["q"][i] *= arrives(i % kCase.K) ? 1.0f : 0.0f;
@@ -296,7 +296,7 @@ TEST(Diagnosis, BlamesTheBonusForNothingElse) {
 }
 
 TEST(Diagnosis, KnowsThatUIsNotRead) {
-  expect_words("O does not change with u: it is not read, or what is made of it is lost.\n",
+  expect_words("o does not change with u: it is not read, or what is made of it is lost.\n",
                said_of_kernel(make_problem(kCase), [](WkvProblem changed) {
                  for (std::size_t i = 0; i < changed["u"].size(); ++i)
                    changed["u"][i] = std::sin(static_cast<float>(i));

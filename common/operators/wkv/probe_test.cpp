@@ -103,22 +103,22 @@ TEST(Probe, SaysNothingOfRightResultsInAnyStorage) {
 
 TEST(Probe, NamesWhatIsNotRead) {
   EXPECT_EQ(said_of({.reads_u = false}),
-            "O does not change with u: it is not read, or what is made of it is lost\n");
+            "o does not change with u: it is not read, or what is made of it is lost\n");
 }
 
 TEST(Probe, CountsKeyRows) {
   const std::string rest = "; from all others it takes what it should\n";
   EXPECT_EQ(said_of({.count_row = [](auto j) { return j == 7 ? 0 : 1; }}),
-            "O takes nothing from q, k, u, log_w of key row 7" + rest);
+            "o takes nothing from q, k, u, log_w of key row 7" + rest);
   EXPECT_EQ(said_of({.count_row = [](auto j) { return j % 4 == 1 ? 3 : 1; }}),
-            "O takes 3 times what it should from q, k, u, log_w of key rows 1, 5, 9 and 13" + rest);
+            "o takes 3 times what it should from q, k, u, log_w of key rows 1, 5, 9 and 13" + rest);
 }
 
 // What a key gives to steps that are NaN cannot be said: no word of it.
 TEST(Probe, SaysNothingOfWhatReachesANan) {
   EXPECT_EQ(said_of({.count_row = [](auto j) { return j == 7 ? 0 : 1; },
                      .is_nan = [](At at) { return at.t > 20; }}),
-            "O takes nothing from q of key row 7\n");
+            "o takes nothing from q of key row 7\n");
 }
 
 TEST(Probe, NamesTheStepsWhoseShareIsWrong) {
