@@ -658,13 +658,16 @@ class Probe {
     return expected;
   }
 
-  // A change of a few places between others may be rounded away.
+  // A change of a few places between many others may be rounded away.
   static std::vector<std::vector<std::int64_t>> without_gaps_by_chance(
       std::vector<std::vector<std::int64_t>> places, double chance) {
     for (auto& along : places) {
       if (along.empty()) continue;
       const auto span = static_cast<std::size_t>(along.back() - along.front() + 1);
-      if (span - along.size() > most_by_chance(chance * static_cast<double>(span), span)) continue;
+      const std::size_t gaps = span - along.size();
+      if (4 * gaps > along.size() ||
+          gaps > most_by_chance(chance * static_cast<double>(span), span))
+        continue;
       const std::int64_t first = along.front();
       along.resize(span);
       std::iota(along.begin(), along.end(), first);
