@@ -199,6 +199,11 @@ class FirstWrong(unittest.TestCase):
         said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours)
         self.assertIn("Our block also reads 3 elements of o (the first that it reads: o[1]); yours does not, except perhaps 1 of them: its threads stored these themselves, and may have them in registers.", said)
 
+    def test_an_element_of_several_words_counts_once(self):
+        with mock.patch.dict(_ARRAYS[2], bytes=16, axes="[]=4"):
+            ours = (*((_LOAD, 0, 1, "kv_smem", word, 7.0) for word in range(4, 12)), (_STORE, 0, 1, "o", 1, 3.0))
+            self.assertIn("Our block also reads 2 elements of kv_smem (the first that it reads: kv_smem[1]); yours does not.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours))
+
     def test_numbers_that_differ_are_not_taken_for_pairs_of_16_bits(self):
         ours = [(_STORE, 0, 1, "o", element, number) for element, number in ((1, 0.0423), (2, 1e-41), (3, 60000.0))]
         self.assertIn("o[1] = 1.494", self.said((_STORE, 0, 1, "o", 1, 1.494), ours=ours))

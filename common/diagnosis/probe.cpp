@@ -580,13 +580,13 @@ class Probe {
           said += "nothing in " + layout_.array + "; it should";
           continue;
         }
-        said += places(axes, without_gaps_by_chance(yours, by_chance)) + "; it should change " +
-                places(axes, right);
-        // Where `right` is too faint to be seen above the noise, nobody can tell whether it is in `yours`.
+        const auto changed = without_gaps_by_chance(yours, by_chance);
+        said += places(axes, changed) + "; it should change " + places(axes, right);
+        // Where `right` is too faint to be seen above the noise, nobody can tell whether yours changes.
         const auto visible = where(response->right, 10 * noise);
         for (const std::size_t axis : axes) {
           if (right[axis].empty()) continue;
-          const auto faint = outside(outside(right[axis], yours[axis]), visible[axis]);
+          const auto faint = outside(outside(right[axis], changed[axis]), visible[axis]);
           if (faint.size() == right[axis].size()) {
             said += ", perhaps too faintly to be seen";
           } else if (!faint.empty()) {

@@ -207,6 +207,10 @@ class _Launch:
         which = row[5]
         return (self.names[which], row[2] if self._shared[which] else None, row[6])
 
+    def element(self, row):
+        """A row is a word of 4 bytes, of which an element may have several."""
+        return self.names[row[5]], row[6] // max(1, self.trail.arrays[row[5]]["bytes"] // 4)
+
     # Hundreds of thousands of rows: what is not asked for is not sorted.
     @cached_property
     def last(self):
@@ -428,9 +432,10 @@ def _unread(mine, right, wrong):
     stored = {(right.names[row[5]], row[6]) for row in missed if any(other[2:4] == row[2:4] for other in mine.stored.get(right.key(row), ()))}
     tell = {right.names[row[5]] for row in missed if (right.names[row[5]], row[6]) not in stored}
     told = [row for row in missed if right.names[row[5]] in tell] or missed
-    counts = Counter(right.names[row[5]] for row in told)
-    them = "it" if len(missed) == 1 else "them"
-    kept = sum((right.names[row[5]], row[6]) in stored for row in told)
+    elements = dict.fromkeys(map(right.element, told))
+    counts = Counter(name for name, _ in elements)
+    them = "it" if len(elements) == 1 else "them"
+    kept = len(elements.keys() - {right.element(row) for row in told if (right.names[row[5]], row[6]) not in stored})
     does_not = f"does not, except perhaps {kept} of them: its threads stored these themselves, and may have them in registers" if kept else "does not"
     return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in list(counts.items())[:3])}"
             f" (the first that it reads: {Touch(right.trail, told[0]).name()}); "
@@ -440,7 +445,8 @@ def _unread(mine, right, wrong):
 def _unwritten(mine, right):
     """What our kernel stores in arrays of the device, and this one does not; and where the thread of the first of these ends instead."""
     missed = [key for key in right.stored if key not in mine.stored and key[1] is None]
-    said = [f"Yours stores nothing in {_elements(count, name)} that ours stores." for name, count in Counter(key[0] for key in missed).items()]
+    counts = Counter(name for name, _ in dict.fromkeys(right.element(right.stored[key][0]) for key in missed))
+    said = [f"Yours stores nothing in {_elements(count, name)} that ours stores." for name, count in counts.items()]
     if missed and mine.trail.launches[mine.number] == right.trail.launches[right.number]:
         touch = right.stored_at(missed[0])[0]
         end = _end_of(mine.trail, (mine.number, touch.block, touch.thread))
