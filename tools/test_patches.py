@@ -46,9 +46,22 @@ class Lines(unittest.TestCase):
     def test_a_hole_begins_at_its_first_line_of_code_though_the_line_stands_elsewhere_too(self):
         written = Holes("f() {\n  // TODO(1): x\n}\ng() {\n  // TODO(2): y\n}\n", "f() {\n  a();\n}\ng() {\n  a();\n}\n").of(
             "f() {\n  a();\n  a();\n}\ng() {\n  // why\n\n  a();\n}\n")
-        self.assertEqual(written.begins, {"1": [2], "2": [8]})
+        self.assertEqual(written.numbers, {"1": [[2, 3]], "2": [[6, 7, 8]]})
         empty = Holes("f() {\n  // TODO(1): x\n}\n", "f() {\n  a();\n}\n").of("f() {\n  // why\n}\n")
-        self.assertEqual(empty.begins, {"1": [None]})
+        self.assertEqual(empty.numbers, {"1": [[2]]})
+
+
+    def test_lines_that_are_not_as_ours_are_named_where_nearly_all_are(self):
+        ours = ["  a();", "  b();  // why", "", "  c();", "  d();"]
+
+        def apart(*lines):
+            return Check._apart(list(enumerate(lines, 11)), ours)
+
+        self.assertEqual(apart("a();", "  b( );", "  c(2);", "  d();"), "; as ours but for line 13")
+        self.assertEqual(apart("  a();", "  c();", "", "  d();"), "; as ours but for what ours has behind line 11")
+        self.assertEqual(apart("  b();", "  a();", "  c();", "  d();"), "; as ours but for line 12 and what ours has in front of line 11")
+        for lines in (("  a();", "  b();", "  c();", "  d();"), ("  a();", "  x();"), ("  e();", "  f();", "  c();"), ()):
+            self.assertEqual(apart(*lines), "")
 
 
 class HolesOfACopy(InAFolder):

@@ -17,7 +17,7 @@ from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved, too_narrow, unchecked
-from ladder_tools.patches import Written, header, hole_of, holes_of, is_code
+from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -481,13 +481,24 @@ class Check:
         return [hole for hole, parts in (written or {}).items() if these & {line for part in parts for line in part}]
 
     def _place_of(self, hole):
-        """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places."""
-        mine, todo = text_of(self._exercise.mine), f"TODO({hole})"
+        """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places, and what _apart says."""
+        mine, todo, apart = text_of(self._exercise.mine), f"TODO({hole})", ""
         lines = mine.splitlines()
         numbers = [number for number, line in enumerate(lines, 1) if todo in line and (number == 1 or todo not in lines[number - 2])]
         if not numbers and self._exercise.kind == "exercise":
-            numbers = list(filter(None, holes_of(self._exercise).of(mine).begins.get(hole, [])))
-        return f" ({self._exercise.mine}:{' and '.join(map(str, numbers))})" if numbers else ""
+            holes = holes_of(self._exercise)
+            places = holes.of(mine).numbered(hole)
+            numbers = [next(number for number, line in place if is_code(line)) for place in places if any(is_code(line) for _, line in place)]
+            apart = self._apart(sum(places, []), sum(holes.ours(hole), []))
+        return f" ({self._exercise.mine}:{' and '.join(map(str, numbers))}{apart})" if numbers else ""
+
+    @staticmethod
+    def _apart(lines, ours):
+        """"; as ours but for line 54" of a hole's lines, where nearly all are as ours."""
+        differ, left_out = not_as_ours(lines, ours)
+        said = [f"line{'s' if len(differ) > 1 else ''} {' and '.join(map(str, differ))}"] if differ else []
+        said += [f"what ours has {place}" for place in left_out]
+        return f"; as ours but for {' and '.join(said)}" if said else ""
 
     def _of_the_only_hole(self):
         """Where an exercise has one hole, and all else is as it was: where it is."""

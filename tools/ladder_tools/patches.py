@@ -102,17 +102,42 @@ def _bare(line):
     return "".join(line.split())
 
 
+def _without_comment(line):
+    return _bare(line.partition("//")[0])
+
+
 def is_code(line):
     return bool(_bare(line)) and not _bare(line).startswith("//")
 
 
+def not_as_ours(lines, ours, most=3):
+    """Of a learner's lines, each with its number, the numbers of those that are not as ours; and "behind line 7", where ours has another
+    line and none stands in its place. Blanks and comments do not count. Nothing, unless they are few beside those that are as ours."""
+    mine = [(number, _without_comment(line)) for number, line in lines if _without_comment(line)]
+    theirs = [form for form in map(_without_comment, ours) if form]
+    matcher = difflib.SequenceMatcher(None, [form for _, form in mine], theirs, autojunk=False)
+    differ, left_out = [], []
+    for kind, at, to, _, _ in matcher.get_opcodes():
+        if kind in ("replace", "delete"):
+            differ += [number for number, _ in mine[at:to]]
+        elif kind == "insert":
+            left_out.append(f"behind line {mine[at - 1][0]}" if at else f"in front of line {mine[0][0]}" if mine else "")
+    alike = len(mine) - len(differ)
+    apart = max(len(differ) + len(left_out), len(theirs) - alike)
+    return (differ, left_out) if apart <= min(most, alike) else ([], [])
+
+
 class Written:
-    """A learner's lines: `holes`: {hole: its lines, for each of its places}; `begins`: {hole: the number of the first line of code of each of
-    its places, None where there is none}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO
+    """A learner's lines: `holes`: {hole: its lines, for each of its places}; `numbers`: {hole: the numbers of these lines, for each of its
+    places}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO
     stands}. If it cannot be said whose lines are whose, `holes` is None and `why` a sentence."""
 
-    def __init__(self, holes=None, begins=None, outside=None, why=""):
-        self.holes, self.begins, self.outside, self.why = holes, begins or {}, outside or {}, why
+    def __init__(self, holes=None, numbers=None, outside=None, why=""):
+        self.holes, self.numbers, self.outside, self.why = holes, numbers or {}, outside or {}, why
+
+    def numbered(self, hole):
+        """The lines of the hole's places, each with its number."""
+        return [list(zip(*each)) for each in zip(self.numbers.get(hole, []), (self.holes or {}).get(hole, []))]
 
 
 class Holes:
@@ -132,7 +157,8 @@ class Holes:
             if re.search(r"\bat [a-z]+ places|\bsomewhere\b", line):
                 spread = todo[1]
         self.places = []  # (line of fixed, hole, our lines), in order
-        ours, _, lacks = self._added(kernel, todos)
+        ours, lacks = self._added(kernel, todos)
+        ours = {at: [line for _, line in lines] for at, lines in ours.items()}
         if lacks or any(at not in todos for at in ours) and spread is None:
             raise ValueError("solving it must only add lines where a TODO stands")
         for at in sorted(todos.keys() | ours.keys()):
@@ -143,11 +169,10 @@ class Holes:
                 lines = lines[some:]
 
     def _added(self, text, preferred, form=str):
-        """({line of fixed: the lines that the text has before it}, at preferred lines where equal lines leave a choice; {line of fixed: the
-        number of the first of these that is code}; a sentence for the first line of code that the text lacks). Lines are the same if they
-        have the same form."""
+        """({line of fixed: the lines that the text has before it, each with its number}, at preferred lines where equal lines leave a choice; a
+        sentence for the first line of code that the text lacks). Lines are the same if they have the same form."""
         numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not _TODO.search(line)]
-        fixed, lines, found, begins, lacks = [form(line) for line in self._fixed], [form(line) for _, line in numbered], {}, {}, ""
+        fixed, lines, found, lacks = [form(line) for line in self._fixed], [form(line) for _, line in numbered], {}, ""
         for kind, at, to, begin, end in difflib.SequenceMatcher(None, fixed, lines, autojunk=False).get_opcodes():
             if kind == "equal":
                 continue
@@ -164,11 +189,8 @@ class Holes:
                 if slide is not None:
                     at, begin, end = at + slide, begin + slide, end + slide
                     break
-            block = numbered[begin:end]
-            found[at] = found.get(at, []) + [line for _, line in block]
-            code = next((number for number, line in block if is_code(line)), None)
-            begins[at] = begins.get(at) or code
-        return found, begins, lacks
+            found[at] = found.get(at, []) + numbered[begin:end]
+        return found, lacks
 
     def numbers(self):
         return list(dict.fromkeys(hole for _, hole, _ in self.places))
@@ -180,20 +202,22 @@ class Holes:
     def of(self, text):
         """What is Written in the text. Outside the holes blanks and comments do not count."""
         at_places = {at for at, _, _ in self.places}
-        added, begins, lacks = self._added(text, at_places)
+        added, lacks = self._added(text, at_places)
         if lacks:
-            added, begins, lacks = self._added(text, at_places, _bare)
+            added, lacks = self._added(text, at_places, _bare)
         if lacks:
             return Written(why=lacks)
-        found, first = ({hole: [] for hole in self.numbers()} for _ in range(2))
+        numbers = {at: [number for number, _ in lines] for at, lines in added.items()}
+        added = {at: [line for _, line in lines] for at, lines in added.items()}
+        found, of_found = ({hole: [] for hole in self.numbers()} for _ in range(2))
         for at, hole, _ in self.places:
             beside = {number for place, number, _ in self.places if place == at}
             if any(map(is_code, added.get(at, []))) and beside != {hole}:
                 return Written(why=f"the lines of the holes {' and '.join(sorted(beside))} stand side by side without a TODO between them")
             found[hole].append([] if len(beside) > 1 else added.get(at, []))
-            first[hole].append(None if len(beside) > 1 else begins.get(at))
+            of_found[hole].append([] if len(beside) > 1 else numbers.get(at, []))
         outside = {at: lines for at, lines in added.items() if at not in at_places and any(map(is_code, lines))}
-        return Written(found, first, outside)
+        return Written(found, of_found, outside)
 
     def filled(self, hole, parts, outside=None):
         """Our kernel with these lines in one hole, and the number of the first line of each of its places. `outside`: as Written's."""
