@@ -23,6 +23,10 @@ std::string words_of(const std::string& option, const std::string& value) {
   return value == "true" ? option : value == "false" ? "not " + option : option + "=" + value;
 }
 
+std::string stored_in(const std::string& storage) {
+  return "stored in " + storage;
+}
+
 }  // namespace
 
 Cost AnyCase::cost() const {
@@ -89,8 +93,23 @@ std::vector<AnyCase::Difference> AnyCase::differences(const AnyCase& other) cons
           {words_of(option, value), false, other.with({{option, value}}, other.storage())});
   }
   if (storage() != other.storage())
-    result.push_back({"stored in " + storage(), false, other.with({}, storage())});
+    result.push_back({stored_in(storage()), false, other.with({}, storage())});
   return result;
+}
+
+std::shared_ptr<const AnyCase> AnyCase::without(const std::vector<std::string>& words,
+                                                const AnyCase& other) const {
+  const auto named = [&](const std::string& each) {
+    return std::find(words.begin(), words.end(), each) != words.end();
+  };
+  const Options of_other = other.options_unlike(*this);
+  Options changed;
+  for (const auto& [option, value] : options_unlike(other)) {
+    const auto its = std::find_if(of_other.begin(), of_other.end(),
+                                  [&](const auto& each) { return each.first == option; });
+    if (named(words_of(option, value)) && its != of_other.end()) changed.push_back(*its);
+  }
+  return with(changed, named(stored_in(storage())) ? other.storage() : storage());
 }
 
 const std::vector<std::unique_ptr<AnyOperator>>& operators() {

@@ -167,6 +167,9 @@ class AnyCase {
     std::shared_ptr<const AnyCase> changed;
   };
   std::vector<Difference> differences(const AnyCase& other) const;
+  // It, but that the options and the storage which these words of differences(other) name are as in the other one.
+  std::shared_ptr<const AnyCase> without(const std::vector<std::string>& words,
+                                         const AnyCase& other) const;
 
  protected:
   virtual Shape sizes() const = 0;  // of the arguments

@@ -59,7 +59,7 @@ Excluded shown_by(const AnyCase& c) {
 }
 
 // For an implementation that is right on the plain case: what a case has that makes it wrong. The options, and the storage, that make the
-// plain case wrong, each alone; otherwise all in which they differ, only the sizes if they are enough.
+// plain case wrong, each alone, and without which the case is right; otherwise all in which they differ, only the sizes if they are enough.
 std::string beyond_the_plain_case(const Implementation& i, const AnyCase& c, const AnyCase& plain) {
   const std::vector<AnyCase::Difference> differences = c.differences(plain);
   std::vector<std::string> guilty, sizes, all;
@@ -73,6 +73,13 @@ std::string beyond_the_plain_case(const Implementation& i, const AnyCase& c, con
     }
     all.push_back(words);
   }
+  // An option may make the plain case one that nobody can compute well.
+  if (is_wrong(i, *c.without(guilty, plain))) guilty.clear();
+  std::erase_if(guilty, [&, found = guilty](const std::string& one) {
+    std::vector<std::string> others = found;
+    std::erase(others, one);
+    return !is_wrong(i, *c.without(others, plain));
+  });
   if (guilty.empty()) guilty = sized != nullptr && is_wrong(i, *sized) ? sizes : all;
   return "right on the plain case; wrong with " + joined(guilty) + "\n";
 }

@@ -78,7 +78,7 @@ std::string sentence_of(const Error& error, const std::string& missing) {
     return fmt::format("{}, {}: an atomic adds to what is there; nothing has written it", start,
                        at);
   if (error.kind == "uninitialised read")
-    return fmt::format("{}, {}, which nothing has written", start, at);
+    return fmt::format("{}, {}, which nothing has written yet", start, at);
   if (error.kind == "host memory")
     return fmt::format(
         "{}, {} of the host's memory; a kernel needs device memory: cudaMalloc and cudaMemcpy",

@@ -314,6 +314,7 @@ class Check:
         self.wrong_values, self.wrong_touch = [], None  # where its first value goes wrong
         self._dearer = False  # than the exercise allows
         self._xray_errors = False  # a race, a stray access, ...
+        self._out_of_bounds = False  # as AddressSanitizer sees it
         self._under_the_first = False  # order of threads the X-ray's run failed
         self._host_touches = ""  # the emulator's words for it
         self._diverges = False  # threads wait at different barriers: races follow from that
@@ -626,6 +627,7 @@ class Check:
         environment = {"ASAN_OPTIONS": _ASAN, "LADDER_NO_NAMES": "1", "LADDER_POISON_GUARDS": "1"}
         finding = asan_finding(self._run(target, test_filter=tests, environment=environment).text)
         if finding:
+            self._out_of_bounds = True
             print(finding)
 
     def _first_nan(self):
@@ -854,7 +856,8 @@ class Check:
             return True
         if passed and self._dearer:
             print("\n".join(filter(None, ["Right, but dearer than the budget.", self._of_the_only_hole()])))
-        first = "Mend first what the X-ray found: it may be all that is wrong." if self._xray_errors and not passed else ""
+        found_by = "the X-ray" if self._xray_errors else "AddressSanitizer" if self._out_of_bounds else ""
+        first = f"Mend first what {found_by} found: it may be all that is wrong." if found_by and not passed else ""
         if self._red and (todo is None or todo[0] != self._red[0]):
             which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=exercise.holes().index) else ", which is red"
             print(f"Next: {exercise.piece} {self._red[0]}{which}{self._place_of(self._red[0])}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")
