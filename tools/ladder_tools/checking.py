@@ -865,7 +865,7 @@ class Check:
             print(f"{first if first and todo[0] not in self._empty() else f'Next: {todo[1]}'}\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
-                print(first or self._of_the_only_hole() or "No TODO is left, but something is wrong.")
+                print(" ".join(filter(None, [self._of_the_only_hole(), first])) or "No TODO is left, but something is wrong.")
             elif not self._dearer:
                 print("The tests pass, but the X-ray has something to say.")
             of_one = f", or --hint HOLE for one of: {' '.join(exercise.holes())}" if len(exercise.holes()) > 1 else ""
