@@ -14,10 +14,10 @@ _ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": "t=2, j=4"}, {"nam
            {"name": "kv_smem", "bytes": 4, "shared": True, "axes": "[]=2 []=4 "}]
 
 
-def trail(*touches, grid=(2, 1, 1), complete=True, takes=(), ends=()):
+def trail(*touches, grid=(2, 1, 1), complete=True, takes=(), all_takes=True, ends=()):
     """Of touches (operation, block, thread, array, element, number, launch or 0): each at a line of its own, 1, 2, ...; `takes`: (block, thread,
     source, after) and `ends`: (block, thread), all at line 1, or at the two places that follow."""
-    head = {"complete": complete, "arrays": _ARRAYS, "launches": 2 * [[grid, [32, 1, 1]]],
+    head = {"complete": complete, "all_takes": all_takes, "arrays": _ARRAYS, "launches": 2 * [[grid, [32, 1, 1]]],
             "touches": len(touches), "takes": len(takes), "places": [[f"my/kernel.cu:{line}"] for line in range(1, len(touches) + 1)]}
     numbers = array("Q")
     for at, (operation, block, thread, name, element, number, *launch) in enumerate(touches):
@@ -149,6 +149,7 @@ class FirstWrong(unittest.TestCase):
         same_lane = {"takes": [(0, lane, source, 0) for source in (2, 1) for lane in range(4)]}  # for lane 0 these are ours
         self.assertIn("lane 1 takes the values of lanes 2, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 3, 0.", said(same_lane, of_lanes(2, 1)))
         self.assertIn("our thread makes 2 shuffles, yours none: is something not yet put together over the lanes?", said({}, of_lanes(2, 1)))
+        self.assertNotIn("shuffles", said({"all_takes": False}, of_lanes(2, 1)))  # not all were kept
         self.assertIn("lane 0 takes the values of lanes 2, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 1.", said(of_lanes(2, 1), of_lanes(1)))
 
     def test_shuffles_before_the_same_of_several_stores_are_compared(self):

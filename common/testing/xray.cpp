@@ -53,7 +53,7 @@ void write_report(const std::vector<Kernel>& kernels, const std::string& what) {
 // each thread, in that of ThreadEnd.
 void write_values(const char* path) {
   const emulator::xray::Values values = emulator::xray::take_values();
-  nlohmann::json head = {{"complete", values.complete}};
+  nlohmann::json head = {{"complete", values.complete}, {"all_takes", values.all_takes}};
   for (const auto& [name, element_bytes, shared, axes] : values.arrays)
     head["arrays"].push_back(
         {{"name", name}, {"bytes", element_bytes}, {"shared", shared}, {"axes", axes}});

@@ -27,8 +27,8 @@ void ValueLog::settle() {
 }
 
 void ValueLog::taken(LaneTake take) {
-  too_many_takes_ = too_many_takes_ || values.takes.size() == kMostValues;
-  if (too_many_takes_) return values.takes.clear();
+  values.all_takes = values.takes.size() < kMostValues;
+  if (!values.all_takes) return;
   take.launch = static_cast<std::uint32_t>(values.launches.size()) - 1;
   take.after = values.touches.size();
   values.takes.push_back(take);

@@ -67,8 +67,9 @@ struct Values {
   std::vector<ValuePlace> places;
   std::vector<ValueTouch> touches;  // of loads the first that a block makes of an element
   bool complete = true;             // false: beyond kMostValues nothing was kept
-  std::vector<LaneTake> takes;      // none, where they were more than kMostValues
-  std::vector<ThreadEnd> ends;      // of the first kMostValues threads
+  std::vector<LaneTake> takes;
+  bool all_takes = true;        // false: beyond kMostValues none was kept
+  std::vector<ThreadEnd> ends;  // of the first kMostValues threads
 };
 
 constexpr std::size_t kMostValues = 1'000'000;
@@ -90,7 +91,6 @@ class ValueLog {
  private:
   void keep(const ValueTouch& touch);
 
-  bool too_many_takes_ = false;
   std::unordered_map<std::string, std::uint32_t> index_;  // of arrays, by name
   std::unordered_set<std::uint64_t> read_;                // by this block
   std::vector<std::pair<ValueTouch, const void*>> pending_;

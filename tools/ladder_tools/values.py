@@ -40,13 +40,17 @@ class Trail:
         # The newest of its last basic blocks is the kernel's end, the next is where its ways there meet.
         self.ends = {(launch, block, thread): places[2:] for launch, block, thread, *places in ends}
         numbers = numbers[:touches]
-        self.complete = head["complete"]
+        self.complete, self._all_takes = head["complete"], head["all_takes"]
         self.arrays, self.launches, self.places = (head.get(key) or [] for key in ("arrays", "launches", "places"))
         self._columns = [numbers[at::_FIELDS] for at in range(_FIELDS)]
 
     def is_whole(self, number):
         """Whether all of this launch was kept: of a run that was too long the last one that was kept may lack its end."""
         return self.complete or bool(self._columns[1]) and number < self._columns[1][-1]
+
+    def has_takes(self, number):
+        """Whether all that lanes of this launch took from others was kept."""
+        return self._all_takes or bool(self.takes) and number < self.takes[-1][0]
 
     def _of_launch(self, number):
         """The columns of its rows: they are in the order of the run."""
@@ -303,7 +307,7 @@ def first_wrong(yours, ours, half="e", stopped=False):
             else:
                 said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half, pairs)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
-                said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong)] if alike else [])
+                said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong)] if alike and not stopped else [])
         elif stray is None and not stopped:
             said += _unwritten(mine, right)
         if said:
@@ -359,6 +363,8 @@ def _lanes(launch, row):
 
 def _taken(mine, right, wrong):
     """Which lanes' values have come to this value by shuffles, if others than in our kernel."""
+    if not all(launch.trail.has_takes(launch.number) for launch in (mine, right)):
+        return []
     stores, ours = (launch.stored.get(mine.key(wrong), []) for launch in (mine, right))
     theirs = ours[stores.index(wrong)] if len(ours) == len(stores) and wrong in stores else None  # a place that is stored to again has its turns
     if theirs is None or theirs[3] % 32 != wrong[3] % 32:
