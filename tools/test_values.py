@@ -68,7 +68,7 @@ class FirstWrong(unittest.TestCase):
     def test_the_first_value_that_ours_never_stores_there_is_named_with_its_line(self):
         said = self.said(_OURS[0], (_STORE, 0, 1, "kv_smem", 6, 2.5), (_STORE, 0, 1, "o", 1, 9.0))
         self.assertIn("First value that differs from ours: kv_smem[1][2] = 2.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 1.5.", said)
-        self.assertIn("All that our block reads, yours reads", said)
+        self.assertIn("All that our block's threads read, yours read", said)
 
     def test_two_numbers_of_16_bits_in_a_word_are_shown_as_two(self):
         def stores(bits):
@@ -108,7 +108,7 @@ class FirstWrong(unittest.TestCase):
             return ((_LOAD, 0, 1, "k", one, one / 2), (_LOAD, 0, 2, "k", other, other / 2), (_STORE, 0, 1, "o", 1, number), (_STORE, 0, 2, "o", 2, 1.0))
 
         said = " ".join(first_wrong(trail(*kernel(2, 1, 9.0)), trail(*kernel(1, 2, 3.0)))[0])
-        self.assertIn("All that our block reads, yours reads, but not by the same threads: this one reads k(", said)
+        self.assertIn("All that our block's threads read, yours read, but not by the same threads: this one reads k(", said)
         self.assertIn(") at my/kernel.cu:1, and in ours it does not.", said)
 
     def test_what_the_same_thread_reads_elsewhere_in_wide_elements_is_named_where_each_reads_what_the_other_does_not(self):
@@ -123,13 +123,13 @@ class FirstWrong(unittest.TestCase):
 
         with mock.patch(f"{__name__}._ARRAYS", wide):
             self.assertIn("not by the same threads: this one reads k(t=0, j=0) from its byte 8 on at", said((2,), (1,)))
-            self.assertIn("look at who reads it and when", said((1, 2), (1,)))  # it may only read more words at once
+            self.assertIn("look at which of them reads it and when", said((1, 2), (1,)))  # it may only read more words at once
 
     def test_an_input_that_holds_something_else_is_named(self):
         ours = ((_LOAD, 0, 1, "k", 1, 2.5), (_STORE, 0, 1, "o", 1, 3.0))
         said = self.said((_LOAD, 0, 1, "k", 1, 7.0), (_STORE, 0, 1, "o", 1, 9.0), ours=ours)
         self.assertIn("= 7, which holds 2.5 in ours, and no thread stores there: was something else copied to k before the launch?", said)
-        self.assertNotIn("All that our block reads", said)
+        self.assertNotIn("All that our block's threads read", said)
 
     def test_what_copies_bring_to_shared_memory_was_not_there_before_the_launch(self):
         ours = ((_LOAD, 0, 1, "kv_smem", 1, 2.5), (_STORE, 0, 1, "o", 1, 3.0))
@@ -249,7 +249,7 @@ class FirstWrong(unittest.TestCase):
         self.assertIn("k(t=0, j=1) = 5.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 2.5. "
                       "This value is right elsewhere: ours stores it in k(t=1, j=0), and so", self.said(*moved, ours=ours))
         halved = [(*each[:5], each[5] / 2) for each in ours]  # 0.75, 1.25, ...: only some are those of another element
-        self.assertIn("look at who reads it and when, at what is computed", self.said(*halved, ours=ours))
+        self.assertIn("look at which of them reads it and when", self.said(*halved, ours=ours))
 
 
 if __name__ == "__main__":

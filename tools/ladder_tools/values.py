@@ -421,7 +421,7 @@ def _read_by_another_thread(mine, right, wrong):
             break
         touch = Touch(mine.trail, row)
         if row[0] == _LOAD and row[2:4] == wrong[2:4] and mine.key(row) not in known and (both_differ or touch.kind["bytes"] <= 4):
-            return f"All that our block reads, yours reads, but not by the same threads: this one reads {touch.name()} at {Touch.line(mine.trail, touch.place)}, and in ours it does not."
+            return f"All that our block's threads read, yours read, but not by the same threads: this one reads {touch.name()} at {Touch.line(mine.trail, touch.place)}, and in ours it does not."
     return ""
 
 
@@ -432,7 +432,7 @@ def _unread(mine, right, wrong):
     missed = [row for key, row in right.read_by(block).items() if key not in yours]
     if not missed:
         return (_other_input(mine, right, block) or _read_by_another_thread(mine, right, wrong)
-                or "All that our block reads, yours reads: look at who reads it and when, at what is computed from it, and at where that goes.")
+                or "All that our block's threads read, yours read: look at which of them reads it and when, at what copies bring and products take, at what is computed from it, and at where that goes.")
     # What a thread has just stored it has in a register: the compiler leaves out that it reads it again. An array of which that may be true
     # everywhere says nothing. The trail has one reader of each element, so that nobody knows whether others had to read it.
     stored = {(right.names[row[5]], row[6]) for row in missed if any(other[2:4] == row[2:4] for other in mine.stored.get(right.key(row), ()))}
