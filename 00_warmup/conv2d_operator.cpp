@@ -158,7 +158,7 @@ struct Conv2d : ladder::SimpleOperator<Conv2d, Conv2dSizes, Conv2dArgs, Conv2dAr
           return weight(at.m, tap.c, tap.ky, tap.kx) *
                  pixel(a, at.b, c, row(at, {c, ky, kx}), column(at, {c, ky, kx}));
         }))
-      return "equals the result with k counted by channels first: the weights' last axis is kx\n";
+      return "equals the result with the channel as k's last index: the weights' last axis is kx\n";
     const std::pair<const char*, Term> with_pixel[] = {
         {"the step of the window forgotten: oy + ky - pad, should be oy * stride + ky - pad",
          [&](const Place& at, const Tap& tap) {

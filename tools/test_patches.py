@@ -55,13 +55,17 @@ class Lines(unittest.TestCase):
         ours = ["  a();", "  b();  // why", "", "  c();", "  d();"]
 
         def apart(*lines):
-            return Check._apart(list(enumerate(lines, 11)), ours)
+            return Check._apart([list(enumerate(lines, 11))], [ours])
 
         self.assertEqual(apart("a();", "  b( );", "  c(2);", "  d();"), "; as ours but for line 13")
         self.assertEqual(apart("  a();", "  c();", "", "  d();"), "; as ours but for what ours has behind line 11")
         self.assertEqual(apart("  b();", "  a();", "  c();", "  d();"), "; as ours but for line 12 and what ours has in front of line 11")
         for lines in (("  a();", "  b();", "  c();", "  d();"), ("  a();", "  x();"), ("  e();", "  f();", "  c();"), ()):
             self.assertEqual(apart(*lines), "")
+        two = [list(enumerate(ours, 11)), []]  # what stands at one place says nothing of where another one is
+        self.assertEqual(Check._apart(two, [ours, ["x();"]]), "; as ours but for what ours has at another place")
+        self.assertEqual(Check._apart([[], [(21, "  c();"), (22, "  d();")]], [["  b();"], ["  c();", "  d();", "  e();"]]),
+                         "; as ours but for what ours has at another place and what ours has behind line 22")
 
 
 class HolesOfACopy(InAFolder):

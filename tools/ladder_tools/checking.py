@@ -490,13 +490,13 @@ class Check:
             holes = holes_of(self._exercise)
             places = holes.of(mine).numbered(hole)
             numbers = [next(number for number, line in place if is_code(line)) for place in places if any(is_code(line) for _, line in place)]
-            apart = self._apart(sum(places, []), sum(holes.ours(hole), []))
+            apart = self._apart(places, holes.ours(hole))
         return f" ({self._exercise.mine}:{' and '.join(map(str, numbers))}{apart})" if numbers else ""
 
     @staticmethod
-    def _apart(lines, ours):
-        """"; as ours but for line 54" of a hole's lines, where nearly all are as ours."""
-        differ, left_out = not_as_ours(lines, ours)
+    def _apart(places, ours):
+        """"; as ours but for line 54" of the lines at a hole's places, where nearly all are as ours."""
+        differ, left_out = not_as_ours(places, ours)
         said = [f"line{'s' if len(differ) > 1 else ''} {' and '.join(map(str, differ))}"] if differ else []
         said += [f"what ours has {place}" for place in left_out]
         return f"; as ours but for {' and '.join(said)}" if said else ""

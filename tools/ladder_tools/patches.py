@@ -110,21 +110,23 @@ def is_code(line):
     return bool(_bare(line)) and not _bare(line).startswith("//")
 
 
-def not_as_ours(lines, ours, most=3):
-    """Of a learner's lines, each with its number, the numbers of those that are not as ours; and "behind line 7", where ours has another
-    line and none stands in its place. Blanks and comments do not count. Nothing, unless they are few beside those that are as ours."""
-    mine = [(number, _without_comment(line)) for number, line in lines if _without_comment(line)]
-    theirs = [form for form in map(_without_comment, ours) if form]
-    matcher = difflib.SequenceMatcher(None, [form for _, form in mine], theirs, autojunk=False)
-    differ, left_out = [], []
-    for kind, at, to, _, _ in matcher.get_opcodes():
-        if kind in ("replace", "delete"):
-            differ += [number for number, _ in mine[at:to]]
-        elif kind == "insert":
-            left_out.append(f"behind line {mine[at - 1][0]}" if at else f"in front of line {mine[0][0]}" if mine else "")
-    alike = len(mine) - len(differ)
-    apart = max(len(differ) + len(left_out), len(theirs) - alike)
-    return (differ, left_out) if apart <= min(most, alike) else ([], [])
+def not_as_ours(places, ours, most=3):
+    """Of a learner's lines, each with its number, for each place of a hole, the numbers of those that are not as ours there; and "behind line 7",
+    where ours has another line and none stands in its place. Blanks and comments do not count. Nothing, unless they are few beside those that
+    are as ours."""
+    differ, left_out, alike, lacks = [], [], 0, 0
+    for lines, theirs in zip(places, ours):
+        mine = [(number, _without_comment(line)) for number, line in lines if _without_comment(line)]
+        theirs = [form for form in map(_without_comment, theirs) if form]
+        before = len(differ)
+        for kind, at, to, _, _ in difflib.SequenceMatcher(None, [form for _, form in mine], theirs, autojunk=False).get_opcodes():
+            if kind in ("replace", "delete"):
+                differ += [number for number, _ in mine[at:to]]
+            elif kind == "insert":
+                left_out.append(f"behind line {mine[at - 1][0]}" if at else f"in front of line {mine[0][0]}" if mine else "at another place")
+        same = len(mine) - (len(differ) - before)
+        alike, lacks = alike + same, lacks + len(theirs) - same
+    return (differ, left_out) if max(len(differ) + len(left_out), lacks) <= min(most, alike) else ([], [])
 
 
 class Written:
