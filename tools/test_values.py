@@ -103,6 +103,24 @@ class FirstWrong(unittest.TestCase):
         halves = [struct.unpack("<I", struct.pack("<ee", 0.1 + n / 7, 0.3 - n / 9))[0] for n in range(14)]
         self.assertIn("kv_smem[0][0] = (0.125, 0.25) at", said([0x34003000, *halves[1:]], halves, half="e"))
 
+    def test_what_two_bytes_are_is_seen_in_the_numbers(self):
+        def said(bits_of):
+            bits, trails = [bits_of(0.05 * 1.3 ** n) for n in range(14)], []
+            with mock.patch.dict(_ARRAYS[1], bytes=2):
+                for first in (bits[3], bits[0]):
+                    one = trail(*((_STORE, 0, 1, "o", n, 0.0) for n in range(14)))
+                    for n, each in enumerate([first, *bits[1:]]):
+                        one._columns[7][n] = each
+                    trails.append(one)
+                return " ".join(first_wrong(*trails)[0])
+
+        bf16 = said(lambda number: struct.unpack("<I", struct.pack("<f", number))[0] >> 16)
+        self.assertIn("o[0] = 0.1094 at", bf16)
+        self.assertIn("; ours stores 0.0498.", bf16)
+        fp16 = said(lambda number: struct.unpack("<H", struct.pack("<e", number))[0])
+        self.assertIn("o[0] = 0.1099 at", fp16)
+        self.assertIn("; ours stores 0.04999.", fp16)
+
     def test_what_the_same_thread_reads_elsewhere_is_named(self):
         def kernel(one, other, number):
             return ((_LOAD, 0, 1, "k", one, one / 2), (_LOAD, 0, 2, "k", other, other / 2), (_STORE, 0, 1, "o", 1, number), (_STORE, 0, 2, "o", 2, 1.0))

@@ -717,7 +717,8 @@ class Check:
         as_far = {"LADDER_FIRST_SCHEDULE": "1"} if self._under_the_first else {}
         self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours), "LADDER_NO_NAMES": "1", **as_far})
         if ours.exists():
-            half = "b" if "bf16" in self.failing + getattr(self.failing, "case", "") else "e"
+            name = self.failing + getattr(self.failing, "case", "")
+            half = "b" if "bf16" in name else "e" if "fp16" in name else None
             self.wrong_values, self.wrong_touch = first_wrong(Trail(yours), Trail(ours), half, self._stopped)
             print("".join(f"{line}\n" for line in self.wrong_values), end="")
         for path in (yours, ours):

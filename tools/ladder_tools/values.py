@@ -21,7 +21,7 @@ _TOLERANCE = {"f": 1e-3, "e": 1e-2, "b": 2e-2}  # of the value, by its format: s
 
 _MOST_MOVED, _FEWEST_MOVED = 256, 4  # values that are looked for at other elements; how many must be there
 _LARGEST_NUMBER = 16  # bytes of an element; a larger one is a struct
-_FEWEST_WORDS, _MOST_ARE = 12, 0.9  # that tell what they are; how many of them must look so
+_FEWEST_WORDS, _MOST_ARE = 12, 0.9  # numbers that tell what they are; how many of them must look so
 _USUAL = {"b": (2.0 ** -24, 2.0 ** 8), "e": (2.0 ** -9, 2.0 ** 3)}  # what numbers of 16 bits are between, by their format
 _MOST_TAKES = 12  # shuffles whose lanes are listed
 _FIRST_NEGATIVE = 0xFFC00000  # a NaN that processors make; what is above it is a small negative whole number
@@ -277,9 +277,17 @@ def _first_of(yours, ours, alike, half):
     return stray, None
 
 
-def first_wrong(yours, ours, half="e", stopped=False):
+def _format(launch):
+    """What 2 bytes are in this launch: nearly all numbers that are usual in bf16 are so, if they are read as bf16, and few others."""
+    least, most = 2.0 ** -12, 2.0 ** 8
+    numbers = {row[7] for row in launch.rows if launch.trail.arrays[row[5]]["bytes"] == 2 and row[7] & 0x7FFF}
+    usual = sum(least <= abs(_unpacked("<f", bits << 16)) <= most for bits in numbers)
+    return "b" if len(numbers) < _FEWEST_WORDS or usual >= _MOST_ARE * len(numbers) else "e"
+
+
+def first_wrong(yours, ours, half=None, stopped=False):
     """Sentences about the first value that only `yours` stores, and the first element that only it reads; and the touch they are about.
-    [] and None if there is neither. `half`: what 2 bytes are, "e" (fp16) or "b" (bf16). `stopped`: yours was, by an error, so that what it
+    [] and None if there is neither. `half`: what 2 bytes are, "e" (fp16) or "b" (bf16), if that is known. `stopped`: yours was, by an error, so that what it
     does not store says nothing."""
     for number in range(min(len(yours.launches), len(ours.launches))):
         if not (yours.is_whole(number) and ours.is_whole(number)):
@@ -288,6 +296,7 @@ def first_wrong(yours, ours, half="e", stopped=False):
             continue
         mine, right = _Launch(yours, number), _Launch(ours, number)
         alike = yours.launches[number] == ours.launches[number]
+        half = half or _format(right)
         stray, wrong = _first_of(mine, right, alike, half)
         said = []
         if stray is not None and (wrong is None or stray[2] == wrong[2]):
