@@ -152,8 +152,8 @@ std::string huge(const Part& part) {
 // Of elements that are right elsewhere.
 std::string seen(const Part& part) {
   std::string text = misplaced(part.layout, *part.result, *part.truth);
-  const bool is_word = text.size() > 1 && text[1] != '=';  // no index: n is not N
-  if (is_word) text[0] = static_cast<char>(std::toupper(text[0]));
+  const bool is_index = text.find('=') < text.find(' ');  // "n=2 holds": N is something else
+  if (!text.empty() && !is_index) text[0] = static_cast<char>(std::toupper(text[0]));
   return text;
 }
 

@@ -316,7 +316,7 @@ def first_wrong(yours, ours, half=None, stopped=False):
             else:
                 said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half, pairs)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
-                said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong)] if alike and not stopped else [])
+                said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong, half)] if alike and not stopped else [])
         elif stray is None and not stopped:
             said += _unwritten(mine, right)
         if said:
@@ -402,7 +402,7 @@ def _taken(mine, right, wrong):
     return [f"Before it, lane {lane} takes the values of lanes {lanes[0]} by shuffles{f' at {lines}' if lines else ''}; ours takes {f'those of lanes {lanes[1]}' if taken else 'none'}."]
 
 
-def _other_input(mine, right, block):
+def _other_input(mine, right, block, half):
     """The first element that this block reads, that no thread stores, and that held another number before the launch than in our run."""
     ours = right.read_by(block)
     for key, row in mine.read_by(block).items():
@@ -410,7 +410,7 @@ def _other_input(mine, right, block):
         if not stored and key in ours and ours[key][7] != row[7]:
             touch, other = Touch(mine.trail, row), Touch(right.trail, ours[key])
             copied = "look at what is copied there" if touch.kind["shared"] else f"was something else copied to {key[0]} before the launch?"
-            return (f"It reads {touch.name()} = {touch.text('e')}, which holds {other.text('e')} in ours, and no thread stores there: {copied}"
+            return (f"It reads {touch.name()} = {touch.text(half)}, which holds {other.text(half)} in ours, and no thread stores there: {copied}"
                     + "." * touch.kind["shared"])
     return ""
 
@@ -434,13 +434,13 @@ def _read_by_another_thread(mine, right, wrong):
     return ""
 
 
-def _unread(mine, right, wrong):
+def _unread(mine, right, wrong, half):
     """What our block reads, and the wrong value's does not."""
     block = wrong[2]
     yours = mine.read_by(block)
     missed = [row for key, row in right.read_by(block).items() if key not in yours]
     if not missed:
-        return (_other_input(mine, right, block) or _read_by_another_thread(mine, right, wrong)
+        return (_other_input(mine, right, block, half) or _read_by_another_thread(mine, right, wrong)
                 or "All that our block's threads read, yours read: look at which of them reads it and when, at what copies bring and products take, at what is computed from it, and at where that goes.")
     # What a thread has just stored it has in a register: the compiler leaves out that it reads it again. An array of which that may be true
     # everywhere says nothing. The trail has one reader of each element, so that nobody knows whether others had to read it.
