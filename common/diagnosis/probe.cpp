@@ -580,7 +580,7 @@ class Probe {
           said += "nothing in " + layout_.array + "; it should";
           continue;
         }
-        const auto changed = without_gaps_by_chance(yours, by_chance);
+        const auto changed = without_faint_gaps(yours, *response, by_chance);
         said += places(axes, changed) + "; it should change " + places(axes, right);
         // Where `right` is too faint to be seen above the noise, nobody can tell whether yours changes.
         const auto visible = where(response->right, 10 * noise);
@@ -658,16 +658,27 @@ class Probe {
     return expected;
   }
 
-  // A change of a few places between many others may be rounded away.
-  static std::vector<std::vector<std::int64_t>> without_gaps_by_chance(
-      std::vector<std::vector<std::int64_t>> places, double chance) {
-    for (auto& along : places) {
+  // A change of a few places between many others may be rounded away: by chance, or where it is faint beside them.
+  std::vector<std::vector<std::int64_t>> without_faint_gaps(
+      std::vector<std::vector<std::int64_t>> places, const Response& response,
+      double chance) const {
+    constexpr double kFaint = 30;  // times the noise
+    for (std::size_t axis = 0; axis < places.size(); ++axis) {
+      std::vector<std::int64_t>& along = places[axis];
       if (along.empty()) continue;
       const auto span = static_cast<std::size_t>(along.back() - along.front() + 1);
       const std::size_t gaps = span - along.size();
-      if (4 * gaps > along.size() ||
-          gaps > most_by_chance(chance * static_cast<double>(span), span))
-        continue;
+      if (gaps == 0 || 4 * gaps > along.size()) continue;
+      const auto strong = where(response.yours, kFaint * response.noise)[axis];
+      const auto is_strong = [&](std::int64_t index) {
+        return std::binary_search(strong.begin(), strong.end(), index);
+      };
+      bool faint = true;  // each gap begins or ends at one that is
+      for (std::size_t n = 1; n < along.size(); ++n) {
+        const bool gap = along[n] > along[n - 1] + 1;
+        faint = faint && !(gap && is_strong(along[n - 1]) && is_strong(along[n]));
+      }
+      if (!faint && gaps > most_by_chance(chance * static_cast<double>(span), span)) continue;
       const std::int64_t first = along.front();
       along.resize(span);
       std::iota(along.begin(), along.end(), first);
