@@ -100,6 +100,14 @@ class FirstWrong(unittest.TestCase):
         numbers = [bits(0.1 + n / 7) for n in range(14)]
         self.assertIn("kv_smem[0][0] = 9.3 at", said([bits(9.3), *numbers[1:]], numbers))
         self.assertIn("kv_smem[0][0] = 9.3 at", said([bits(9.3), *numbers[1:]], numbers, half="e"))
+        both = [*pairs, *numbers]  # of two lines of ours, the first of which stores pairs
+        trails = [trail(*((_STORE, 0, 1, "kv_smem", n % 8, 0.0) for n in range(len(words)))) for words in (pairs, both)]
+        for one, words in zip(trails, ([0x3E00BEC0, *pairs[1:]], both)):
+            for n, word in enumerate(words):
+                one._columns[4][n], one._columns[7][n] = n // 14, word
+        said_of_both = " ".join(first_wrong(*trails, half="b")[0])
+        self.assertIn("kv_smem[0][0] = (-0.375, 0.125) at", said_of_both)
+        self.assertRegex(said_of_both, r"ours stores \(-0.2988, 0.09961\), \(.*\), 0.3857, ")
         halves = [struct.unpack("<I", struct.pack("<ee", 0.1 + n / 7, 0.3 - n / 9))[0] for n in range(14)]
         self.assertIn("kv_smem[0][0] = (0.125, 0.25) at", said([0x34003000, *halves[1:]], halves, half="e"))
 

@@ -179,9 +179,9 @@ def _are_pairs(bits, other, half):
 
 
 def _hold_pairs(words, half):
-    """Whether these words are two numbers of 16 bits each."""
+    """Whether these words are two numbers of 16 bits each; None where they are too few to tell."""
     words = {word for word in words if word & 0xFFFF}
-    return len(words) >= _FEWEST_WORDS and sum(_may_be_pair(word, half) for word in words) >= _MOST_ARE * len(words)
+    return sum(_may_be_pair(word, half) for word in words) >= _MOST_ARE * len(words) if len(words) >= _FEWEST_WORDS else None
 
 
 def _near(a, b, scale):
@@ -305,16 +305,16 @@ def first_wrong(yours, ours, half=None, stopped=False):
         if wrong is not None:
             touch = Touch(yours, wrong)
             beside = right.stored_at(mine.key(wrong))
-            pairs = touch.kind["bytes"] >= 4 and _are_of_pairs(mine, right, wrong, beside, half)
-            others = list(dict.fromkeys(other.text(half, pairs) for other in beside))
+            is_pair, *are_pairs = _pairs_among([touch, *beside], (mine, right), half)
+            others = list(dict.fromkeys(other.text(half, pair) for other, pair in zip(beside, are_pairs)))
             others = others[len(others) > 1 and others[0] == "0":]  # which only clears it
             ours_is = ("our kernel stores nothing there" if not others else f"ours stores {others[0]}" if len(others) == 1
                        else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there, one after the other")
             if touch.operation == _ATOMIC:
-                said.append(f"First value that differs from ours: {touch.name()}, the sum of what atomics add, is {touch.text(half, pairs)} in the end; {ours_is}. "
+                said.append(f"First value that differs from ours: {touch.name()}, the sum of what atomics add, is {touch.text(half, is_pair)} in the end; {ours_is}. "
                             f"The last one is made at {touch.where()}.")
             else:
-                said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half, pairs)} at {touch.where()}; {ours_is}.{touch.code()}")
+                said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half, is_pair)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
                 said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong, half)] if alike and not stopped else [])
         elif stray is None and not stopped:
@@ -325,12 +325,20 @@ def first_wrong(yours, ours, half=None, stopped=False):
     return [], None
 
 
-def _are_of_pairs(mine, right, wrong, beside, half):
-    """Whether a value and what ours stores there are two numbers of 16 bits each: as most words are that their line, or ours, stores there."""
-    if any(_are_pairs(wrong[7] & 0xFFFFFFFF, other.bits & 0xFFFFFFFF, half) for other in beside[:1]):
-        return True
-    lines = dict.fromkeys([(mine, wrong[4]), *((right, other.place) for other in beside)])
-    return any(_hold_pairs([row[7] & 0xFFFFFFFF for row in launch.rows if row[0] == _STORE and row[4] == place], half) for launch, place in lines)
+def _pairs_among(touches, launches, half):
+    """Which of these touches of one word, the first of one kernel's and the others of ours, are two numbers of 16 bits: as most words are that
+    their line stores there; where these are few, as the other touches are, if that may be."""
+    first, *others = touches
+    if first.kind["bytes"] < 4:
+        return [False] * len(touches)
+
+    @cache
+    def line(launch, place):
+        return _hold_pairs([row[7] & 0xFFFFFFFF for row in launch.rows if row[0] == _STORE and row[4] == place], half)
+
+    known = [line(launches[touch is not first], touch.place) for touch in touches]
+    some = any(known) or any(_are_pairs(first.bits & 0xFFFFFFFF, other.bits & 0xFFFFFFFF, half) for other in others[:1])
+    return [some and _may_be_pair(touch.bits & 0xFFFFFFFF, half) if its is None else its for touch, its in zip(touches, known)]
 
 
 def _moved(mine, right, wrong, half):
