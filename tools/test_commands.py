@@ -342,7 +342,7 @@ sys.exit(1)
         in_warp = race(8, 6, missing="no __syncwarp() or __syncthreads() orders them")
         self.assertEqual(told(in_warp, first), ([first, "  the same at lines 8 and 6"], 0))
         at_helper = "race: load at common/x.hpp:4 by thread (0, 0, 0), and store at common/x.hpp:4 by thread (1, 0, 0) touch 4 bytes of x: no"
-        self.assertEqual(told(at_helper.replace("x.hpp:4", "x.hpp:5"), at_helper)[0][1], "  the same at lines common/x.hpp:4")
+        self.assertEqual(told(at_helper.replace("x.hpp:4", "x.hpp:5"), at_helper)[0][1], "  the same at lines common/x.hpp:4 and common/x.hpp:4")
 
     def test_what_is_within_the_budget_is_said_beside_it(self):
         check = checking.Check(exercise_of("03"), None)

@@ -259,7 +259,7 @@ def most_telling(findings, mine, most=3, pairs=3):
         some = others[:pairs] if cause[0] == "race" else []
         said.append(finding)
         if some:
-            said.append(f"  the same at lines {', '.join(' and '.join(lines) for lines, _ in some)}")
+            said.append(f"  the same at lines {', '.join(' and '.join(2 * lines if len(lines) == 1 else lines) for lines, _ in some)}")
         told += first[1] + sum(count for _, count in some)
     return said, len(findings) - told
 
