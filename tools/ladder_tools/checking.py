@@ -128,6 +128,7 @@ def compiler_warnings(log, mine, unfinished, most=3):
     return [found[place] for place in sorted(found)][:most]
 
 
+_MOST_LINES = 20  # of what a failed test says
 _NUMBERS = re.compile(r"relative error .* of its limit: |first bad element: .* are bad$")  # for who looks at limits: ./ladder test shows them
 
 
@@ -587,7 +588,9 @@ class Check:
                 if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip().removeprefix("and again: "))]  # which is said with the X-ray's
         said = said or ["  the X-ray finds a mistake"]
         before = f", after {done.passed()} that pass" if done.passed() else ""
-        return [f"{where}: {said[0].strip()}", *said[1:20], f"  test: {shown_name(self.failing)}{before}"]
+        if len(said) > _MOST_LINES:
+            said = [*said[:_MOST_LINES], "  ..."]
+        return [f"{where}: {said[0].strip()}", *said[1:], f"  test: {shown_name(self.failing)}{before}"]
 
     def _look_wider(self, target, done):
         """Where a case fails and the words for it do not say why: which cases fail, and what the plainest of them says."""
