@@ -169,7 +169,8 @@ struct Matmul
     if (equals(of_a(exchanged)))
       return "equals the product with registers 1 and 2 of A's fragments exchanged\n";
     if (equals(of_b(exchanged)))
-      return "equals the product with the second and the third of B's four 8 x 8 matrices exchanged\n";
+      return "equals the product with the second and the third of B's four 8 x 8 matrices "
+             "exchanged\n";
     if (equals(of_a(transposed)))
       return "equals the product with each 8 x 8 matrix of A transposed\n";
     if (equals(of_b(transposed)))
