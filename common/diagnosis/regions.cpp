@@ -285,7 +285,10 @@ SaidOfShares explain(const Comparison& comparison, const SharesOfHead& shares,
   }
   const std::string words = "What a " + query + " takes from " + of + " is wrong; " + rest;
   if (std::isnan(factor)) return {words, false};
-  return {words + ". There it is " + short_number(factor) + " times what it should be", true};
+  // One element of each key was changed: others may have other factors.
+  return {words + ". Of the one element of each " + key + " that was tried it is " +
+              short_number(factor) + " times what it should be",
+          true};
 }
 
 // Whether a row's right shares have one sum for all rows: they are divided by the sum of what was taken, as softmax does.
