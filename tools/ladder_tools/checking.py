@@ -803,7 +803,7 @@ class Check:
                 print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
                                  *lights]))
                 return self._verdict(passed, clean)
-            test, of_hole = [line for line in report if line.startswith("  test: ")], self.failing and re.search(r"\.(?:Hole|Stage)([0-9]+)[A-Z]", self.failing)
+            test, of_holes = [line for line in report if line.startswith("  test: ")], tests_of_holes(filter(None, [self.failing]), exercise.piece)
             report = [line for line in report if line not in test]
             if done.crashed and not self._host_touches:
                 crash = report  # it says little: what is found elsewhere comes before it
@@ -817,7 +817,7 @@ class Check:
                 if where != "On the GPU":
                     lights = lights or self._light_up(target)
                 # A hole's own test runs the whole kernel: of a hole that is right its name would lead astray.
-                of_another = of_hole and f"{exercise.piece} {of_hole[1]}: green" in lights
+                of_another = any(f"{exercise.piece} {hole}: green" in lights for hole in of_holes)
                 print("".join(f"{line}\n" for line in [*lights, *([] if of_another else test)]), end="")
                 break
         if not exercise.needs_device:

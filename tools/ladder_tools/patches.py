@@ -131,8 +131,8 @@ def not_as_ours(places, ours, most=3):
 
 class Written:
     """A learner's lines: `holes`: {hole: its lines, for each of its places}; `numbers`: {hole: the numbers of these lines, for each of its
-    places}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO
-    stands}. If it cannot be said whose lines are whose, `holes` is None and `why` a sentence."""
+    places}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO stands}. If it cannot be said
+    whose lines are whose, `holes` is None and `why` a sentence."""
 
     def __init__(self, holes=None, numbers=None, outside=None, why=""):
         self.holes, self.numbers, self.outside, self.why = holes, numbers or {}, outside or {}, why
