@@ -25,8 +25,15 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// 16 floats: one AVX-512 register, or as many narrower ones as the machine needs.
-using Vec = float __attribute__((vector_size(64)));
+// One register: of 16 narrower ones two for each chain would be too many.
+#if defined(__AVX512F__)
+constexpr int kVecBytes = 64;
+#elif defined(__AVX__)
+constexpr int kVecBytes = 32;
+#else
+constexpr int kVecBytes = 16;
+#endif
+using Vec = float __attribute__((vector_size(kVecBytes)));
 
 // Independent chains hide the latency of an FMA: 2 pipes x 4 to 5 cycles need 8 to 10 of them.
 constexpr int kChains = 12;
