@@ -67,7 +67,7 @@ class FirstWrong(unittest.TestCase):
 
     def test_the_first_value_that_ours_never_stores_there_is_named_with_its_line(self):
         said = self.said(_OURS[0], (_STORE, 0, 1, "kv_smem", 6, 2.5), (_STORE, 0, 1, "o", 1, 9.0))
-        self.assertIn("First value that differs from ours: kv_smem[1][2] = 2.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 1.5.", said)
+        self.assertIn("First value that ours never stores there: kv_smem[1][2] = 2.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 1.5.", said)
         self.assertIn("All that our block's threads read, yours read", said)
 
     def test_two_numbers_of_16_bits_in_a_word_are_shown_as_two(self):

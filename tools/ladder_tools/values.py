@@ -311,10 +311,10 @@ def first_wrong(yours, ours, half=None, stopped=False):
             ours_is = ("our kernel stores nothing there" if not others else f"ours stores {others[0]}" if len(others) == 1
                        else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there, one after the other")
             if touch.operation == _ATOMIC:
-                said.append(f"First value that differs from ours: {touch.name()}, the sum of what atomics add, is {touch.text(half, is_pair)} in the end; {ours_is}. "
+                said.append(f"First value that ours never stores there: {touch.name()}, the sum of what atomics add, is {touch.text(half, is_pair)} in the end; {ours_is}. "
                             f"The last one is made at {touch.where()}.")
             else:
-                said.append(f"First value that differs from ours: {touch.name()} = {touch.text(half, is_pair)} at {touch.where()}; {ours_is}.{touch.code()}")
+                said.append(f"First value that ours never stores there: {touch.name()} = {touch.text(half, is_pair)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
                 said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong, half)] if alike and not stopped else [])
         elif stray is None and not stopped:

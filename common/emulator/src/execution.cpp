@@ -632,8 +632,10 @@ void Worker::report_stuck() {
       text += " at " + place(thread.where);
       if (thread.status == Status::kAsleep) text += awaited_by(group.first);
     }
-    text += std::string(group.count == 1 ? ": " : "; the first of them: ") + "thread " +
-            triple(launch_->thread_index[group.first]);
+    text += group.count == 1
+                ? ". It is thread "
+                : ". The first of these " + std::to_string(group.count) + " is thread ";
+    text += triple(launch_->thread_index[group.first]);
   }
   launch_->fail(cudaErrorLaunchFailure, text);
   abandoned_ = true;
