@@ -17,7 +17,8 @@ _ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": "t=2, j=4"}, {"nam
 def trail(*touches, grid=(2, 1, 1), complete=True, takes=(), all_takes=True, ends=()):
     """Of touches (operation, block, thread, array, element, number, launch or 0): each at a line of its own, 1, 2, ...; `takes`: (block, thread,
     source, after) and `ends`: (block, thread), all at line 1, or at the two places that follow."""
-    head = {"complete": complete, "all_takes": all_takes, "arrays": _ARRAYS, "launches": 2 * [[grid, [32, 1, 1]]],
+    launches = 1 + max((launch for touch in touches for launch in touch[6:]), default=0)
+    head = {"complete": complete, "all_takes": all_takes, "arrays": _ARRAYS, "launches": launches * [[grid, [32, 1, 1]]], "kernels": [f"kernel{at}" for at in range(launches)],
             "touches": len(touches), "takes": len(takes), "places": [[f"my/kernel.cu:{line}"] for line in range(1, len(touches) + 1)]}
     numbers = array("Q")
     for at, (operation, block, thread, name, element, number, *launch) in enumerate(touches):
@@ -193,13 +194,22 @@ class FirstWrong(unittest.TestCase):
     def test_where_a_thread_ends_that_stores_something_in_ours(self):
         said = " ".join(first_wrong(trail((_STORE, 0, 1, "o", 1, 3.0), ends=[(0, 0), (1, 1)]), trail(*_OURS[2:]))[0])
         self.assertEqual(said, "Yours stores nothing in 1 element of o that ours stores. Ours stores o[2] by thread (1, 0, 0) of block (1, 0, 0); "
-                         "the last line of yours in which this thread was seen is my/kernel.cu:1.")
+                         "the last lines of yours that this thread goes through begin at my/kernel.cu:1.")
+
+    def test_of_several_launches_it_says_which_one_it_is_about(self):
+        def two(second):
+            return trail(*_OURS, (*second, 1))
+
+        said, _ = first_wrong(two((_STORE, 0, 1, "o", 1, 9.0)), two((_STORE, 0, 1, "o", 1, 4.0)))
+        self.assertEqual(said[0], "In launch 2 of 2, kernel1:")
+        said, _ = first_wrong(two((_LOAD, 0, 1, "k", 5, 3.0)), two((_STORE, 0, 1, "o", 1, 4.0)))
+        self.assertEqual(said[:2], ["In launch 2 of 2, kernel1:", "Yours stores nothing in 1 element of o that ours stores."])
 
     def test_a_return_that_has_the_line_of_an_earlier_one_is_not_blamed(self):
         mine = [(_LOAD, 0, 0, "k", 1, 1.0), (_LOAD, 0, 0, "k", 2, 1.0), (_STORE, 0, 1, "o", 1, 3.0)]
         for places, line in (((0, 1), 2), ((1, 0), 2), ((0, 99), 1)):
             said = " ".join(first_wrong(trail(*mine, ends=[(1, 1, *places)]), trail(*_OURS[2:]))[0])
-            self.assertIn(f"in which this thread was seen is my/kernel.cu:{line}.", said)
+            self.assertIn(f"that this thread goes through begin at my/kernel.cu:{line}.", said)
 
     def test_the_same_work_in_another_order_is_not_accused(self):
         self.assertEqual(self.said(_OURS[3], *_OURS[:3]), "")

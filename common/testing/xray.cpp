@@ -57,8 +57,10 @@ void write_values(const char* path) {
   for (const auto& [name, element_bytes, shared, axes] : values.arrays)
     head["arrays"].push_back(
         {{"name", name}, {"bytes", element_bytes}, {"shared", shared}, {"axes", axes}});
-  for (const auto& [grid, block] : values.launches)
+  for (const auto& [kernel, grid, block] : values.launches) {
+    head["kernels"].push_back(kernel);
     head["launches"].push_back({{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}});
+  }
   for (const auto& [where, called_at] : values.places) {
     nlohmann::json place = {where.text()};
     for (const emulator::xray::Source& caller : called_at)

@@ -561,7 +561,7 @@ void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block, std::siz
   recording_->kernel.block = block;
   recording_->kernel.dynamic_shared_bytes = dynamic_shared;
   ++launch_;
-  if (value_log_) value_log_->launch_starts({grid, block});
+  if (value_log_) value_log_->launch_starts({kernel, grid, block});
   events_ = 0;
   threads_in_block_ = block.x * block.y * block.z;
   threads_.resize(std::max<std::size_t>(threads_.size(), threads_in_block_));

@@ -50,6 +50,7 @@ struct ValuePlace {
 };
 
 struct ValueLaunch {
+  std::string kernel;
   dim3 grid, block;
 };
 

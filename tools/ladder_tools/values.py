@@ -41,7 +41,7 @@ class Trail:
         self.ends = {(launch, block, thread): places[2:] for launch, block, thread, *places in ends}
         numbers = numbers[:touches]
         self.complete, self._all_takes = head["complete"], head["all_takes"]
-        self.arrays, self.launches, self.places = (head.get(key) or [] for key in ("arrays", "launches", "places"))
+        self.arrays, self.launches, self.kernels, self.places = (head.get(key) or [] for key in ("arrays", "launches", "kernels", "places"))
         self._columns = [numbers[at::_FIELDS] for at in range(_FIELDS)]
 
     def is_whole(self, number):
@@ -321,6 +321,8 @@ def first_wrong(yours, ours, half=None, stopped=False):
             said += _unwritten(mine, right)
         if said:
             found = wrong or stray
+            if (count := max(len(yours.launches), len(ours.launches))) > 1:  # what is said is true of this one: another may store elsewhere what is missing here
+                said.insert(0, f"In launch {number + 1} of {count}, {yours.kernels[number]}:")
             return said, found and Touch(yours, found)
     return [], None
 
@@ -474,7 +476,7 @@ def _unwritten(mine, right):
         touch = right.stored_at(missed[0])[0]
         end = _end_of(mine.trail, (mine.number, touch.block, touch.thread))
         if end is not None:
-            said.append(f"Ours stores {touch.name()} by {touch.who()}; the last line of yours in which this thread was seen is {Touch.line(mine.trail, end)}.")
+            said.append(f"Ours stores {touch.name()} by {touch.who()}; the last lines of yours that this thread goes through begin at {Touch.line(mine.trail, end)}.")
     return said
 
 
