@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "model.hpp"
+
 namespace emulator::xray {
 namespace {
 
-constexpr unsigned kLanes = 32;
 constexpr unsigned kWarpgroupWarps = 4;
 
 std::uint32_t at(const Clock& clock, unsigned entry) {
@@ -61,11 +62,11 @@ void Order::follow(const std::vector<std::uint32_t>& lanes, const Clock& met) {
   for (unsigned thread = 0; thread < threads_; ++thread) {
     Clock& clock = known_[thread].happened;
     clock = met;
-    const unsigned first = thread / kLanes * kLanes;
-    for (unsigned lane = 0; lane < std::min(kLanes, threads_ - first); ++lane)
-      raise(clock, first + lane, lanes[thread * kLanes + lane]);
+    const unsigned first = thread / kWarpSize * kWarpSize;
+    for (unsigned lane = 0; lane < std::min(kWarpSize, threads_ - first); ++lane)
+      raise(clock, first + lane, lanes[thread * kWarpSize + lane]);
   }
-  warps_.assign((threads_ + kLanes - 1) / kLanes, {});
+  warps_.assign((threads_ + kWarpSize - 1) / kWarpSize, {});
   barriers_.clear();
   named_ = {};
   warpgroup_agents_.clear();
@@ -78,7 +79,7 @@ void Order::follow(const std::vector<std::uint32_t>& lanes, const Clock& met) {
 
 void Order::learn(unsigned thread, const Known& from) {
   known_[thread].join(from);
-  ++warps_[thread / kLanes].changes;
+  ++warps_[thread / kWarpSize].changes;
 }
 
 void Order::release(unsigned thread, Known& to) {
@@ -98,7 +99,7 @@ void Order::all_met() {
 
 void Order::lanes_met(unsigned warp, std::uint32_t lanes) {
   Known all;
-  const unsigned first = warp * kLanes, end = std::min(first + kLanes, threads_);
+  const unsigned first = warp * kWarpSize, end = std::min(first + kWarpSize, threads_);
   for (unsigned thread = first; thread < end; ++thread)
     if ((lanes >> (thread - first) & 1u) != 0) all.join(known_[thread]);
   for (unsigned thread = first; thread < end; ++thread) {
@@ -113,7 +114,7 @@ void Order::proxies_fenced(unsigned thread, bool of_global) {
   Known& own = known_[thread];
   (of_global ? own.fenced_global : own.fenced) = own.happened;
   ++own.happened[thread];
-  ++warps_[thread / kLanes].changes;
+  ++warps_[thread / kWarpSize].changes;
 }
 
 // ---- mbarriers ----
@@ -163,7 +164,7 @@ void Order::phase_seen(unsigned barrier, unsigned thread) {
 // ---- Named barriers ----
 
 void Order::named_reached(unsigned name, unsigned thread) {
-  release(thread, named_[name].by_warp[thread / kLanes]);
+  release(thread, named_[name].by_warp[thread / kWarpSize]);
 }
 
 void Order::named_taken(unsigned name, unsigned warp) {
@@ -175,7 +176,7 @@ void Order::named_taken(unsigned name, unsigned warp) {
 void Order::named_complete(unsigned name, std::uint32_t waiting_warps) {
   NamedBarrier& barrier = named_[name];
   for (unsigned thread = 0; thread < threads_; ++thread)
-    if ((waiting_warps >> thread / kLanes & 1u) != 0) learn(thread, barrier.arriving);
+    if ((waiting_warps >> thread / kWarpSize & 1u) != 0) learn(thread, barrier.arriving);
   barrier.arriving = {};
 }
 
@@ -188,7 +189,7 @@ bool Order::knows(const Clock& happened, const Operation& operation) const {
 std::shared_ptr<const Known> Order::known_by_warp(unsigned warp) {
   OfWarp& of = warps_[warp];
   if (of.met_at == of.changes) return of.met;
-  const unsigned first = warp * kLanes, end = std::min(first + kLanes, threads_);
+  const unsigned first = warp * kWarpSize, end = std::min(first + kWarpSize, threads_);
   auto met = std::make_shared<Known>(known_[first]);
   for (unsigned thread = first + 1; thread < end; ++thread) {
     meet_clocks(met->happened, known_[thread].happened);
@@ -385,8 +386,8 @@ void Order::product_starts(unsigned warpgroup, std::uint64_t number,
   issuers_.erase({warpgroup, number});
   // One that does not know it now, or else the first.
   const auto first_without = [&](unsigned warp, const auto& has) {
-    const unsigned first = (warpgroup * kWarpgroupWarps + warp) * kLanes;
-    for (unsigned thread = first; thread < first + kLanes; ++thread)
+    const unsigned first = (warpgroup * kWarpgroupWarps + warp) * kWarpSize;
+    for (unsigned thread = first; thread < first + kWarpSize; ++thread)
       if (!has(known_[thread])) return thread;
     return first;
   };
@@ -426,10 +427,10 @@ void Order::product_starts(unsigned warpgroup, std::uint64_t number,
 }
 
 void Order::products_waited(unsigned thread, std::uint64_t end) {
-  const unsigned warpgroup = thread / kLanes / kWarpgroupWarps;
+  const unsigned warpgroup = thread / kWarpSize / kWarpgroupWarps;
   if (warpgroup >= warpgroup_agents_.size()) return;
   raise(known_[thread].happened, warpgroup_agents_[warpgroup], static_cast<std::uint32_t>(end));
-  ++warps_[thread / kLanes].changes;
+  ++warps_[thread / kWarpSize].changes;
 }
 
 }  // namespace emulator::xray

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "model.hpp"
+
 namespace emulator::xray {
 namespace {
 
-constexpr unsigned kLanes = 32;
-
 bool same_warp(const Stamp& a, const Stamp& b) {
-  return a.block == b.block && a.thread / kLanes == b.thread / kLanes;
+  return a.block == b.block && a.thread / kWarpSize == b.thread / kWarpSize;
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
 // From what was recorded to what a report says: source lines, sentences, and counts by buffer.
 #include <fmt/format.h>
+#include <regex.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <regex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -105,12 +106,23 @@ std::string sentence_of(const Error& error, const std::string& missing) {
   return fmt::format("{}, {}, {} its {} (it has {})", start, at, miss, side, bytes_text(size));
 }
 
+// What the first brackets of the pattern match, wherever it does. POSIX, since <regex> takes longer to compile than all else here.
+std::vector<std::string> matches(const char* pattern, const std::string& text) {
+  regex_t form;
+  regcomp(&form, pattern, REG_EXTENDED);
+  std::vector<std::string> found;
+  std::array<regmatch_t, 2> groups;
+  for (const char* at = text.c_str(); regexec(&form, at, groups.size(), groups.data(), 0) == 0;
+       at += groups[0].rm_eo)
+    found.emplace_back(at + groups[1].rm_so, at + groups[1].rm_eo);
+  regfree(&form);
+  return found;
+}
+
 // The variables that a line gives device memory to: x of cudaMalloc(&x, 4), a and b of Scratch<float> a(4), b(4);
 std::vector<std::string> variables_in(const std::string& line) {
-  static const std::regex pointer(R"(cudaMalloc\w*\([^&]*&(\w+))");
-  static const std::regex declared(R"((?:>|,)\s*(\w+)\s*[({])");
-  std::smatch found;
-  if (std::regex_search(line, found, pointer)) return {found[1]};
+  const std::vector<std::string> pointers = matches(R"(cudaMalloc\w*\([^&]*&(\w+))", line);
+  if (!pointers.empty()) return {pointers.front()};
   std::string outside;  // of brackets
   int depth = 0;
   for (const char c : line) {
@@ -118,11 +130,7 @@ std::vector<std::string> variables_in(const std::string& line) {
     if (depth == 0) outside += c;
     depth += c == '(' || c == '{' ? 1 : 0;
   }
-  std::vector<std::string> variables;
-  for (std::sregex_iterator each(outside.begin(), outside.end(), declared), end; each != end;
-       ++each)
-    variables.push_back((*each)[1]);
-  return variables;
+  return matches(R"([>,]\s*(\w+)\s*[({])", outside);
 }
 
 bool is_emulator(const Source& source) {

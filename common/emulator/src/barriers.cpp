@@ -12,7 +12,7 @@ namespace {
 
 // "Contents of the mbarrier object": the ranges of its counts.
 constexpr int kMostArrivals = (1 << 20) - 1;
-constexpr std::int64_t kMostBytes = (1 << 20) - 1;
+constexpr std::int64_t kMostExpectedBytes = (1 << 20) - 1;
 
 // A multiprocessor's registers, and what one thread can have.
 constexpr int kRegistersInAll = 65536;
@@ -149,11 +149,11 @@ void Barriers::arrive(Barrier* at, int expected_bytes, Site where) {
              "); a count that is too small ends phases early, and so does who arrives too often; "
              "who waits for the wrong parity, or not at all, arrives too early";
     });
-  if (expected_bytes < 0 || barrier.bytes + expected_bytes > kMostBytes)
+  if (expected_bytes < 0 || barrier.bytes + expected_bytes > kMostExpectedBytes)
     block_.fails(where, [&] {
       return "arrive_expecting: " + std::to_string(expected_bytes) + " bytes, and " +
              std::to_string(barrier.bytes) + " already; allowed together: up to " +
-             std::to_string(kMostBytes);
+             std::to_string(kMostExpectedBytes);
     });
   if (observer() != nullptr) observer()->barrier_arrived(number_of(barrier), where);
   if (expected_bytes > 0) barrier.last_told = {where, block_.thread()};
@@ -203,10 +203,10 @@ unsigned Barriers::take_for_copy(const char* operation, Barrier* at, std::size_t
                                  Site where) {
   InMemory& barrier = find(operation, at, where);
   check_order(operation, barrier, where);
-  if (bytes > static_cast<std::size_t>(kMostBytes))
+  if (bytes > static_cast<std::size_t>(kMostExpectedBytes))
     block_.fails(where, [&] {
       return std::string(operation) + ": " + std::to_string(bytes) +
-             " bytes; an mbarrier counts up to " + std::to_string(kMostBytes);
+             " bytes; an mbarrier counts up to " + std::to_string(kMostExpectedBytes);
     });
   return number_of(barrier);
 }
