@@ -168,6 +168,11 @@ class HolesOfACopy(InAFolder):
         check._red, check._xray_errors = ["1", "2"], True
         self.assertEqual(printed(check._verdict, False, False)[1], "Mend first what the X-ray found: it may be all that is wrong.\nA hint: ./ladder exercise 03 --hint\n")
 
+    def test_what_is_made_of_a_stray_read_may_equal_something_by_chance(self):
+        check = self.filled("z;\n  // TODO(1): x", "// TODO(2): y")
+        check._red, check._out_of_bounds, check._said = ["1", "2"], True, "It equals the result with a causal mask."
+        self.assertIn("it may be all that is wrong, and what the result equals may be chance.\n", printed(check._verdict, False, True)[1])
+
     def test_lines_of_a_mixed_kernel_are_said_as_those_that_it_is_made_of(self):
         mine, ours = {Path("my/a.cu"): "f() {\n\n  mine;\n}\n"}, {Path("a/kernel.cu"): "f() {\n  ours;\n}\n"}
         said = in_files_of(mine, ours, "f() {\n  mine;\n  ours;\n}\n", "build/x/my/a.cu",

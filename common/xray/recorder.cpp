@@ -447,13 +447,18 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
         order_.accessed(thread_, offset, target.bytes, operation != Operation::kLoad);
     if (conflict) note_conflict(now, *conflict, target.bytes);
   }
-  const std::optional<Stamp> race = operation == Operation::kLoad
-                                        ? shadow.load(offset, target.bytes, now, seen)
-                                        : shadow.store(offset, target.bytes, now, seen);
+  const std::optional<Race> race = operation == Operation::kLoad
+                                       ? shadow.load(offset, target.bytes, now, seen)
+                                       : shadow.store(offset, target.bytes, now, seen);
   if (race) {
-    const bool more_orders = order_.is_followed() && !now.pending && !race->pending &&
-                             relation_of(now, *race) == Relation::kSameBlock;
-    note("race", target, now, *race,
+    const std::uint64_t first = std::max(offset, race->offset);
+    const std::uint64_t end = std::min(offset + target.bytes, race->offset + race->bytes);
+    Target both = target;
+    both.offset += static_cast<std::int64_t>(first - offset);
+    both.bytes = static_cast<unsigned>(end - first);
+    const bool more_orders = order_.is_followed() && !now.pending && !race->with.pending &&
+                             relation_of(now, race->with) == Relation::kSameBlock;
+    note("race", both, now, race->with,
          more_orders ? "no __syncthreads(), mbarrier or named barrier orders them" : "");
   }
 }

@@ -11,6 +11,23 @@ bool same_warp(const Stamp& a, const Stamp& b) {
   return a.block == b.block && a.thread / kWarpSize == b.thread / kWarpSize;
 }
 
+// Of several accesses that one races with, the one that was met last comes last.
+void meet(std::vector<Race>& races, const Stamp& with, std::uint64_t offset, unsigned bytes) {
+  const auto known = std::find_if(races.begin(), races.end(), [&](const Race& each) {
+    return is_same_access(each.with, with) && each.with.block == with.block;
+  });
+  if (known == races.end()) {
+    races.push_back({with, offset, bytes});
+    return;
+  }
+  known->bytes = offset + bytes - known->offset;
+  std::rotate(known, known + 1, races.end());
+}
+
+std::optional<Race> last_of(const std::vector<Race>& races) {
+  return races.empty() ? std::nullopt : std::optional(races.back());
+}
+
 }  // namespace
 
 bool is_same_access(const Stamp& a, const Stamp& b) {
@@ -38,12 +55,12 @@ Shadow::Cell& Shadow::cell(std::uint64_t granule) {
   return page[granule % kPageCells];
 }
 
-std::optional<Stamp> Shadow::load(std::uint64_t offset, unsigned bytes, const Stamp& now,
-                                  const Seen& seen) {
-  std::optional<Stamp> race;
+std::optional<Race> Shadow::load(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                                 const Seen& seen) {
+  std::vector<Race> races;
   for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
     Cell& c = cell(g);
-    if (!ordered(c.write, now, seen)) race = c.write;
+    if (!ordered(c.write, now, seen)) meet(races, c.write, g * granule_, granule_);
     // A later reader of the same thread, or one who saw the earlier, says all the earlier one did.
     if (ordered(c.reads[0], now, seen)) {
       c.reads[0] = now;
@@ -54,7 +71,7 @@ std::optional<Stamp> Shadow::load(std::uint64_t offset, unsigned bytes, const St
       note_another_read(g, now);
     }
   }
-  return race;
+  return last_of(races);
 }
 
 // In the order of their threads: many threads may read one cell again and again.
@@ -74,30 +91,31 @@ void Shadow::note_another_read(std::uint64_t granule, const Stamp& now) {
     reads.insert(place, now);
 }
 
-std::optional<Stamp> Shadow::store(std::uint64_t offset, unsigned bytes, const Stamp& now,
-                                   const Seen& seen) {
-  std::optional<Stamp> race;
+std::optional<Race> Shadow::store(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                                  const Seen& seen) {
+  std::vector<Race> races;
   for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
     Cell& c = cell(g);
     for (const Stamp* read : {&c.reads[0], &c.reads[1]}) {
-      if (!ordered(*read, now, seen)) race = *read;
+      if (!ordered(*read, now, seen)) meet(races, *read, g * granule_, granule_);
     }
     if (seen.all_readers && !more_reads_.empty()) {
       const auto more = more_reads_.find(g);
       if (more != more_reads_.end()) {
         for (const Stamp& read : more->second)
-          if (!ordered(read, now, seen)) race = read;
+          if (!ordered(read, now, seen)) meet(races, read, g * granule_, granule_);
         more->second.clear();
       }
     }
-    if (!ordered(c.write, now, seen) && !(c.write.atomic && now.atomic)) race = c.write;
+    if (!ordered(c.write, now, seen) && !(c.write.atomic && now.atomic))
+      meet(races, c.write, g * granule_, granule_);
     const bool replaces = now.pending && c.write.launch == now.launch &&
                           c.write.block == now.block && c.write.epoch < now.epoch;
     c.write = now;
     c.write.replaces = replaces;
     written_[g] = true;
   }
-  return race;
+  return last_of(races);
 }
 
 void Shadow::arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now) {

@@ -32,17 +32,23 @@ struct Seen {
       all_readers;  // whether more than two readers of a cell matter: some may be ordered, others not
 };
 
+// What an access races with, and the bytes that both touch.
+struct Race {
+  Stamp with;
+  std::uint64_t offset, bytes;
+};
+
 class Shadow {
  public:
   // `granule`: no two threads may share a unit of this many bytes without sharing an access.
   Shadow(std::uint64_t bytes, unsigned granule, bool written);
 
   // Notes a load. Returns the unordered write it races with, if any.
-  std::optional<Stamp> load(std::uint64_t offset, unsigned bytes, const Stamp& now,
-                            const Seen& seen);
+  std::optional<Race> load(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                           const Seen& seen);
   // Notes a store or an atomic. Returns the unordered access it races with, if any.
-  std::optional<Stamp> store(std::uint64_t offset, unsigned bytes, const Stamp& now,
-                             const Seen& seen);
+  std::optional<Race> store(std::uint64_t offset, unsigned bytes, const Stamp& now,
+                            const Seen& seen);
 
   // A pending store of this thread has arrived: it is ordered as if made now.
   void arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now);

@@ -861,7 +861,8 @@ class Check:
         if passed and self._dearer:
             print("\n".join(filter(None, ["Right, but dearer than the budget.", self._of_the_only_hole()])))
         found_by = "the X-ray" if self._xray_errors else "AddressSanitizer" if self._out_of_bounds else ""
-        first = f"Mend first what {found_by} found: it may be all that is wrong." if found_by and not passed else ""
+        chance = ", and what the result equals may be chance" if "It equals the result with" in self._said else ""
+        first = f"Mend first what {found_by} found: it may be all that is wrong{chance}." if found_by and not passed else ""
         if self._red and (todo is None or todo[0] != self._red[0]):
             which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=exercise.holes().index) else ", which is red"
             print(f"Next: {exercise.piece} {self._red[0]}{which}{self._place_of(self._red[0])}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")

@@ -250,6 +250,26 @@ TEST_F(Xray, FindsARaceThatHardlyAScheduleShows) {
   }
 }
 
+// Thread 35 stores one of the four floats that thread 0 reads at once.
+__global__ void reads_four_beside_a_store(float* out) {
+  __shared__ __align__(16) float tile[8];
+  if (threadIdx.x < 8) tile[threadIdx.x] = 1.0f;
+  __syncthreads();
+  if (threadIdx.x == 0)
+    reinterpret_cast<float4*>(out)[0] = reinterpret_cast<const float4*>(tile)[1];
+  if (threadIdx.x == 35) tile[7] = 2.0f;
+}
+
+TEST_F(Xray, ARaceIsAboutTheBytesThatBothTouch) {
+  for (const auto order : {Schedule::forward, Schedule::reverse}) {
+    emulator::set_schedule({order, 0});
+    const DeviceVector<float> out(4);
+    reads_four_beside_a_store<<<1, kThreads>>>(out.data());
+    const Error error = only_error();
+    EXPECT_NE(error.message.find("touch 4 bytes of tile[7]: "), std::string::npos) << error.message;
+  }
+}
+
 __global__ void neighbours_in_a_warp(float* out, int how) {
   __shared__ float tile[32];
   tile[threadIdx.x] = 1.0f;
