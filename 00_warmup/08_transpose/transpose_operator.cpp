@@ -1,5 +1,5 @@
 // The transpose as the tests, the ladder and the X-ray know it.
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <limits>
 
 #include "00_warmup/08_transpose/transpose.hpp"

@@ -1,5 +1,5 @@
 // The sum of a vector as the tests, the ladder and the X-ray know it.
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <functional>
 #include <utility>
 

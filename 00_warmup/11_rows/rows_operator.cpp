@@ -1,5 +1,5 @@
 // Softmax and RMSNorm as the tests, the ladder and the X-ray know them.
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <map>

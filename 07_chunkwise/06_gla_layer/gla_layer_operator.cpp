@@ -1,6 +1,6 @@
 #include "07_chunkwise/06_gla_layer/gla_layer_operator.hpp"
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <sstream>

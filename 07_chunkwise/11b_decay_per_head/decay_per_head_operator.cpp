@@ -1,5 +1,5 @@
 // Linear attention with a decay per head, as the tests, the ladder and the X-ray know it.
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <algorithm>
 #include <cfloat>
 #include <cmath>

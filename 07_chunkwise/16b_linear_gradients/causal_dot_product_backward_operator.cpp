@@ -1,5 +1,5 @@
 // The causal product's gradients, as the tests, the ladder and the X-ray know them.
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // Matrices of the float64 truths: Eigen's, with one product. Eigen's operator is compiled anew for each kind of operands, for seconds.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <cstdint>
 
 namespace ladder {

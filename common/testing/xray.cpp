@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
@@ -43,55 +42,14 @@ void write_report(const std::vector<Kernel>& kernels, const std::string& what) {
   std::vector<emulator::xray::Subject> subjects;
   for (const Kernel& kernel : kernels)
     subjects.push_back({"", "", kernel});
-  nlohmann::json report = emulator::xray::to_json(subjects);
-  report["case"] = what;
-  std::ofstream(path) << report.dump();
+  std::ofstream file(path);
+  emulator::xray::write_case(file, what, subjects);
 }
 
-// What the test that ran last stored, for ./ladder exercise to compare with another kernel's: a line of JSON, then eight numbers of 64 bits
-// for each touch, in the order of ValueTouch, then six for each shuffle, in that of LaneTake, and seven for
-// each thread, in that of ThreadEnd.
+// What it stored, for ./ladder exercise to compare with another kernel's.
 void write_values(const char* path) {
-  const emulator::xray::Values values = emulator::xray::take_values();
-  nlohmann::json head = {{"complete", values.complete}, {"all_takes", values.all_takes}};
-  for (const auto& [name, element_bytes, shared, axes] : values.arrays)
-    head["arrays"].push_back(
-        {{"name", name}, {"bytes", element_bytes}, {"shared", shared}, {"axes", axes}});
-  for (const auto& [kernel, grid, block] : values.launches) {
-    head["kernels"].push_back(kernel);
-    head["launches"].push_back({{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}});
-  }
-  for (const auto& [where, called_at] : values.places) {
-    nlohmann::json place = {where.text()};
-    for (const emulator::xray::Source& caller : called_at)
-      place.push_back(caller.text());
-    head["places"].push_back(place);
-  }
-  head["touches"] = values.touches.size();
-  head["takes"] = values.takes.size();
   std::ofstream file(path, std::ios::binary);
-  file << head.dump() << "\n";
-  for (const auto& touch : values.touches) {
-    const std::uint64_t numbers[] = {static_cast<std::uint64_t>(touch.operation),
-                                     touch.launch,
-                                     touch.block,
-                                     touch.thread,
-                                     touch.place,
-                                     touch.array,
-                                     touch.element,
-                                     touch.bits};
-    file.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
-  }
-  for (const auto& take : values.takes) {
-    const std::uint64_t numbers[] = {take.launch, take.block,  take.thread,
-                                     take.place,  take.source, take.after};
-    file.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
-  }
-  for (const auto& end : values.ends) {
-    const std::uint64_t numbers[] = {end.launch,    end.block,     end.thread,   end.places[0],
-                                     end.places[1], end.places[2], end.places[3]};
-    file.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
-  }
+  emulator::xray::write_values(file, emulator::xray::take_values());
 }
 
 // Tests that know nothing of the X-ray fail by what it finds in them. A test that asks for its recordings reports them itself.
@@ -154,19 +112,6 @@ void print_hastiest(const std::vector<Kernel>& kernels) {
       hastiest->where.text());
 }
 
-// For ./ladder exercise, to compare with another kernel's: {"barriers": 4}, of all launches.
-void print_counters(const std::vector<Kernel>& kernels) {
-  nlohmann::json counters = nlohmann::json::object();
-  for (int each = 0; each < emulator::xray::kCounters; ++each) {
-    const auto counter = static_cast<emulator::xray::Counter>(each);
-    std::uint64_t sum = 0;
-    for (const Kernel& kernel : kernels)
-      sum += kernel[counter];
-    counters[emulator::xray::info(counter).words] = sum;
-  }
-  fmt::print("counters: {}\n", counters.dump());
-}
-
 // What may be wrong with a launch that was stopped.
 std::string why_so_many(const std::vector<Kernel>& kernels) {
   constexpr std::uint64_t kFewOfThread = 1000;
@@ -195,7 +140,7 @@ void expect_budget_kept(const std::string& implementation, const std::string& op
            << " accesses and basic blocks. " << why_so_many(kernels);
   }
   if (run.stopped) return;  // the counts are of a part of the run
-  print_counters(kernels);
+  fmt::print("counters: {}\n", emulator::xray::sums_of_counters(kernels));
   const auto expect_within = [&](const std::string& what, const std::string& part, double used,
                                  double allowed) {
     expect_within_budget(used, allowed, what + " used, per " + part + ", " + implementation);

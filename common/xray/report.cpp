@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <set>
 
 namespace emulator::xray {
@@ -271,6 +272,65 @@ std::string to_page(const nlohmann::json& report) {
   std::string page = page_template;
   const std::string hole = "/*XRAY*/";
   return page.replace(page.find(hole), hole.size(), json);
+}
+
+void write_case(std::ostream& to, const std::string& what, const std::vector<Subject>& subjects) {
+  nlohmann::json report = to_json(subjects);
+  report["case"] = what;
+  to << report.dump();
+}
+
+void write_values(std::ostream& to, const Values& values) {
+  nlohmann::json head = {{"complete", values.complete}, {"all_takes", values.all_takes}};
+  for (const auto& [name, element_bytes, shared, axes] : values.arrays)
+    head["arrays"].push_back(
+        {{"name", name}, {"bytes", element_bytes}, {"shared", shared}, {"axes", axes}});
+  for (const auto& [kernel, grid, block] : values.launches) {
+    head["kernels"].push_back(kernel);
+    head["launches"].push_back({{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}});
+  }
+  for (const auto& [where, called_at] : values.places) {
+    nlohmann::json place = {where.text()};
+    for (const Source& caller : called_at)
+      place.push_back(caller.text());
+    head["places"].push_back(place);
+  }
+  head["touches"] = values.touches.size();
+  head["takes"] = values.takes.size();
+  to << head.dump() << "\n";
+  for (const auto& touch : values.touches) {
+    const std::uint64_t numbers[] = {static_cast<std::uint64_t>(touch.operation),
+                                     touch.launch,
+                                     touch.block,
+                                     touch.thread,
+                                     touch.place,
+                                     touch.array,
+                                     touch.element,
+                                     touch.bits};
+    to.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  }
+  for (const auto& take : values.takes) {
+    const std::uint64_t numbers[] = {take.launch, take.block,  take.thread,
+                                     take.place,  take.source, take.after};
+    to.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  }
+  for (const auto& end : values.ends) {
+    const std::uint64_t numbers[] = {end.launch,    end.block,     end.thread,   end.places[0],
+                                     end.places[1], end.places[2], end.places[3]};
+    to.write(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  }
+}
+
+std::string sums_of_counters(const std::vector<Kernel>& kernels) {
+  nlohmann::json counters = nlohmann::json::object();
+  for (unsigned each = 0; each < kCounters; ++each) {
+    const auto counter = static_cast<Counter>(each);
+    std::uint64_t sum = 0;
+    for (const Kernel& kernel : kernels)
+      sum += kernel[counter];
+    counters[info(counter).words] = sum;
+  }
+  return counters.dump();
 }
 
 }  // namespace emulator::xray

@@ -1,11 +1,13 @@
 // An X-ray as text, JSON and a web page. The JSON's fields: docs/xray.md.
 #pragma once
 
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "model.hpp"
+#include "values.hpp"
 
 namespace emulator::xray {
 
@@ -33,5 +35,17 @@ nlohmann::json to_json(const std::vector<Subject>& subjects);
 // A page that needs nothing but itself and draws what `report` holds: to_json(), and whatever was
 // added to it.
 std::string to_page(const nlohmann::json& report);
+
+// For ./ladder exercise. Here, and not where tests are, because including nlohmann's JSON takes seconds.
+
+// to_json(), and which "case" it is about.
+void write_case(std::ostream& to, const std::string& what, const std::vector<Subject>& subjects);
+
+// A line of JSON, then eight numbers of 64 bits for each touch, in the order of ValueTouch, then six for each shuffle, in that of LaneTake,
+// and seven for each thread, in that of ThreadEnd.
+void write_values(std::ostream& to, const Values& values);
+
+// {"barriers": 4}, of all launches.
+std::string sums_of_counters(const std::vector<Kernel>& kernels);
 
 }  // namespace emulator::xray
