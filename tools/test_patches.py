@@ -81,6 +81,13 @@ class HolesOfACopy(InAFolder):
         self.as_root_of(place, hints)
         self.write({"03_x/exercise.cu": self.STUB, "03_x/kernel.cu": "f() {\n  x;\n}\ng() {\n  y;\n}\n"})
 
+    def test_a_line_outside_the_holes_that_makes_ours_wrong_is_named(self):
+        check = self.filled("x;", "y;")
+        self.write({"my/03_x/exercise.cu": "f() {\n  x;\n}\nint wrong;\ng() {\n  y;\n}\n"})
+        check._is_right, check._names, check.failing = lambda *_: False, [], ""
+        self.assertEqual(check._light_up("my03_emulated"), ["The holes are not looked at one by one: with what is added outside them, such as "
+                                                            "`int wrong;` in line 4, our own lines are wrong too."])
+
     def test_the_hole_whose_lines_are_dear_by_themselves_is_named(self):
         for one, two, said in (("x;", "dear;", "2"), ("dear;", "other;", "1"), ("other;", "dear;", "2"), ("one;", "two;", None)):
             check = self.filled(one, two)

@@ -401,8 +401,10 @@ class Check:
         holes = holes_of(exercise)
         written, tests = holes.of(mine), tests_of_holes(self._names, exercise.piece)
         if written.outside and not self._is_right(target, holes.filled(None, [], written.outside)[0], [*sum(tests.values(), []), self.failing]):
-            line = next(line.strip() for lines in written.outside.values() for line in lines)
-            written = Written(why=f"with what is added outside them, such as `{line}`, our own lines are wrong too")
+            line = next(line for lines in written.outside.values() for line in lines)
+            at = [number for number, each in enumerate(mine.splitlines(), 1) if each == line]
+            where = f" in line {at[0]}" if len(at) == 1 else ""
+            written = Written(why=f"with what is added outside them, such as `{line.strip()}`{where}, our own lines are wrong too")
         if written.holes is None:
             return [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
         astray, said, empty = self._astray(holes, written.holes), [], self._empty()

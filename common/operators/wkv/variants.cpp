@@ -88,13 +88,13 @@ class List : public VariantList<S> {
         Bonus::kWithoutV);
     add("with what the shuffles return in the place of the sum: it is not added",
         "bonus = __shfl_xor_sync for bonus +=", &S::bonus, Bonus::kMirroredLane);
-    add("with the sum over the lanes in lane 0 only: every other lane has a part of the bonus",
+    add("with the sum over the lanes in lane 0 only: every other lane has another sum",
         "__shfl_down_sync for __shfl_xor_sync", &S::bonus, Bonus::kSumInLane0);
     add("with each lane's own part of the bonus: the sum over the lanes is missing",
         "no __shfl_xor_sync", &S::bonus, Bonus::kOwnLane);
     add("with the bonus of half a warp: a distance is missing in the sum over the lanes",
         "distance = 8 for distance = 16", &S::bonus, Bonus::kHalfWarp);
-    add("with the bonus of every second lane: the sum over the lanes ends too early",
+    add("with the bonus of every second lane: a distance is missing in the sum over the lanes",
         "distance > 1 for distance > 0", &S::bonus, Bonus::kEverySecondLane);
     add("with u multiplied into the state as well", "kv = u[ik] * k[ik] * v[iv]; s = w * s + kv;",
         &S::u_in_state, true);
