@@ -12,7 +12,12 @@ const bool registered =
     ladder::testing::register_budget(
         "sum_tree", "sum", {.loads = 5003, .stores = 0, .atomics = 20, .host_bytes = 4}, kShape) &&
     ladder::testing::register_budget(
-        "sum_shuffle", "sum", {.loads = 1250 + 3, .stores = 0, .atomics = 5, .host_bytes = 4},
+        "sum_shuffle", "sum",
+        {.loads = 1250 + 3,
+         .stores = 0,
+         .atomics = 5,
+         .host_bytes = 4,
+         .counts = {{kShuffles, 2 * 5, "warp", 5 * 8}, {kSharedStoreRequests, 1, "warp", 5 * 8}}},
         kShape);
 const bool bounds = ladder::testing::register_bounds("sum_atomic", "sum", kShape) &&
                     ladder::testing::register_bounds("sum_two_passes", "sum", kShape);

@@ -12,9 +12,13 @@ const bool registered =
     ladder::testing::register_budget(
         "histogram_global", "histogram",
         {.loads = 4103 / 37.0, .stores = 0, .atomics = 4103 / 37.0, .host_bytes = 4}, kShape) &&
-    ladder::testing::register_budget(
-        "histogram_private", "histogram",
-        {.loads = 1028 / 37.0, .stores = 0, .atomics = 5, .host_bytes = 4}, kShape);
+    ladder::testing::register_budget("histogram_private", "histogram",
+                                     {.loads = 1028 / 37.0,
+                                      .stores = 0,
+                                      .atomics = 5,
+                                      .host_bytes = 4,
+                                      .counts = {{kBarriers, 2, "block", 5}}},
+                                     kShape);
 
 Kernel xray_of(const char* name, const char* one_bin) {
   return ladder::testing::xray_of(name, "histogram", {{"N", 4096}, {"BINS", 64}},

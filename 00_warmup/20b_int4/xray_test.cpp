@@ -16,7 +16,7 @@ const bool registered = ladder::testing::register_budget(
     "int4_row", "int4_matmul",
     {.loads = (2 * 13 * 37 + 2 * 2 * 4 * 37 + 2 * 2 * 100) / (2 * 37.0),
      .stores = 1,
-     .counts = {{kShuffles, 8, "warp", 2 * 2 * 8}}},
+     .counts = {{kShuffles, 8, "warp", 2 * 2 * 8}, {kSharedLoadRequests, 9, "warp", 2 * 2 * 8}}},
     kRagged);
 const bool bounds = ladder::testing::register_bounds(
     "int4_row", "int4_matmul", {{"M", 2}, {"N", 36}, {"K", 8196}, {"GROUP", 32}});

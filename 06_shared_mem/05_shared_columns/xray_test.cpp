@@ -20,6 +20,7 @@ const bool registered =
                                       .stores = 1.0 / 4,
                                       .atomics = 0,
                                       .counts = {{kBarriers, 1, "tile of a block", 3 * 2 * 3},
+                                                 {kShuffles, 112, "tile of a block", 3 * 2 * 3},
                                                  {kSharedLoadBankConflicts, 0, "launch", 1}}},
                                      kShape);
 

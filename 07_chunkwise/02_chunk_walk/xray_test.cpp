@@ -14,7 +14,11 @@ const bool bounds =
 
 // Two blocks of 32 columns load all of q and k, and each its part of v.
 const bool registered = ladder::testing::register_budget(
-    "linear_attention_chunk_walk", "causal_dot_product", {.loads = 2 * 2 + 1, .stores = 1});
+    "linear_attention_chunk_walk", "causal_dot_product",
+    {.loads = 2 * 2 + 1,
+     .stores = 1,
+     .counts = {{kSharedLoadRequests, 3936, "chunk of a block", 2 * 3 * 2},
+                {kSharedStoreRequests, 216, "chunk of a block", 2 * 3 * 2}}});
 
 const ladder::LinearAttentionCase kCase =
     CausalDotProduct::make_case({.B = 1, .T = 37, .H = 2, .K = 64, .V = 64});

@@ -22,7 +22,9 @@ const bool registered =
                                      {.loads = 2 * 3 + 5 + 2 * (2 * 64 + 17 + 1) / 21.0,
                                       .stores = 4 + (2 * (2 * 64 + 2) + 1) / 21.0,
                                       .atomics = 0,
-                                      .counts = {{kBarriers, 2 * 2 * 3 + 2 * 4, "head", 2}}},
+                                      .counts = {{kTensorOperations, 2112, "head", 2},
+                                                 {kSharedLoadRequests, 4814, "head", 2},
+                                                 {kBarriers, 2 * 2 * 3 + 2 * 4, "head", 2}}},
                                      kRagged);
 
 // The table of the page: a head, four chunks.

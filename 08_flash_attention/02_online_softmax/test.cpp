@@ -158,7 +158,7 @@ std::string words_for_yours() {
     }
   }
   if (is_right(after(all, 1, with_key<double>), Truth(kPlainKeys), 1e-14))
-    return "Only the first key is wrong: it finds m = -inf, and -inf - -inf is no number.\n";
+    return "Of the keys tried here only the first is wrong: it finds m = -inf.\n";
   return "";
 }
 
