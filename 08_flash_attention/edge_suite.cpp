@@ -307,6 +307,8 @@ void hands_nan_no_further_than_its_tile(const Implementation& i, const Support& 
   for (std::size_t n = 0; n < wanted[0].x.size(); ++n) {
     const std::int64_t row = static_cast<std::int64_t>(n) / c.D;
     const float x = outputs[0].x[n];
+    ASSERT_TRUE(std::isfinite(wanted[0].x[n])) << "WRONG RESULT: o of query " << row << " is "
+                                               << wanted[0].x[n] << " where all inputs are finite.";
     const bool is_as_without = x == wanted[0].x[n];
     const char* const rule = row >= kKey      ? "sees that key, and must be NaN"
                              : row < far_from ? "is of an earlier tile, and must be as without it"

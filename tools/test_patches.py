@@ -175,6 +175,16 @@ class HolesOfACopy(InAFolder):
         check._red, check._xray_errors = ["1", "2"], True
         self.assertEqual(printed(check._verdict, False, False)[1], "Mend first what the X-ray found: it may be all that is wrong.\nA hint: ./ladder exercise 03 --hint\n")
 
+    def test_what_ends_a_launch_under_the_xray_only_is_a_finding(self):
+        thrown = ('unknown file\nC++ exception with description "cudaGetLastError() failed at my/a.cu:9: cudaErrorLaunchFailure: unspecified launch failure: my/a.cu:5: '
+                  'copy_bytes reads 512 bytes from 0x7e00 on, which is no allocation\'s, in kernel k, block (0, 0, 0), thread (0, 0, 0)\n'
+                  '  launched at my/a.cu:7" thrown in the test body.')
+        for said, ends in ((thrown, "my/a.cu:5: copy_bytes reads 512 bytes from 0x7e00 on, which is no allocation's, in kernel k, block (0, 0, 0), thread (0, 0, 0)"),
+                           ("WRONG RESULT in o", "")):
+            done = mock.Mock(**{"first_failure.return_value": {"failures": [said]}})
+            self.assertEqual(Check._ends(done), ends)
+        self.assertEqual(Check._ends(mock.Mock(**{"first_failure.return_value": None})), "")
+
     def test_what_is_made_of_a_stray_read_may_equal_something_by_chance(self):
         check = self.filled("z;\n  // TODO(1): x", "// TODO(2): y")
         check._red, check._out_of_bounds, check._said = ["1", "2"], True, "It equals the result with a causal mask."

@@ -18,6 +18,9 @@ std::string wrong_reach(const char* array, const std::vector<float>& clean,
     if (right) continue;
     const std::string element = "element " + std::to_string(i) + " of " + name + " (of " +
                                 std::to_string(clean.size()) + ") is " + std::to_string(spoilt[i]);
+    if (expected == Reach::kMustNot && !std::isfinite(clean[i]))
+      return "WRONG RESULT: " + element + ", and " + std::to_string(clean[i]) +
+             " where all inputs are finite, too";
     return "WRONG RESULT: an input is NaN or infinite in some places. " +
            (expected == Reach::kMust
                 ? "What is made of them must not be finite, but " + element +
