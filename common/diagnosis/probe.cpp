@@ -582,16 +582,22 @@ class Probe {
         }
         const auto changed = without_faint_gaps(yours, *response, by_chance);
         said += places(axes, changed) + "; it should change " + places(axes, right);
-        // Where `right` is too faint to be seen above the noise, nobody can tell whether yours changes.
-        const auto visible = where(response->right, 10 * noise);
+        // Where `right` is too faint to be seen above the noise, nobody can tell whether yours changes; and where yours does, but below the
+        // noise, nobody can tell whether more than rounding has changed.
+        const auto visible = where(response->right, 10 * noise), any = where(response->yours, 0);
         for (const std::size_t axis : axes) {
-          if (right[axis].empty()) continue;
-          const auto faint = outside(outside(right[axis], changed[axis]), visible[axis]);
-          if (faint.size() == right[axis].size()) {
+          const auto unclear = [&](const std::vector<std::int64_t>& which) {
+            return outside(outside(which, changed[axis]), visible[axis]);
+          };
+          std::vector<std::int64_t> faint = unclear(right[axis]), all;
+          if (!faint.empty() && faint.size() == right[axis].size()) {
             said += ", perhaps too faintly to be seen";
-          } else if (!faint.empty()) {
-            said += "; too faint to tell: " + named(layout_, axis, faint);
+            faint.clear();
           }
+          const auto below = outside(unclear(any[axis]), right[axis]);
+          std::set_union(faint.begin(), faint.end(), below.begin(), below.end(),
+                         std::back_inserter(all));
+          if (!all.empty()) said += "; too faint to tell: " + named(layout_, axis, all);
         }
       }
     }
