@@ -160,7 +160,6 @@ TEST(Probe, NamesWhatAnElementReaches) {
             "it should change o of steps 17 to 33, head 0\n");
 }
 
-// Where v is read at wrong columns, changes of k do not come everywhere: v is named, which comes where it should not.
 TEST(Probe, LeavesOpenWhatIsTooFaint) {
   Plan plan;
   plan.takes_later = [](At at) { return at.t < 3 ? 1 : at.t == 3 ? 1e-6 : 0; };
@@ -169,6 +168,7 @@ TEST(Probe, LeavesOpenWhatIsTooFaint) {
             "should change o of steps 17 to 33; too faint to tell: step 3\n");
 }
 
+// Where v is read at wrong columns, changes of k do not come everywhere: v is named, which comes where it should not.
 TEST(Probe, NamesTheArrayThatComesWhereItShouldNot) {
   EXPECT_EQ(said_of({.column_of_v = [](auto i) { return i < 4   ? i + 8
                                                         : i < 8 ? i
