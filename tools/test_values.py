@@ -284,6 +284,9 @@ class FirstWrong(unittest.TestCase):
         moved = [(_STORE, 0, element, "k", element, 1.5 + element % 2 * 4 + element // 2) for element in range(8)]  # 4 x 2 for 2 x 4
         self.assertIn("k(t=0, j=1) = 5.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 2.5. "
                       "This value is right elsewhere: ours stores it in k(t=1, j=0), and so", self.said(*moved, ours=ours))
+        shifted = [(_STORE, 0, 0, "k", 0, 0.0)] + [(_STORE, 0, element, "k", element, 0.5 + element) for element in range(1, 9)]
+        self.assertIn("What yours stores in k(t=0, j=1) is right elsewhere: ours stores it in k(t=0, j=0), and so",
+                      self.said(*shifted, ours=(*ours, (_STORE, 0, 8, "k", 8, 0.0))), "a zero is in many places")
         halved = [(*each[:5], each[5] / 2) for each in ours]  # 0.75, 1.25, ...: only some are those of another element
         self.assertIn("look at which of them reads it and when", self.said(*halved, ours=ours))
 

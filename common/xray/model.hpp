@@ -161,7 +161,7 @@ struct Error {
   std::string message;  // one sentence that says it all
   Space space = Space::kGlobal;
   std::string buffer, element;  // element: of shared memory, "kv_smem[1]"
-  bool meant = true;  // false: of shared memory that is in no array, `element` is the nearest array
+  bool meant = true;  // false: in no array, and another one may be meant than this, the nearest
   std::int64_t offset = 0;
   unsigned bytes = 0;
   std::uint64_t size = 0;   // of the buffer

@@ -34,6 +34,11 @@ bool has_happened(const Stamp& access, const Clock& clock) {
   return !access.pending && at(clock, access.thread) >= access.clock;
 }
 
+// What such an access touched from `where` on, of a unit.
+std::uint64_t bytes_in_unit(Shadow& shadow, const Stamp& access, std::uint64_t where) {
+  return shadow.bytes_of(access, where, (where / Order::kUnit + 1) * Order::kUnit);
+}
+
 }  // namespace
 
 void Known::join(const Known& other) {
@@ -215,11 +220,14 @@ std::optional<Conflict> Order::accessed(unsigned thread, std::uint64_t offset, u
                                         bool stores) {
   const Clock& happened = known_[thread].happened;
   std::optional<Conflict> conflict;
-  const auto check = [&](std::uint32_t number) {
-    const Operation& operation = operations_[number];
-    if (!knows(happened, operation)) conflict = {operation.by, offset, thread, false, true};
-  };
   for (std::uint64_t first = offset / kUnit * kUnit; first < offset + bytes; first += kUnit) {
+    const std::uint64_t begin = std::max(first, offset);
+    const std::uint64_t end = std::min(first + kUnit, offset + bytes);
+    const auto check = [&](std::uint32_t number) {
+      const Operation& operation = operations_[number];
+      if (!knows(happened, operation))
+        conflict = {operation.by, begin, end - begin, thread, false, true};
+    };
     Unit& each = unit(first);
     each.touched = true;
     if (each.write != 0) check(each.write);
@@ -242,7 +250,10 @@ std::uint32_t Order::copy_starts(std::uint64_t copy, unsigned thread, std::uint6
     const auto against = [&](const Stamp& other, std::uint64_t where, bool unfinished) {
       const bool happened = !unfinished && has_happened(other, known.happened);
       if (happened && has_happened(other, known.fenced)) return;
-      if (!is_same_access(last, other)) report({other, where, thread, happened, unfinished});
+      if (!is_same_access(last, other)) {
+        const std::uint64_t both = unfinished ? kUnit : bytes_in_unit(shadow, other, where);
+        report({other, where, both, thread, happened, unfinished});
+      }
       last = other;
     };
     if (each.write != 0 && !knows(known.happened, operations_[each.write]))
@@ -297,7 +308,10 @@ std::uint32_t Order::store_starts(std::uint64_t group, unsigned thread, std::uin
   for (std::uint64_t first = offset; first < offset + bytes; first += kUnit) {
     Unit& each = unit(first);
     const auto say = [&](const Stamp& other, std::uint64_t where, bool unfenced, bool unfinished) {
-      if (!is_same_access(last, other)) report({other, where, thread, unfenced, unfinished});
+      if (!is_same_access(last, other)) {
+        const std::uint64_t both = unfinished ? kUnit : bytes_in_unit(shadow, other, where);
+        report({other, where, both, thread, unfenced, unfinished});
+      }
       last = other;
     };
     if (each.write != 0 && !knows(known.happened, operations_[each.write]))
@@ -334,7 +348,10 @@ void Order::starts_in_array(AsyncInArray& array, std::uint32_t operation, const 
   Stamp last;
   const auto against = [&](const Stamp& other, std::uint64_t where, bool happened,
                            bool unfinished) {
-    if (!is_same_access(last, other)) report({other, where, by.thread, happened, unfinished});
+    if (!is_same_access(last, other)) {
+      const std::uint64_t both = unfinished ? kUnit : bytes_in_unit(*shadow, other, where);
+      report({other, where, both, by.thread, happened, unfinished});
+    }
     last = other;
   };
   for (std::uint64_t row = 0; row < rows.count; ++row) {
@@ -364,7 +381,7 @@ std::optional<Conflict> Order::accessed_in_array(const AsyncInArray& array, cons
   const auto against_each = [&](const std::vector<AsyncInArray::Access>& others) {
     for (const AsyncInArray::Access& other : others)
       if (other.rows.touch(offset, bytes) && !knows(now, other))
-        conflict = {other.by, offset, now.thread, false, true};
+        conflict = {other.by, offset, bytes, now.thread, false, true};
   };
   against_each(array.writes);
   if (stores) against_each(array.reads);
@@ -407,18 +424,19 @@ void Order::product_starts(unsigned warpgroup, std::uint64_t number,
       const auto happened = [&](const Known& of) { return knows(of.happened, written); };
       for_its_warps([&](unsigned warp) {
         if (!happened(*known[warp]))
-          say({written.by, each.offset, first_without(warp, happened), false, true});
+          say({written.by, each.offset, kUnit, first_without(warp, happened), false, true});
       });
     }
     if (here.touched) {
       shadow.visit(each.offset, kUnit, false, [&](const Stamp& other, std::uint64_t where) {
         const auto happened = [&](const Known& of) { return has_happened(other, of.happened); };
         const auto fenced = [&](const Known& of) { return has_happened(other, of.fenced); };
+        const auto both = [&] { return bytes_in_unit(shadow, other, where); };
         for_its_warps([&](unsigned warp) {
           if (!happened(*known[warp]))
-            say({other, where, first_without(warp, happened), false, false});
+            say({other, where, both(), first_without(warp, happened), false, false});
           else if (!fenced(*known[warp]))
-            say({other, where, first_without(warp, fenced), true, false});
+            say({other, where, both(), first_without(warp, fenced), true, false});
         });
       });
     }

@@ -29,10 +29,10 @@ struct Known {
   void join(const Known& other);
 };
 
-// Two accesses that nothing orders, or no proxy fence: the earlier one, and which byte.
+// Two accesses that nothing orders, or no proxy fence: the earlier one, and bytes that both touch.
 struct Conflict {
   Stamp other;
-  std::uint64_t offset = 0;
+  std::uint64_t offset = 0, bytes = 0;
   unsigned thread = 0;      // of those that act together, the one that does not know
   bool unfenced = false;    // ordered, but for the fence
   bool unfinished = false;  // the other is an asynchronous operation

@@ -268,12 +268,17 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
           now);
   } else {
     if (region == nullptr) stray(now, address, bytes);
+    Place& hits = places_[place];
+    hits.several_regions =
+        hits.launch == launch_ && (hits.several_regions || hits.region != region);
+    hits.region = region;
+    hits.launch = launch_;
     const std::uint64_t offset = address - region->begin;
     region->touched = launch_;
     if (region->by_async.launch == launch_) {
       const auto conflict = order_.accessed_in_array(region->by_async, now, offset, bytes,
                                                      operation != Operation::kLoad);
-      if (conflict) note_conflict(*region, now, *conflict, bytes);
+      if (conflict) note_conflict(*region, now, *conflict);
     }
     check(region->shadow, offset, {place, address},
           {Space::kGlobal, region->name, static_cast<std::int64_t>(offset), bytes,
@@ -445,7 +450,7 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
   if (order_.is_followed() && target.space == Space::kShared) {
     const auto conflict =
         order_.accessed(thread_, offset, target.bytes, operation != Operation::kLoad);
-    if (conflict) note_conflict(now, *conflict, target.bytes);
+    if (conflict) note_conflict(now, *conflict);
   }
   const std::optional<Race> race = operation == Operation::kLoad
                                        ? shadow.load(offset, target.bytes, now, seen)
@@ -463,7 +468,8 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
   }
 }
 
-// An access that hits no array: to the nearest one its offset is out of bounds.
+// An access that hits no array. What its instruction has hit before in this launch is what it means, if that is one array; or else
+// perhaps the nearest one.
 void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
   const auto report = [&](const char* kind, Space space, const std::string& buffer,
                           std::uintptr_t begin, std::uintptr_t end, std::uint64_t counts_from = 0,
@@ -477,18 +483,18 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
   const auto distance = [&](std::uintptr_t begin, std::uintptr_t end) {
     return address < begin ? begin - address : address >= end ? address - end : 0;
   };
+  const Place& hits = places_[now.place];
+  const bool known_site = hits.site && !hits.several_sites && *hits.site < shared_sites_.size();
   if (!shared_sites_.empty() &&
-      distance(shared_sites_.front().begin, shared_sites_.back().end) <= kBanks * kBankBytes) {
+      (known_site ||
+       distance(shared_sites_.front().begin, shared_sites_.back().end) <= kBanks * kBankBytes)) {
     const SharedSite& nearest = *std::min_element(
         shared_sites_.begin(), shared_sites_.end(), [&](const SharedSite& a, const SharedSite& b) {
           return distance(a.begin, a.end) < distance(b.begin, b.end);
         });
-    // What this instruction has hit before is what it means, if that is one array.
-    const std::optional<std::size_t> hit = places_[now.place].site;
-    const bool known = hit && !places_[now.place].several_sites && *hit < shared_sites_.size();
-    const SharedSite& site = known ? shared_sites_[*hit] : nearest;
+    const SharedSite& site = known_site ? shared_sites_[*hits.site] : nearest;
     report("out of bounds", Space::kShared, kNoName, site.begin, site.end, site.offset,
-           known || shared_sites_.size() == 1);
+           known_site || shared_sites_.size() == 1);
   }
   const bool in_arena =
       !shared_sites_.empty() && address - shared_sites_.front().begin < kMostSharedBytes;
@@ -507,9 +513,12 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
       nearest = &allocation;
     }
   }
+  if (hits.region != nullptr && hits.launch == launch_ && !hits.several_regions)
+    report("out of bounds", Space::kGlobal, hits.region->name, hits.region->begin,
+           hits.region->end);
   if (nearest != nullptr && distance(nearest->region->begin, nearest->region->end) <= kNearby) {
     const Region& region = *nearest->region;
-    report("out of bounds", Space::kGlobal, region.name, region.begin, region.end);
+    report("out of bounds", Space::kGlobal, region.name, region.begin, region.end, 0, false);
   }
   report("out of bounds", Space::kGlobal, kNoName, address, address);
   std::abort();  // report() does not return
@@ -731,21 +740,20 @@ Stamp Recorder::stamp_of(std::uint32_t place) const {
   return {block_, launch_, epoch_, clock_of(thread_), place, static_cast<std::uint16_t>(thread_)};
 }
 
-void Recorder::note_conflict(const Stamp& party, const Conflict& conflict, unsigned bytes) {
+void Recorder::note_conflict(const Stamp& party, const Conflict& conflict) {
   Stamp now = party;
   now.thread = static_cast<std::uint16_t>(conflict.thread);
   const SharedSite& last = shared_sites_.back();
   note("race",
        {Space::kShared, kNoName, shared_offset(shared_sites_.front().begin + conflict.offset),
-        bytes, last.offset + last.end - last.begin},
+        static_cast<unsigned>(conflict.bytes), last.offset + last.end - last.begin},
        now, conflict.other, missing_between(now, conflict));
 }
 
-void Recorder::note_conflict(const Region& region, const Stamp& party, const Conflict& conflict,
-                             unsigned bytes) {
+void Recorder::note_conflict(const Region& region, const Stamp& party, const Conflict& conflict) {
   note("race",
-       {Space::kGlobal, region.name, static_cast<std::int64_t>(conflict.offset), bytes,
-        region.end - region.begin},
+       {Space::kGlobal, region.name, static_cast<std::int64_t>(conflict.offset),
+        static_cast<unsigned>(conflict.bytes), region.end - region.begin},
        party, conflict.other, missing_in_global(party, conflict));
 }
 
@@ -757,10 +765,9 @@ void Recorder::starts_in_global(std::uint32_t operation, const std::vector<Addre
   Region* const region = region_at(first, 1);
   if (region == nullptr) return;
   const auto told = [&](const Rows& together) {
-    order_.starts_in_array(
-        region->by_async, operation, together, writes, by,
-        region->touched == launch_ ? &region->shadow : nullptr,
-        [&](const Conflict& conflict) { note_conflict(*region, by, conflict, Order::kUnit); });
+    order_.starts_in_array(region->by_async, operation, together, writes, by,
+                           region->touched == launch_ ? &region->shadow : nullptr,
+                           [&](const Conflict& conflict) { note_conflict(*region, by, conflict); });
   };
   Rows together{first - region->begin, to_number(rows.front().end) - first};
   for (std::size_t i = 1; i < rows.size(); ++i) {
@@ -797,7 +804,7 @@ void Recorder::use_barrier(unsigned barrier, Site where) {
   if (const auto begun = order_.unordered_begin(barrier, thread_)) {
     const Stamp now =
         stamp_of(place_of(where, Through::kBarrier, Operation::kAtomic, sizeof(Barrier)));
-    note_conflict(now, {*begun, barriers_at_[barrier], thread_, false, false}, sizeof(Barrier));
+    note_conflict(now, {*begun, barriers_at_[barrier], sizeof(Barrier), thread_});
   } else if (const auto unfenced = order_.unfenced_begin(barrier, thread_)) {
     const Site begun_at = places_[unfenced->place].where;
     recording_->notes[{begun_at.file, begun_at.line}] =
@@ -848,9 +855,9 @@ void Recorder::bulk_copy_starts(std::uint64_t copy, unsigned barrier, const void
     return place_of(where, Through::kBulkCopy, operation, static_cast<unsigned>(bytes));
   };
   const Stamp now = stamp_of(place(Operation::kStore));
-  const std::uint32_t operation = order_.copy_starts(
-      copy, thread_, in_window(to), bytes, now, *shared_shadow_,
-      [&](const Conflict& conflict) { note_conflict(now, conflict, Order::kUnit); });
+  const std::uint32_t operation =
+      order_.copy_starts(copy, thread_, in_window(to), bytes, now, *shared_shadow_,
+                         [&](const Conflict& conflict) { note_conflict(now, conflict); });
   shared_shadow_->mark(in_window(to), bytes, true);
   starts_in_global(operation, from, false, stamp_of(place(Operation::kLoad)));
 }
@@ -868,9 +875,9 @@ void Recorder::bulk_store_starts(std::uint64_t group, const void* from, std::siz
     return place_of(where, Through::kBulkStore, operation, static_cast<unsigned>(bytes));
   };
   const Stamp now = stamp_of(place(Operation::kLoad));
-  const std::uint32_t operation = order_.store_starts(
-      group, thread_, in_window(from), bytes, now, *shared_shadow_,
-      [&](const Conflict& conflict) { note_conflict(now, conflict, Order::kUnit); });
+  const std::uint32_t operation =
+      order_.store_starts(group, thread_, in_window(from), bytes, now, *shared_shadow_,
+                          [&](const Conflict& conflict) { note_conflict(now, conflict); });
   starts_in_global(operation, to, true, stamp_of(place(Operation::kStore)));
 }
 
@@ -892,9 +899,8 @@ void Recorder::product_starts(unsigned warpgroup, std::uint64_t number,
     read_by_products_[in_window(part.at) / Order::kUnit] = true;
   }
   const Stamp now = stamp_of(place_of(where, Through::kProduct, Operation::kLoad, Order::kUnit));
-  order_.product_starts(
-      warpgroup, number, operand_units_, now, *shared_shadow_,
-      [&](const Conflict& conflict) { note_conflict(now, conflict, Order::kUnit); });
+  order_.product_starts(warpgroup, number, operand_units_, now, *shared_shadow_,
+                        [&](const Conflict& conflict) { note_conflict(now, conflict); });
 }
 
 void Recorder::products_waited(std::uint64_t end) {

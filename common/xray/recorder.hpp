@@ -125,6 +125,7 @@ class Recorder : public Observer {
 
  private:
   // An instruction as reached by one chain of calls.
+  struct Region;
   struct Place {
     std::vector<std::uintptr_t> calls_and_pc;  // compares as code order
     bool is_access = false;
@@ -134,6 +135,9 @@ class Recorder : public Observer {
     Site where{};  // of what the emulator tells with its line; line 0: the program counter says it
     std::optional<std::size_t> site = {};  // index into shared_sites_: the array that it has hit
     bool several_sites = false;            // it has hit others too
+    std::uint32_t launch = 0;              // of its last access to device memory,
+    const Region* region = nullptr;        // the array there,
+    bool several_regions = false;          // and whether it has hit others in this launch
   };
   struct Event {
     std::uint32_t place;
@@ -201,7 +205,7 @@ class Recorder : public Observer {
     unsigned bytes;
     std::uint64_t size;             // of the buffer
     std::uint64_t counts_from = 0;  // of shared memory: where the offset is 0
-    bool meant = true;              // of shared memory: false, where another array may be meant
+    bool meant = true;              // false: another array may be meant
   };
   struct Finding {
     std::string kind;
@@ -291,9 +295,8 @@ class Recorder : public Observer {
   Seen seen_by(unsigned thread) const;
   std::uint32_t place_of(Site where, Through through, Operation operation, unsigned bytes);
   Stamp stamp_of(std::uint32_t place) const;
-  void note_conflict(const Stamp& party, const Conflict& conflict, unsigned bytes);
-  void note_conflict(const Region& region, const Stamp& party, const Conflict& conflict,
-                     unsigned bytes);
+  void note_conflict(const Stamp& party, const Conflict& conflict);
+  void note_conflict(const Region& region, const Stamp& party, const Conflict& conflict);
   void starts_in_global(std::uint32_t operation, const std::vector<AddressRange>& rows, bool writes,
                         const Stamp& by);
   void use_barrier(unsigned barrier, Site where);

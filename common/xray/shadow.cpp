@@ -128,6 +128,18 @@ void Shadow::arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now
   }
 }
 
+std::uint64_t Shadow::bytes_of(const Stamp& access, std::uint64_t offset, std::uint64_t end) {
+  std::uint64_t next = offset;
+  while (next < end) {
+    bool touched = false;
+    visit(next, 1, true,
+          [&](const Stamp& each, std::uint64_t) { touched |= is_same_access(access, each); });
+    if (!touched) break;
+    next = (next / granule_ + 1) * granule_;
+  }
+  return std::min(next, end) - offset;
+}
+
 void Shadow::forget(std::uint64_t offset, std::uint64_t bytes) {
   for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
     if (pages_[g / kPageCells]) cell(g) = {};

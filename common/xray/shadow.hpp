@@ -57,6 +57,8 @@ class Shadow {
   // to several bytes once.
   template <typename See>  // (const Stamp&, std::uint64_t offset)
   void visit(std::uint64_t offset, std::uint64_t bytes, bool loads, const See& see);
+  // How many bytes from `offset` on, before `end`, such an access touched.
+  std::uint64_t bytes_of(const Stamp& access, std::uint64_t offset, std::uint64_t end);
   // They are of no interest any more.
   void forget(std::uint64_t offset, std::uint64_t bytes);
 

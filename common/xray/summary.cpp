@@ -90,8 +90,9 @@ std::string sentence_of(const Error& error, const std::string& missing) {
   const auto size = static_cast<std::int64_t>(error.size);
   // So far away another array may have been meant.
   constexpr std::int64_t kFar = 4096;
-  if (-error.offset > kFar || error.offset - size > kFar) {
-    return fmt::format("{}, {}: no array is near; {} {} of {}", start, bytes_text(error.bytes),
+  if (!error.meant && (-error.offset > kFar || error.offset - size > kFar)) {
+    return fmt::format("{}, {} outside all arrays: {} {} of {}, the nearest; another may be meant",
+                       start, bytes_text(error.bytes),
                        bytes_text(error.offset < 0 ? -error.offset : error.offset - size),
                        error.offset < 0 ? "before the start" : "behind the end", memory);
   }
@@ -99,7 +100,7 @@ std::string sentence_of(const Error& error, const std::string& missing) {
   const std::string miss = error.offset < 0
                                ? bytes_text(-error.offset) + " before"
                                : "up to " + bytes_text(error.offset + error.bytes - size) + " past";
-  if (!error.meant)
+  if (!error.meant && error.space == Space::kShared)
     return fmt::format("{}, {} of {}, {} the {} of {}, the nearest array (it has {})", start,
                        bytes_text(error.bytes), memory, miss, side, error.element,
                        bytes_text(size));

@@ -357,10 +357,10 @@ def _moved(mine, right, wrong, half):
     if len({row[7] for _, row in moved}) < _FEWEST_MOVED or 4 * len(moved) < 3 * len(differ):
         return []
     of_wrong = (mine.stored[mine.key(wrong)].index(wrong), wrong)
-    turn, one = of_wrong if (of_wrong[0], wrong[7]) in places else moved[0]
+    turn, one = of_wrong if of_wrong in moved else moved[0]
     of = "This value" if one is wrong else f"What yours stores in {Touch(mine.trail, one).name()}"
     return [f"{of} is right elsewhere: ours stores it in {Touch(right.trail, places[turn, one[7]]).name()}, and so it is with most values of {name} "
-            "that differ. Look at the indices, the conditions and the order of the lines, not at the arithmetic."]
+            "that differ. An index, a condition or the order of lines may be wrong, or a step is left out."]
 
 
 def _lanes(launch, row):

@@ -221,7 +221,7 @@ TEST_F(XrayHopperFaults, StageCopiedToWhileThreadsRead) {
 // DeepEP, pull request 642: what threads have read is overwritten by a bulk copy, and no proxy fence lies between.
 TEST_F(XrayHopperFaults, DeepEp642ReadsThatABulkCopyOverwrites) {
   for (const Release release : {Release::kUnfenced, Release::kFencedBefore}) {
-    expect({"bulk copy at ", "by thread (32, 0, 0)", "load at ", kFence},
+    expect({"bulk copy at ", "by thread (32, 0, 0)", "load at ", "touch 2 bytes of ", kFence},
            [&] { gives_a_stage_back<<<1, 64, kBytes>>>(map_, out_.data(), release); });
   }
 }
@@ -347,7 +347,8 @@ TEST_F(XrayHopperFaults, OperandThatNobodyHasFenced) {
     expect({}, launch(FenceBy::kEachBeforeTheBarrier));
     expect({}, launch(FenceBy::kIssuersBehindIt));
     for (const FenceBy by : {FenceBy::kNobody, FenceBy::kEachBeforeItsStores, FenceBy::kOne})
-      expect({"product at ", by_cp_async ? "asynchronous copy at " : "store at ", kFence},
+      expect({"product at ", by_cp_async ? "asynchronous copy at " : "store at ",
+              by_cp_async ? "touch 16 bytes of " : "touch 2 bytes of ", kFence},
              launch(by));
   }
 }
@@ -373,7 +374,7 @@ __global__ void blanks_rows(const __grid_constant__ CUtensorMap map, float* out,
 
 TEST_F(XrayHopperFaults, StoresThatABulkCopyOverwrites) {
   expect({}, [&] { blanks_rows<<<1, 64, kBytes>>>(map_, out_.data(), true); });
-  expect({"bulk copy at ", "store at ", kFence},
+  expect({"bulk copy at ", "store at ", "touch 2 bytes of ", kFence},
          [&] { blanks_rows<<<1, 64, kBytes>>>(map_, out_.data(), false); });
 }
 
@@ -424,7 +425,7 @@ TEST_F(XrayHopperStores, RightOnes) {
 
 // FlashKDA, issue 24: what threads have written is read by a bulk store, and no proxy fence lies between.
 TEST_F(XrayHopperStores, FlashKda24StoresThatABulkStoreReads) {
-  expect({"bulk store at ", "by thread (0, 0, 0)", "store at ", kFence},
+  expect({"bulk store at ", "by thread (0, 0, 0)", "store at ", "touch 2 bytes of ", kFence},
          launch(Stored::kUnfenced, true));
 }
 
@@ -501,7 +502,8 @@ TEST_F(XrayHopperFaults, StoresToGlobalMemoryThatABulkCopyReads) {
   expect({}, launch(Passed::kFencedByTheCopyingThread));
   for (const Passed passed :
        {Passed::kUnfenced, Passed::kFencedForSharedMemory, Passed::kFencedBefore})
-    expect({"bulk copy at ", "by thread (0, 0, 0)", "store at ", kFence, "fence_global"},
+    expect({"bulk copy at ", "by thread (0, 0, 0)", "store at ", "touch 4 bytes of ", kFence,
+            "fence_global"},
            launch(passed));
   expect({"bulk copy at ", "store at ", " bytes of "}, launch(Passed::kWithoutABarrier));
 }

@@ -778,6 +778,36 @@ __global__ void reads_two_arrays(float* out, int count, int last) {
   out[threadIdx.x] = sum;
 }
 
+__global__ void leaves_device_memory(const float* from, float* out, std::int64_t stride,
+                                     int steps) {
+  float sum = 0.0f;
+  for (int i = 0; i < steps; ++i)
+    sum += from[(i - (steps == 1)) * stride];
+  out[threadIdx.x] = sum;
+}
+
+// The same in device memory: beside another array, and far from all.
+TEST_F(Xray, NamesTheArrayInDeviceMemoryThatAnInstructionHasHitBefore) {
+  const std::vector<float> ones(32, 1.0f);
+  const DeviceVector<float> out(32), from(ones), other(ones);
+  const auto message_of = [&](std::int64_t stride, int steps) {
+    leaves_device_memory<<<1, 1>>>(from.data(), out.data(), stride, steps);
+    const Error error = only_error();
+    EXPECT_EQ(error.kind, "out of bounds");
+    return error.message;
+  };
+  const std::int64_t beside =
+      other.data() > from.data() ? other.data() + 32 - from.data() : other.data() - 1 - from.data();
+  constexpr std::int64_t kFar = 2048;
+  for (const auto& [stride, steps, words] : {std::tuple(beside, 2, "4 bytes of from at byte "),
+                                             std::tuple(kFar, 2, "4 bytes of from at byte 8192"),
+                                             std::tuple(kFar, 1, "4 bytes outside all arrays: ")}) {
+    const std::string message = message_of(stride, steps);
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+    EXPECT_EQ(message.find("another may be meant") != std::string::npos, steps == 1) << message;
+  }
+}
+
 // An index that has run through one array into another says no more which of them it means.
 TEST_F(Xray, NamesNoArrayForAnInstructionThatHasHitSeveral) {
   const DeviceVector<float> out(32);
