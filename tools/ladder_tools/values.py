@@ -462,7 +462,7 @@ def _unread(mine, right, wrong, half):
     them = "it" if len(elements) == 1 else "them"
     kept = len(elements.keys() - {right.element(row) for row in told if (right.names[row[5]], row[6]) not in stored})
     does_not = f"does not, except perhaps {kept} of them: its threads stored these themselves, and may have them in registers" if kept else "does not"
-    return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in list(counts.items())[:3])}"
+    return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in counts.items())}"
             f" (the first that it reads: {Touch(right.trail, told[0]).name()}); "
             f"yours {does_not if tell else f'overwrites {them} before it reads {them}, or does not read {them}'}.")
 
