@@ -262,7 +262,9 @@ using emulator::wait_stores;
 using emulator::wait_stores_read;
 
 template <int kCount>
-void pin(float (&)[kCount]) {}
+void pin(float (&d)[kCount]) {
+  emulator::pin(d, kCount);
+}
 template <int kCount>
 void pin(std::uint32_t (&)[kCount][4]) {}
 

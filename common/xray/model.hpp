@@ -155,8 +155,8 @@ struct Party {
 };
 
 struct Error {
-  // "race", "out of bounds", "use after free", "host memory", "uninitialised read" or "misaligned
-  // access"
+  // "race", "out of bounds", "use after free", "host memory", "uninitialised read", "misaligned
+  // access" or "unpinned result"
   std::string kind;
   std::string message;  // one sentence that says it all
   Space space = Space::kGlobal;

@@ -236,7 +236,10 @@ bool Recorder::is_private(std::uintptr_t address) const {
 
 void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes,
                         Operation operation, Through through) {
-  if (address >= stack_begin_ && address < stack_end_) return;
+  if (address >= stack_begin_ && address < stack_end_) {
+    if (!threads_[thread_].results.empty()) use_register(pc, address, bytes, operation);
+    return;
+  }
   const bool in_shared = is_shared(address);
   Region* const region = in_shared ? nullptr : region_at(address, bytes);
   if (!in_shared && region == nullptr && is_private(address)) return;
@@ -548,7 +551,7 @@ void Recorder::note(const char* kind, const Target& target, const Stamp& party, 
                                   target.bytes, target.size, 1, target.meant, party, other,
                                   missing});
   // Of an asynchronous copy the shared end is in no request, nor is what the asynchronous proxy does.
-  if (!party.pending && places_[party.place].through < Through::kBulkCopy)
+  if (!party.pending && !target.in_registers && places_[party.place].through < Through::kBulkCopy)
     unmerged_.push_back(
         {recording_->findings.size() - 1, thread_, threads_[thread_].events.size()});
 }
@@ -600,6 +603,7 @@ void Recorder::block_starts(std::uint64_t linear_block) {
     thread.path = 0;
     thread.events.clear();
     thread.copies.clear();
+    thread.results.clear();
     thread.last_places = kNowhere;
   }
   read_by_products_.clear();
@@ -905,6 +909,33 @@ void Recorder::product_starts(unsigned warpgroup, std::uint64_t number,
 
 void Recorder::products_waited(std::uint64_t end) {
   if (order_.is_followed()) order_.products_waited(thread_, end);
+}
+
+void Recorder::results_arrive(const void* d, std::size_t bytes, Site where) {
+  threads_[thread_].results.push_back({to_number(d), to_number(d) + bytes, where});
+}
+
+void Recorder::pinned(const void* d, std::size_t bytes) {
+  std::erase_if(threads_[thread_].results, [&](const Thread::Result& each) {
+    return each.begin < to_number(d) + bytes && each.end > to_number(d);
+  });
+}
+
+void Recorder::use_register(std::uintptr_t pc, std::uintptr_t address, unsigned bytes,
+                            Operation operation) {
+  for (const Thread::Result& result : threads_[thread_].results) {
+    if (address >= result.end || address + bytes <= result.begin) continue;
+    const Stamp wait =
+        stamp_of(place_of(result.waited, Through::kRegisters, Operation::kLoad, sizeof(float)));
+    note("unpinned result",
+         {.space = Space::kGlobal,
+          .buffer = kNoName,
+          .offset = 0,
+          .bytes = bytes,
+          .size = 0,
+          .in_registers = true},
+         stamp_of(place_of(pc, true, operation, bytes)), wait);
+  }
 }
 
 // --- warps ------------------------------------------------------------------------------------------------------------

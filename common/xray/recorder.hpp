@@ -120,6 +120,8 @@ class Recorder : public Observer {
   void product_starts(unsigned warpgroup, std::uint64_t number,
                       const std::vector<OperandPart>& parts, Site where) override;
   void products_waited(std::uint64_t end) override;
+  void results_arrive(const void* d, std::size_t bytes, Site where) override;
+  void pinned(const void* d, std::size_t bytes) override;
   void forget() override;
   std::string source_of(const std::vector<const void*>& calls) override;
 
@@ -153,6 +155,11 @@ class Recorder : public Observer {
       std::uint32_t epoch;  // of its start
     };
     std::deque<Copy> copies;  // under way, the oldest first
+    struct Result {
+      std::uintptr_t begin, end;
+      Site waited;
+    };
+    std::vector<Result> results;  // of products, waited for and not pinned
   };
   struct Path {
     std::uint32_t parent;
@@ -206,6 +213,7 @@ class Recorder : public Observer {
     std::uint64_t size;             // of the buffer
     std::uint64_t counts_from = 0;  // of shared memory: where the offset is 0
     bool meant = true;              // false: another array may be meant
+    bool in_registers = false;
   };
   struct Finding {
     std::string kind;
@@ -296,6 +304,7 @@ class Recorder : public Observer {
   std::uint32_t place_of(Site where, Through through, Operation operation, unsigned bytes);
   Stamp stamp_of(std::uint32_t place) const;
   void note_conflict(const Stamp& party, const Conflict& conflict);
+  void use_register(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, Operation operation);
   void note_conflict(const Region& region, const Stamp& party, const Conflict& conflict);
   void starts_in_global(std::uint32_t operation, const std::vector<AddressRange>& rows, bool writes,
                         const Stamp& by);

@@ -73,6 +73,11 @@ std::string sentence_of(const Error& error, const std::string& missing) {
   if (error.kind == "race") {
     return fmt::format("{}, and {} touch {}: {}", start, words_of(error.other), at, missing);
   }
+  if (error.kind == "unpinned result")
+    return fmt::format(
+        "{}, of a product's D: no pin(D) lies between it and the wait_products at {}, and the "
+        "compiler may move it in front of that wait",
+        start, error.other.where.text());
   if (error.kind == "misaligned access")
     return fmt::format("{}, {}; allowed: multiples of {}", start, at, error.bytes);
   if (error.kind == "uninitialised read" && error.party.operation == Operation::kAtomic)

@@ -28,7 +28,7 @@ _IN_BOUNDS = "*StaysInBounds*"  # memory that a kernel must not touch may hold w
 _FINDS = f"{_IN_BOUNDS}:*KeepsItsBudget"  # the tests under the X-ray, whatever else fails
 _SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
 _ASAN = "detect_leaks=0:redzone=2048"  # so that an index far beyond an array does not reach the next one
-_XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|host memory|uninitialised read|misaligned access): ")
+_XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|host memory|uninitialised read|misaligned access|unpinned result): ")
 _STOPS = re.compile(r", in kernel .*, thread \(|: (deadlock: |divergent )")  # the emulator's words for an error that ends a block
 # The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
 _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)

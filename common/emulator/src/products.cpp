@@ -197,6 +197,7 @@ void Products::join(Warpgroup& group, Product& product, std::uint64_t number, fl
           "program's own (the thread's beginning, or its last wait_products)");
     });
   sums.d[t] = d;
+  if (observer() != nullptr) observer()->pinned(d, n / 2 * sizeof(float));
   for (unsigned i = 0; i < n / 2; ++i)
     sums.values[row_of(t, i) * n + column_of(t, i)] = d[i];
   for (unsigned i = 0; i < n / 2; ++i)
@@ -494,12 +495,15 @@ void Products::take_back(Warpgroup& group, std::uint64_t end, Site where) {
       block_.fails(where, [&] {
         const Product& product = group.products[sums.last - group.first];
         return "wait_products: register " + std::to_string(j) +
-               " of D was changed before it, while the product " + form_of(product.form) +
-               " that " + block_.name_of(product.party) + " issued with the others was on its way";
+               " of D was changed before it, or its variable ended or began anew, while the "
+               "product " +
+               form_of(product.form) + " that " + block_.name_of(product.party) +
+               " issued with the others was on its way";
       });
     }
     for (unsigned j = 0; j < sums.n / 2; ++j)
       d[j] = sums.values[row_of(t, j) * sums.n + column_of(t, j)];
+    if (observer() != nullptr) observer()->results_arrive(d, sums.n / 2 * sizeof(float), where);
     sums.d[t] = nullptr;
     if (++sums.taken == kWarpgroup) {
       unused_.push_back(std::move(group.sums[i]));
@@ -548,6 +552,10 @@ void commit_products(Site where) {
 void wait_products(unsigned pending, Site where) {
   detail::CalledBlock block("wait_products");
   block->products().wait(pending, where);
+}
+
+void pin(const float* d, unsigned count) {
+  if (detail::observer() != nullptr) detail::observer()->pinned(d, count * sizeof(float));
 }
 
 }  // namespace emulator

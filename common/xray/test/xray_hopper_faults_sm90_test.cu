@@ -39,7 +39,8 @@ class XrayHopperFaults : public testing::Test {
 
   // Under every schedule `launch` gives an error with all of these words, and no other kind of error. None: it gives no error.
   template <typename Launch>
-  static void expect(const std::vector<std::string>& parts, const Launch& launch) {
+  static void expect(const std::vector<std::string>& parts, const Launch& launch,
+                     const char* kind = "race") {
     for (const Schedule& schedule : {Schedule{Schedule::forward, 0},
                                      {Schedule::reverse, 0},
                                      {Schedule::shuffle, 1},
@@ -52,7 +53,7 @@ class XrayHopperFaults : public testing::Test {
       for (const Kernel& kernel : take()) {
         for (const Error& error : kernel.errors) {
           said += error.message + "\n";
-          EXPECT_EQ(error.kind, "race");
+          EXPECT_EQ(error.kind, kind);
           bool all = !parts.empty();
           for (const std::string& part : parts)
             all = all && error.message.find(part) != std::string::npos;
@@ -164,6 +165,7 @@ __global__ void multiplies_a_tile(const __grid_constant__ CUtensorMap map, float
   multiply(d, smem.panel[0], smem.panel[0]);
   if (late) hopper::wait(&smem.here[0], 0);
   hopper::wait_products<0>();
+  hopper::pin(d);
   hopper::wait(&smem.here[0], 0);
   out[threadIdx.x] = d[0];
 }
@@ -245,6 +247,7 @@ __global__ void gives_a_multiplied_stage_back(const __grid_constant__ CUtensorMa
   if (right || threadIdx.x < kWarpgroup) hopper::wait_products<0>();
   if (threadIdx.x % 32 == 0) hopper::arrive(&smem.read[0]);
   hopper::wait_products<0>();
+  hopper::pin(d);
   out[threadIdx.x] = d[0];
 }
 
@@ -276,6 +279,7 @@ __global__ void writes_twice(float* out, Between between) {
     if (between != Between::kWaitOnly) hopper::sync_named(2, kWarpgroup);
   }
   hopper::wait_products<0>();
+  hopper::pin(d);
   out[threadIdx.x] = d[0];
 }
 
@@ -333,6 +337,7 @@ __global__ void multiplies_what_threads_wrote(float* out, FenceBy by, bool by_cp
   float d[32];
   multiply(d, smem.panel[0], smem.panel[0]);
   hopper::wait_products<0>();
+  hopper::pin(d);
   out[threadIdx.x] = d[0] + read(smem.panel[0]);
 }
 
@@ -350,6 +355,45 @@ TEST_F(XrayHopperFaults, OperandThatNobodyHasFenced) {
       expect({"product at ", by_cp_async ? "asynchronous copy at " : "store at ",
               by_cp_async ? "touch 16 bytes of " : "touch 2 bytes of ", kFence},
              launch(by));
+  }
+}
+
+// ---- Results that the compiler may use too early ----
+
+enum class Pin { kBehindTheWait, kNone, kInFrontOfTheWait, kAnotherArray };
+
+// The second product adds to what the first one made: it needs no pin between the two.
+__global__ void uses_a_result(float* out, Pin pin, bool stores) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  fill(smem.panel[0], kWarpgroup, 1.0f);
+  hopper::fence_shared();
+  __syncthreads();
+  float d[32], another[32] = {};
+  for (int i = 0; i < 2; ++i) {
+    multiply(d, smem.panel[0], smem.panel[0]);
+    if (i == 1 && pin == Pin::kInFrontOfTheWait) hopper::pin(d);
+    hopper::wait_products<0>();
+  }
+  if (pin == Pin::kBehindTheWait) hopper::pin(d);
+  if (pin == Pin::kAnotherArray) hopper::pin(another);
+  if (stores) d[5] = 2.0f;
+  hopper::fence_operands();
+  out[threadIdx.x] = stores ? another[3] : d[5] + another[3];
+}
+
+TEST_F(XrayHopperFaults, ResultUsedWithoutAPin) {
+  for (const bool stores : {false, true}) {
+    const auto launch = [&](Pin pin) {
+      return [this, pin, stores] {
+        uses_a_result<<<1, kWarpgroup, kBytes>>>(out_.data(), pin, stores);
+      };
+    };
+    expect({}, launch(Pin::kBehindTheWait));
+    for (const Pin pin : {Pin::kNone, Pin::kInFrontOfTheWait, Pin::kAnotherArray})
+      expect({"unpinned result: ", stores ? "store at " : "load at ", "no pin(D) lies between it",
+              "in front of that wait"},
+             launch(pin), "unpinned result");
   }
 }
 

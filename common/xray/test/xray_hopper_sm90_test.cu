@@ -67,6 +67,7 @@ __global__ void hand_over_and_multiply(const __grid_constant__ CUtensorMap map, 
       d, hopper::describe(panel_smem), hopper::describe(panel_smem), false);
   hopper::commit_products();
   hopper::wait_products<0>();
+  hopper::pin(d);
   const bfloat16 element = panel_smem[threadIdx.x];  // what a copy has written
   out[threadIdx.x] = d[0] + numbers_smem[threadIdx.x % 32] + ladder::to_float(element);
 }

@@ -227,9 +227,12 @@ __device__ void consume(Variant variant, Shared& smem, const CUtensorMap& o_map,
       pass_turn();
       if (overlap) {
         hopper::wait_products<1>();
+        hopper::pin(scores);
         give_back(smem.k_read[k_stage]);
       }
       hopper::wait_products<0>();
+      hopper::pin(scores);
+      hopper::pin(sums);
       if (keys && !overlap) give_back(smem.k_read[k_stage]);
       if (values) give_back(smem.v_read[v_stage]);
       if (!keys) continue;
