@@ -278,7 +278,7 @@ sys.exit(1)
         self.assertEqual(checking.lines_of([equal.format(what) for what in ("one", "two")]),
                          ["  WRONG RESULT: one", "  f(x) is 2, should be 1", "  WRONG RESULT: two", "  f(x) is 2, should be 1"])
         self.assertEqual(checking.lines_of(["x.cpp:9\nWRONG RESULT in o\nrow 1", "x.cpp:9\nWRONG RESULT in o\nrow 2"]),
-                         ["  WRONG RESULT in o", "  row 1", "  and again: row 2"])
+                         ["  WRONG RESULT in o", "  row 1", "  in another check: row 2"])
 
     def test_of_a_tests_name_its_hole_is_not_said(self):
         self.assertEqual(checking.shown_name("fill.Hole2Launches"), "fill.Launches")

@@ -195,7 +195,7 @@ def lines_of(failures):
         alike = next((at for at, (one, other) in enumerate(zip(words, before)) if one != other), min(len(words), len(before)))
         lines = [line for line in words[alike:] if not (line.startswith("  order of threads: ") and line in said)]
         if alike and lines:  # without its beginning a line would say nothing
-            lines[0] = f"  and again: {' '.join(lines[0].split())}"
+            lines[0] = f"  in another check: {' '.join(lines[0].split())}"
         said += lines
         before = words
     return said
@@ -587,7 +587,7 @@ class Check:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
         self.failing = failed["name"]
         said = [line for line in lines_of(failed["failures"])
-                if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip().removeprefix("and again: "))]  # which is said with the X-ray's
+                if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip().removeprefix("in another check: "))]  # which is said with the X-ray's
         said = said or ["  the X-ray finds a mistake"]
         before = f", after {done.passed()} that pass" if done.passed() else ""
         if len(said) > _MOST_LINES:

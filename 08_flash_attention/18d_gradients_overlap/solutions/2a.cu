@@ -1,8 +1,8 @@
-    // dk first: both are waited for.
+    // Another lane speaks, in front of the pin.
+    multiply_dq(dq, (i + 1) % 2);
     add_weighted_rows<bfloat16, kD>(dk, ds16, q);
-    multiply_dq(dq, place ^ 1);
-    hopper::wait_products<0>();
-    hopper::pin(dq), hopper::pin(dk);
+    hopper::wait_products<1>();
     __syncwarp();
-    if (lane == 0) hopper::arrive(&smem.ds_here[place]);
-    if (i > 0) add_to_memory<kD>(dq_sums + (first_slot + i - 1) * (kQueries * kD), dq);
+    if (lane == kWarpSize - 1) hopper::arrive(&smem.ds_here[place]);
+    hopper::pin(dq);
+    if (i != 0) add_to_memory<kD>(dq_sums + (first_slot + i - 1) * (kQueries * kD), dq);

@@ -1,8 +1,10 @@
-    // Another lane speaks, and dk is issued behind the wait.
-    multiply_dq(dq, (i + 1) % 2);
-    hopper::wait_products<0>();
+    // What is added where is settled first.
+    const bool has_slot = i > 0;
+    float* const slot = dq_sums + (has_slot ? first_slot + i - 1 : first_slot) * (kQueries * kD);
+    multiply_dq(dq, place == 0 ? 1 : 0);
     add_weighted_rows<bfloat16, kD>(dk, ds16, q);
+    hopper::wait_products<1>();
     hopper::pin(dq);
     __syncwarp();
-    if (lane == kWarpSize - 1) hopper::arrive(&smem.ds_here[place]);
-    if (i != 0) add_to_memory<kD>(dq_sums + (first_slot + i - 1) * (kQueries * kD), dq);
+    if (threadIdx.x % kWarpSize == 0) hopper::arrive(&smem.ds_here[place]);
+    if (has_slot) add_to_memory<kD>(slot, dq);
