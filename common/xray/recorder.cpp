@@ -912,6 +912,7 @@ void Recorder::products_waited(std::uint64_t end) {
 }
 
 void Recorder::results_arrive(const void* d, std::size_t bytes, Site where) {
+  pinned(d, bytes);  // of earlier products the last wait stands for all
   threads_[thread_].results.push_back({to_number(d), to_number(d) + bytes, where});
 }
 

@@ -197,7 +197,6 @@ void Products::join(Warpgroup& group, Product& product, std::uint64_t number, fl
           "program's own (the thread's beginning, or its last wait_products)");
     });
   sums.d[t] = d;
-  if (observer() != nullptr) observer()->pinned(d, n / 2 * sizeof(float));
   for (unsigned i = 0; i < n / 2; ++i)
     sums.values[row_of(t, i) * n + column_of(t, i)] = d[i];
   for (unsigned i = 0; i < n / 2; ++i)

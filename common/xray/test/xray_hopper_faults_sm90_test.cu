@@ -370,11 +370,11 @@ __global__ void uses_a_result(float* out, Pin pin, bool stores) {
   hopper::fence_shared();
   __syncthreads();
   float d[32], another[32] = {};
-  for (int i = 0; i < 2; ++i) {
-    multiply(d, smem.panel[0], smem.panel[0]);
-    if (i == 1 && pin == Pin::kInFrontOfTheWait) hopper::pin(d);
-    hopper::wait_products<0>();
-  }
+  multiply(d, smem.panel[0], smem.panel[0]);
+  hopper::wait_products<0>();
+  multiply(d, smem.panel[0], smem.panel[0]);
+  if (pin == Pin::kInFrontOfTheWait) hopper::pin(d);
+  hopper::wait_products<0>();
   if (pin == Pin::kBehindTheWait) hopper::pin(d);
   if (pin == Pin::kAnotherArray) hopper::pin(another);
   if (stores) d[5] = 2.0f;
@@ -395,6 +395,9 @@ TEST_F(XrayHopperFaults, ResultUsedWithoutAPin) {
               "in front of that wait"},
              launch(pin), "unpinned result");
   }
+  uses_a_result<<<1, kWarpgroup, kBytes>>>(out_.data(), Pin::kNone, false);
+  const std::vector<Kernel> kernels = take();
+  EXPECT_EQ(kernels.at(0).errors.size(), 1u) << "of the first wait, too";
 }
 
 // A tile's last rows are blanked by threads before the stage is copied to again.

@@ -135,7 +135,7 @@ class Observer {
   virtual void products_waited(std::uint64_t end) = 0;
 
   // In these registers of the running thread lies what products have made, which it has waited for at `where`. A compiler may still move
-  // their use in front of the wait, until they are pinned or a product has them again.
+  // their use in front of the wait, until they are pinned. Said again of products that have added to them.
   virtual void results_arrive(const void* d, std::size_t bytes, Site where) = 0;
   virtual void pinned(const void* d, std::size_t bytes) = 0;
 
