@@ -494,10 +494,10 @@ void Products::take_back(Warpgroup& group, std::uint64_t end, Site where) {
       block_.fails(where, [&] {
         const Product& product = group.products[sums.last - group.first];
         return "wait_products: register " + std::to_string(j) +
-               " of D was changed before it, or its variable ended or began anew, while the "
-               "product " +
-               form_of(product.form) + " that " + block_.name_of(product.party) +
-               " issued with the others was on its way";
+               " of D was changed before it, while the product " + form_of(product.form) +
+               " that " + block_.name_of(product.party) +
+               " issued with the others was on its way: by a store, or because its variable ended "
+               "or began anew";
       });
     }
     for (unsigned j = 0; j < sums.n / 2; ++j)
