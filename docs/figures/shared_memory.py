@@ -15,6 +15,48 @@ def barrier(d, x, y, height):
     d.line([(x, y), (x, y + height)], RED, 3)
 
 
+def staging():
+    """A step's row of q: loaded by every thread, and loaded once and shared; and the two barriers of a step."""
+    d = Drawing(900, 500)
+    cell, cells = 22, 16
+
+    def row(x, y, colour, edge=INK):
+        for i in range(cells):
+            d.box(x + cell * i, y, cell, 24, colour, edge, 0.8)
+
+    for x, title in ((20, "05: every thread loads the whole row"), (500, "06: every thread loads one element")):
+        d.text(x, 28, title, 15, "start", bold=True)
+        d.text(x, 58, "q[0..63] in global memory", 12, "start", NOTE)
+        row(x, 66, PALE[3])
+        row(x, 266, PALE[1])
+        d.text(x, 308, "the 64 threads of a head (16 drawn)", 12, "start", NOTE)
+    middle = cell * cells / 2
+    d.lines([((20 + cell * (i + 0.5), 92), (20 + cell * (j + 0.5), 264)) for i in range(cells) for j in range(cells)], GREY, 0.35)
+    d.text(20 + middle, 334, "64 threads x 64 elements, and 4,096 exp of log_w", 13, colour=RED)
+    d.lines([((500 + cell * (i + 0.5), 92), (500 + cell * (i + 0.5), 154)) for i in range(cells)], DARK_BLUE, 1.4)
+    row(500, 156, PALE[0])
+    d.text(492, 172, "q_smem", 12, "end", NOTE)
+    for k in range(4):
+        d.box(500 + cell * k, 156, cell, 24, ORANGE)
+    d.lines([((500 + cell * 2, 182), (500 + cell * (j + 0.5), 264)) for j in range(cells)], ORANGE, 1.1)
+    d.text(500 + cell * cells, 204, "16 bytes go to all threads at once", 12.5, "end")
+    d.text(500 + middle, 334, "64 elements, and 64 exp of log_w", 13, colour=GREEN)
+
+    d.text(20, 384, "A step of 06 over time", 15, "start", bold=True)
+    x = 20
+    for n, width in ((0, 430), (1, 430)):
+        barrier(d, x + 3, 398, 46)
+        bar(d, x + 8, 406, 176, f"store q, k, w of step {n}", PALE[0])
+        barrier(d, x + 189, 398, 46)
+        bar(d, x + 194, 406, 230, f"read them; state and o of step {n}", PALE[1])
+        x += width
+    d.text(23, 468, "first barrier (before the blue): all have read the step before,", 12.5, "start", RED)
+    d.text(23, 485, "so its words may be overwritten", 12.5, "start", RED)
+    d.text(455, 468, "second barrier (before the green): all have stored", 12.5, "start", RED)
+    d.text(455, 485, "this step, so its words may be read", 12.5, "start", RED)
+    d.save("shared_staging.svg")
+
+
 def one_barrier():
     """Two steps of one thread: with two barriers and a wait for memory, and with one barrier and the loads ahead."""
     d = Drawing(900, 380)
@@ -191,6 +233,7 @@ def time_tiles():
     d.save("shared_time_tiles.svg")
 
 
+staging()
 one_barrier()
 copies_ahead()
 shared_columns()
