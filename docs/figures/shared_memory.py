@@ -89,6 +89,30 @@ def one_barrier():
     d.save("shared_one_barrier.svg")
 
 
+def fused_tiles():
+    """The grid of the fused recurrent tiles at B = H = 4, K = V = 100: the state of each of 16 heads in 4 x 4 tiles."""
+    d = Drawing(900, 390)
+    d.text(20, 28, "B = H = 4, K = V = 100: a grid of 4 x 4 x 16 blocks, one warp each", 15, "start", bold=True)
+    edges, scale = (0, 32, 64, 96, 100), 2.1
+    for sheet in range(15, -1, -1):
+        x, y = 150 + 7 * sheet, 140 - 5.5 * sheet
+        for i in range(4):
+            for j in range(4):
+                at, size = (x + scale * edges[j], y + scale * edges[i]), (scale * (edges[j + 1] - edges[j]), scale * (edges[i + 1] - edges[i]))
+                d.box(*at, *size, PALE[i] if sheet == 0 else "white", INK if sheet == 0 else GREY, 0.9 if sheet == 0 else 0.5)
+                if sheet == 0 and i < 3 and j < 3:
+                    d.text(at[0] + size[0] / 2, at[1] + size[1] / 2 + 5, f"({j}, {i})", 12)
+    d.text(138, 250, "key rows\n0 to 99", 13, "end")
+    d.text(150 + scale * 50, 372, "value columns 0 to 99", 13)
+    notes = 560
+    d.text(notes, 92, "One sheet: the state of one batch and head,\n100 x 100 elements. 16 sheets: blockIdx.z.", 13, "start")
+    d.text(notes, 150, "One tile: one block. (1, 0) is blockIdx.x = 1,\nvalue columns 32 to 63, blockIdx.y = 0,\nkey rows 0 to 31.", 13, "start")
+    d.text(notes, 226, "The last tiles have 4 rows or 4 columns.\nLanes beyond them are masked.", 13, "start")
+    d.text(notes, 284, "A row of tiles (one colour) gives one part\nof o. The second pass adds the four parts.", 13, "start")
+    d.text(notes, 342, "Each block walks through all T steps.", 13, "start")
+    d.save("shared_fused_tiles.svg")
+
+
 def copies_ahead():
     """Tiles of sixteen steps over time: copies, preparation, steps, and the two places."""
     d = Drawing(900, 330)
@@ -235,6 +259,7 @@ def time_tiles():
 
 staging()
 one_barrier()
+fused_tiles()
 copies_ahead()
 shared_columns()
 four_steps()
