@@ -133,7 +133,8 @@ def prepare(words, preset, caller):
     return 0
 
 
-def _kernel_of(word):
+def kernel_of(word):
+    """The path of a chapter's or lesson's kernel."""
     folder = ROOT / place_of(word).folder
     for kernel in (folder / "kernel.cu", folder / "kernel_sm90.cu", folder / "kernel.cpp"):
         if kernel.exists():
@@ -146,7 +147,7 @@ def diff(words, preset, caller):
     del preset, caller
     if len(words) != 2:
         raise Refused("diff takes two chapters or lessons, such as 03 04")
-    before, after = map(_kernel_of, words)
+    before, after = map(kernel_of, words)
     with tempfile.TemporaryDirectory() as folder:
         sides = []
         for path, text in ((before, with_name_of(before.read_text(), after.read_text())), (after, after.read_text())):

@@ -25,6 +25,7 @@ import re
 from pathlib import Path, PurePath
 
 import lessons
+import marks
 import plots
 from records import Missing
 
@@ -170,7 +171,6 @@ def rendered(page, records, definitions, language=""):
     return result
 
 
-CODE = re.compile(r"^```.*?^```", re.S | re.M)
 WITH_UNIT = re.compile(r"\d\s*(?:ns|us|µs|ms|[GT]B/s|[GT]FLOP/s|TF/s|G/s)(?![\w/])")
 UNIT_IN_HEAD = re.compile(r"(?<![\w/])(?:ns|us|µs|ms|[GT]B/s|[GT]FLOP/s)(?![\w/])")
 
@@ -183,7 +183,7 @@ def bare_figures(page, allowed=()):
         return re.sub(r"[^\n]", "", found[0])
 
     found = []
-    lines, at = CODE.sub(empty, BLOCK.sub(empty, page)).split("\n"), 0
+    lines, at = marks.FENCED.sub(empty, BLOCK.sub(empty, page)).split("\n"), 0
     while at < len(lines):
         begin = at
         while at < len(lines) and lines[at].lstrip().startswith("|"):
@@ -198,8 +198,8 @@ def bare_figures(page, allowed=()):
 
 
 def meaning_hash(page, definitions):
-    """Of what an author wrote: a block's definition counts, the text made of it does not."""
-    kept = BLOCK.sub(lambda block: definitions.of(block["name"]), page)
+    """Of what an author wrote: a block's definition and a mark count, what is made of them does not."""
+    kept = BLOCK.sub(lambda block: definitions.of(block["name"]), marks.emptied(page))
     return hashlib.sha256(kept.encode()).hexdigest()
 
 
