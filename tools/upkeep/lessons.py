@@ -58,8 +58,9 @@ def count(chapter):
 
 
 def minutes(chapter):
-    """Of all lessons together."""
-    return sum(int(re.match("[0-9]*", minutes_of(f"{chapter}/{lesson}"))[0] or 0) for _, lesson in _numbered(chapter))
+    """Of all lessons together, the chapter's own among them."""
+    pages = [chapter, *(f"{chapter}/{lesson}" for _, lesson in _numbered(chapter))]
+    return sum(int(re.match("[0-9]*", minutes_of(page))[0] or 0) for page in pages)
 
 
 def with_way(page, text):
