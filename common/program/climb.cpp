@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "common/diagnosis/second_start.hpp"
+#include "common/program/build.hpp"
 #include "common/program/estimate.hpp"
 
 namespace ladder::program {
@@ -128,7 +129,9 @@ Row row_of(const Each& each) {
   row.chapter = each.chapter;
   row.implementation = each.name;
   row.source = each.source;
-  if constexpr (requires { each.needs; }) row.message = "needs " + each.needs;
+  row.slower = slower_because(each.source, source_folder());
+  if constexpr (requires { each.needs; })
+    row.message = each.needs.empty() ? "" : "needs " + each.needs;
   return row;
 }
 
@@ -297,6 +300,13 @@ bool Climb::all_right() const {
 
 bool Climb::any_ran() const {
   return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.ran; });
+}
+
+bool passed(const std::vector<Climb>& climbs) {
+  return std::any_of(climbs.begin(), climbs.end(),
+                     [](const Climb& each) { return each.any_ran(); }) &&
+         std::all_of(climbs.begin(), climbs.end(),
+                     [](const Climb& each) { return each.all_right(); });
 }
 
 double seconds_of(double fma_count, Units units, const std::string& precision,
