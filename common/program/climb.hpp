@@ -68,7 +68,7 @@ struct Climb {
   std::vector<std::pair<std::string, Ceilings>> ceilings;  // by device name
   std::vector<Row> rows;
   std::optional<std::string>
-      recorded_on;  // the one GPU of all recorded times; none: nobody has looked
+      recorded_on;  // the one device of all recorded times; none: nobody has looked
   bool all_right() const;
   bool any_ran() const;
 };
@@ -94,7 +94,7 @@ double seconds_of(double fma_count, Units units, const std::string& precision,
                   const Ceilings& ceilings);
 std::string to_string(Units units, const std::string& precision);
 
-// Adds what `folder` holds of the same operator, precision and shape to the rows that have no GPU here: of the GPU that most of them have a
+// Adds what `folder` holds of the same operator, precision and shape to the rows that have no GPU here: of the device that most of them have a
 // time of. With a kernels.json in it (the hashes of the kernels as they are now) a time whose kernel has changed since is marked as old.
 void add_recorded(Climb& climb, const std::string& folder);
 

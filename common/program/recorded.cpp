@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -65,13 +66,15 @@ void add_recorded(Climb& climb, const std::string& folder) {
       const Row& row = climb.rows[i];
       if (row.back_end != "emulator" && !row.back_end.empty()) continue;
       for (const auto& each : run.value("rows", nlohmann::json::array())) {
-        if (text(each, "implementation") != row.implementation ||
-            text(each, "back_end") != "cuda" || !each.value("right", false) ||
-            !each.contains("seconds"))
+        const bool on_gpu = text(each, "back_end") == "cuda";
+        const bool fits = on_gpu || (row.back_end.empty() && text(each, "back_end") == "cpu");
+        if (text(each, "implementation") != row.implementation || !fits ||
+            !each.value("right", false) || !each.contains("seconds"))
           continue;
         // By the hash, not by the file: files move.
-        const bool old = kernels.is_object() && std::find(kernels.begin(), kernels.end(),
-                                                          text(each, "ptx")) == kernels.end();
+        const bool old =
+            on_gpu && kernels.is_object() &&
+            std::find(kernels.begin(), kernels.end(), text(each, "ptx")) == kernels.end();
         const Rank rank(!old, text(run, "date"));
         auto& [best, recorded] = found[text(each, "device")][i];
         if (recorded.seconds > 0 && rank < best) continue;
@@ -84,12 +87,16 @@ void add_recorded(Climb& climb, const std::string& folder) {
   }
   climb.recorded_on = "";
   const auto fewer = [](const auto& a, const auto& b) {
-    const auto count = [](const auto& of_device) {
-      const auto of_today = [](const auto& each) { return !each.second.second.old; };
-      return std::pair(of_device.second.size(),
-                       std::count_if(of_device.second.begin(), of_device.second.end(), of_today));
+    const auto worth = [](const auto& of_device) {
+      Rank best;
+      std::size_t of_today = 0;
+      for (const auto& [row, ranked] : of_device.second) {
+        best = std::max(best, ranked.first);
+        of_today += ranked.first.first;
+      }
+      return std::tuple(of_device.second.size(), of_today, best.second);
     };
-    return count(a) < count(b);
+    return worth(a) < worth(b);
   };
   const auto most = std::max_element(found.begin(), found.end(), fewer);
   if (most == found.end()) return;

@@ -124,10 +124,6 @@ class Rung:
     source: str  # relative to ROOT
     library: str
 
-    @property
-    def needs_device(self):
-        return self.source.endswith(".cu")
-
 
 def _rungs(folder, sources, library, type):
     """What they register that computes the type. Where they register several, the rungs among them."""
@@ -173,7 +169,7 @@ def story():
 
 def lessons_of_story(with_summits):
     """The ids of its program's lessons."""
-    found = [rung for *_, rungs, summits in story() for rung in rungs if with_summits or not summits or not rung.needs_device]
+    found = [rung for *_, rungs, summits in story() for rung in rungs if with_summits or not summits]
     own = [rung.library for rung in found if rung.library.endswith(".00")]
     wanted = [row for row in rows() if row.id in {rung.library for rung in found}]
     types = {operators()[operator].type for operator, *_ in story()}
