@@ -15,7 +15,7 @@ h200_compare*.json; @NAME = TEXT makes NAME stand for TEXT. A question mark at t
 RECORD may also be a table of transcribed.json (ROW its first cell, FIELD its column) or a recorded X-ray (ROW a kernel, FIELD a counter).
 {{sample NAME}} is a recorded sample output, {{ceilings DEVICE : KEY : FACTOR : DIGITS}} the range of a ceiling over all runs, {{all runs}}
 a row for each recorded run, {{fastest kernels}} the table of the fastest for WKV by shape, {{lessons CHAPTER : FROM : TO}} a row for each lesson (all of them without numbers), {{refusals CHAPTER}} what each lesson's kernel does not take, {{number of lessons CHAPTER}}
-and {{minutes CHAPTER}} what they say. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
+and {{minutes CHAPTER : FROM : TO}} what they say, {{path NAME}} the lessons of a path, {{hours CHAPTER : FROM : TO}}, {{hours NAME}} and {{hours all}} the hours of lessons, of a path, of all. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
 that row was, or was not, recorded. What belongs to a kernel that has changed since is marked with a ring, and a line says so.
 
 A NAME without such a file is a table of transcribed.json as a whole. On a page X.LANGUAGE.md the lines "TEXT = TRANSLATION" of
@@ -25,6 +25,7 @@ import re
 from pathlib import Path, PurePath
 
 import lessons
+import marks
 import plots
 from records import Missing
 
@@ -65,7 +66,11 @@ def _placeholder(text, names, records):
     if text.startswith("number of lessons "):
         return str(lessons.count(text.removeprefix("number of lessons ")))
     if text.startswith("minutes "):
-        return str(lessons.minutes(text.removeprefix("minutes ")))
+        return str(lessons.minutes(*text.removeprefix("minutes ").split(" : ")))
+    if text.startswith("hours "):
+        return lessons.hours(*text.removeprefix("hours ").split(" : "))
+    if text.startswith("path "):
+        return lessons.path(text.removeprefix("path "))
     if text.strip() == "all runs":
         return "\n".join(records.all_runs(OLD))
     optional = text.rstrip().endswith("?")
@@ -170,7 +175,6 @@ def rendered(page, records, definitions, language=""):
     return result
 
 
-CODE = re.compile(r"^```.*?^```", re.S | re.M)
 WITH_UNIT = re.compile(r"\d\s*(?:ns|us|µs|ms|[GT]B/s|[GT]FLOP/s|TF/s|G/s)(?![\w/])")
 UNIT_IN_HEAD = re.compile(r"(?<![\w/])(?:ns|us|µs|ms|[GT]B/s|[GT]FLOP/s)(?![\w/])")
 
@@ -183,7 +187,7 @@ def bare_figures(page, allowed=()):
         return re.sub(r"[^\n]", "", found[0])
 
     found = []
-    lines, at = CODE.sub(empty, BLOCK.sub(empty, page)).split("\n"), 0
+    lines, at = marks.FENCED.sub(empty, BLOCK.sub(empty, page)).split("\n"), 0
     while at < len(lines):
         begin = at
         while at < len(lines) and lines[at].lstrip().startswith("|"):
@@ -198,8 +202,8 @@ def bare_figures(page, allowed=()):
 
 
 def meaning_hash(page, definitions):
-    """Of what an author wrote: a block's definition counts, the text made of it does not."""
-    kept = BLOCK.sub(lambda block: definitions.of(block["name"]), page)
+    """Of what an author wrote: a block's definition and a mark count, what is made of them does not."""
+    kept = BLOCK.sub(lambda block: definitions.of(block["name"]), marks.emptied(page))
     return hashlib.sha256(kept.encode()).hexdigest()
 
 

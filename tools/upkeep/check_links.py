@@ -6,9 +6,10 @@ import sys
 import urllib.parse
 from pathlib import Path
 
+from marks import FENCED
 from nvcc import ROOT, files_here
 
-CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.S | re.M)
+CODE_SPAN = re.compile(r"`[^`\n]*`")
 COMMENT = re.compile(r"<!--.*?-->", re.S)
 INLINE = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 HTML = re.compile(r"<(?:a|img|source)\b[^>]*?\b(?:href|src|srcset)=\"([^\"]+)\"")
@@ -18,14 +19,14 @@ ANCHOR = re.compile(r"<a\s+(?:id|name)=\"([^\"]+)\"")
 
 def links(page):
     """Targets in the order of the page; those in code and comments are none."""
-    text = COMMENT.sub("", CODE.sub("", page))
+    text = COMMENT.sub("", CODE_SPAN.sub("", FENCED.sub("", page)))
     found = [(match.start(), match[1]) for pattern in (INLINE, HTML) for match in pattern.finditer(text)]
     return [target for _, target in sorted(found)]
 
 
 def anchors(page):
     """The headings' names as GitHub makes them."""
-    text = COMMENT.sub("", re.sub(r"^```.*?^```", "", page, flags=re.S | re.M))
+    text = COMMENT.sub("", FENCED.sub("", page))
     names, seen = set(ANCHOR.findall(text)), {}
     for heading in HEADING.findall(text):
         heading = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)

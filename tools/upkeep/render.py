@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Brings everything that is made from records/ up to date: blocks in pages, pictures, the page of comparisons, translations."""
+"""Brings everything that is made from records/ and from kernels up to date: blocks and code in pages, pictures, the page of comparisons,
+translations."""
 import argparse
 import datetime
 import json
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import blocks
 import lessons
+import marks
 import nvcc
 import pictures
 import plots
@@ -37,8 +39,9 @@ def wanted(root, pages, compare_page):
         try:
             text = (root / page).read_text()
             text = lessons.with_way(page, text) if re.match("[0-9][^/]*/[0-9][^/]*/README.md$", str(page)) else text
-            result[page] = blocks.rendered(text, records, definitions, blocks.language_of(page))
-        except blocks.Wrong as error:
+            text = blocks.rendered(text, records, definitions, blocks.language_of(page))
+            result[page] = marks.filled(page, text)
+        except (blocks.Wrong, marks.Wrong) as error:
             wrong += [f"{page}: {line}" for line in str(error).split("\n")]
     wrong += [f"{blocks.FOLDER}/{name}.txt: no page has this table" for name in definitions.unused()]
     if wrong:
@@ -121,7 +124,7 @@ def main(arguments=None):
         print(f"{sentence}\n  put it into records/ and render it (tools/README.md, render)", file=sys.stderr)
     if options.check:
         for path in stale:
-            print(f"{path} is not what records/ and the lessons say: run tools/upkeep/render.py, and look at what it changes", file=sys.stderr)
+            print(f"{path} is not what records/, the lessons and their kernels say: run tools/upkeep/render.py, and look at what it changes", file=sys.stderr)
         print(f"{len(result)} generated files, {len(stale)} not up to date; {len(bare)} tables of figures without a record")
         return 1 if stale or bare else 0
     for path in stale:

@@ -1,0 +1,233 @@
+"""Code on Markdown pages. A page says which lines, and below the mark stand those that the tree has today:
+
+    <!-- code: kernel.cu:wkv_no_atomic -->                      a whole function, kernel, struct, lambda or initialised variable
+    <!-- code: kernel.cu:launch "if (" .. "}" -->                its lines from the first that contains the one to the next that contains the other
+    <!-- code: kernel.cu:launch "switch" and "a" .. "b" -->      further lines below these, with a line `// ...` between; `"words"` is one line
+    <!-- code: ../../cmake/Cuda.cmake "function(" .. ")" -->     without a name: of the whole file
+    <!-- diff: 04 -->                                            what changes from that lesson's kernel to the one of this page's folder
+    <!-- end -->
+
+A mark stands alone on its line, and paths begin at the page's folder. launch#2 is the second of several definitions of one name. A file as
+a whole has at most 40 lines, and a diff at most 25: for a longer one there is a sentence with the command."""
+import difflib
+import posixpath
+import re
+from pathlib import Path
+
+import nvcc  # finds ladder_tools
+from ladder_tools.learning import kernel_of
+from ladder_tools.patches import with_name_of
+from ladder_tools.place import ROOT, Refused, lesson_of
+
+MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_DIFF = 40, 25
+
+_MARK = re.compile(r"^<!-- (?P<kind>code|diff): (?P<what>.*?) -->\n(?P<body>.*?)^<!-- end -->$", re.S | re.M)
+_ANY_MARK = re.compile(r"<!-- (?:code|diff|table):")
+# A fence ends at the next one that is as long, so that code may hold a shorter one.
+FENCED = re.compile(r"^(`{3,})[^`\n]*\n.*?^\1`*[ \t]*$", re.S | re.M)
+_CODE_SPAN = re.compile(r"`[^`\n]*`")
+_WHAT = re.compile(r'(?P<file>[^\s:"]+)(?::(?P<name>\w+(?:::\w+)*)(?:#(?P<number>\d+))?)?(?: (?P<ranges>".*"))?')
+_RANGE = re.compile(r'"([^"]+)"(?: \.\. "([^"]+)")?(?: and (?="))?')
+_LANGUAGES = {".cu": "cpp", ".cuh": "cpp", ".cpp": "cpp", ".hpp": "cpp", ".h": "cpp", ".c": "c", ".py": "python", ".cmake": "cmake", ".txt": "cmake", ".ptx": "ptx"}
+
+
+class Wrong(ValueError):
+    """A mark for which there is no code."""
+
+
+# What is no code in C++: comments, texts, characters, and lines of the preprocessor. A number is code, with its separators.
+_NO_CODE = re.compile(r"""(?P<number>\b\d[\w.']*)|//[^\n]*|/\*.*?\*/|R"(?P<r>\w*)\(.*?\)(?P=r)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|"""
+                      r"""^[ \t]*(?P<directive>\#(?:\\\n|[^\n])*)""", re.S | re.M)
+_ACCESS = re.compile(r"\b(?:public|private|protected)\s*:")
+
+
+def _bare(text):
+    """`text` with blanks for all that is no code, at the same places; what ends before a definition has a semicolon there."""
+    def blank(found):
+        if found["number"]:
+            return found[0]
+        blanks = re.sub(r"[^\n]", " ", found[0])
+        return ";" + blanks[1:] if found["directive"] and not blanks.startswith("\n") else blanks
+    return _ACCESS.sub(lambda found: ";" + re.sub(r"[^\n]", " ", found[0][1:]), _NO_CODE.sub(blank, text))
+
+
+def _close(bare, at, pair):
+    """Where the bracket at `at` is closed; None in a file that does not close it."""
+    depth = 0
+    for found in re.compile("[%s]" % re.escape(pair)).finditer(bare, at):
+        depth += 1 if found[0] == pair[0] else -1
+        if depth == 0:
+            return found.start()
+    return None
+
+
+_AFTER_PARAMETERS = re.compile(r"[^;{}(),=?]*\{")
+_LAMBDA = re.compile(r"\s*=\s*\[[^\];]*\]\s*(?:<[^;{}()]*>)?\s*(\()?")
+_INITIALISED = re.compile(r"(?:\[[^\]]*\])*\s*(?:=\s*)?\{")
+_TYPE = re.compile(r"\b(?:struct|class|union|enum|enum class|namespace)\s+(?:alignas\s*\([^;{}]*?\)\s*)?$")
+_BODY_OF_TYPE = re.compile(r"[^;{}()=]*\{")
+_BEFORE_A_USE = re.compile(r"(?:\b(?:return|else|new|throw|case|do|goto|co_return)|[^\w\s>*&)\]:]|->|[^:]:|^)\s*$")
+
+
+def _body(bare, name):
+    """Where the braces open of what is defined at `name`, a match; None if it is only used."""
+    line = bare[max(bare.rfind(each, 0, name.start()) for each in ";{}") + 1:name.start()]
+    if _TYPE.search(line):
+        found = _BODY_OF_TYPE.match(bare, name.end())
+        return found and found.end() - 1
+    if _BEFORE_A_USE.search(line):
+        return None
+    found = _LAMBDA.match(bare, name.end())
+    if found:
+        end = _close(bare, found.start(1), "()") if found[1] else found.end() - 1
+    else:
+        found = _INITIALISED.match(bare, name.end())
+        if found:
+            return found.end() - 1
+        found = re.compile(r"\s*(?:<[^;{}()]*>)?\s*\(").match(bare, name.end())
+        if not found:
+            return None
+        end = _close(bare, found.end() - 1, "()")
+    found = end is not None and _AFTER_PARAMETERS.match(bare, end + 1)
+    return found.end() - 1 if found else None
+
+
+def definitions(bare, name):
+    """(first line, line behind the last), from 0 on, of all that is defined under that name."""
+    found = []
+    for each in re.finditer(rf"\b{name}\b", bare):
+        opens = _body(bare, each)
+        closes = None if opens is None else _close(bare, opens, "{}")
+        if closes is not None:
+            begin = max(bare.rfind(before, 0, each.start()) for before in ";{}") + 1
+            begin += len(bare[begin:]) - len(bare[begin:].lstrip())
+            found.append((bare.count("\n", 0, begin), bare.count("\n", 0, closes) + 1))
+    return found
+
+
+def _part(text, where, name, number):
+    """(first line, line behind the last) of a definition."""
+    bare = _bare(text)
+    found = definitions(bare, name)
+    if not found:
+        known = dict.fromkeys(each for each in re.findall(r"\b[A-Za-z_]\w*", bare) if definitions(bare, each))
+        raise Wrong(f"{where} defines no {name}; allowed: {', '.join(known) or 'words of its lines, it defines nothing'}")
+    if not (1 <= int(number or 1) <= len(found)) or len(found) > 1 and not number:
+        lines = ", ".join(f"{name}#{at} (line {begin + 1})" for at, (begin, _) in enumerate(found, 1))
+        raise Wrong(f"{where} defines {name} {len(found)} times; allowed: {lines}")
+    return found[int(number or 1) - 1]
+
+
+def _ranges(lines, begin, end, ranges, of):
+    """[(first line, line behind the last)], between the lines begin and end."""
+    found, at, before = [], begin, None
+    for first, last in _RANGE.findall(ranges):
+        for words in filter(None, (first, last)):
+            place = next((each for each in range(at, end) if words in lines[each]), None)
+            if place is None and any(words in line for line in lines[begin:end]):
+                raise Wrong(f'"{words}" is in no line of {of} below "{before}": the words are in the wrong order; allowed: words of a line below it')
+            if place is None:
+                raise Wrong(f'"{words}" is in no line of {of}; allowed: words of its lines {begin + 1} to {end}')
+            if words is first:
+                found.append((place, place + 1))
+            found[-1] = (found[-1][0], place + 1)
+            at, before = place + 1, words
+    return found
+
+
+def _fenced(lines, language):
+    text = "\n".join(lines)
+    if "<!-- end -->" in text:
+        raise Wrong("the lines hold an `<!-- end -->` of their own; allowed: lines without it")
+    fence = "`" * max([3, *(len(each) + 1 for each in re.findall("`{3,}", text))])
+    return f"{fence}{language}\n{text}\n{fence}\n"
+
+
+def code(page, what):
+    """The fence with the lines that a mark names."""
+    mark = _WHAT.fullmatch(what)
+    if not mark or mark["ranges"] and _RANGE.sub("", mark["ranges"]):
+        raise Wrong('allowed: FILE:NAME, and behind it, or behind FILE, "first" .. "last" or "words", further ones after `and`')
+    file = Path(posixpath.normpath((Path(page).parent / mark["file"]).as_posix()))
+    if file.parts[0] == ".." or not (ROOT / file).is_file():
+        raise Wrong(f"there is no {file}; allowed: files of the tree, from the page's folder on")
+    text = (ROOT / file).read_text()
+    lines = text.expandtabs().splitlines()
+    language = _LANGUAGES.get(file.suffix, "")
+    begin, end = 0, len(lines)
+    if mark["name"]:
+        if language not in ("cpp", "c"):
+            raise Wrong(f'{file} is not C++; allowed: {mark["file"]} "first" .. "last"')
+        begin, end = _part(text, str(file), mark["name"], mark["number"])
+    elif not mark["ranges"] and end > MOST_LINES_OF_A_FILE:
+        raise Wrong(f"{file} has {end} lines; allowed: files of at most {MOST_LINES_OF_A_FILE}, or {mark['file']}:NAME, or words of its lines")
+    shown, last = [], None
+    of = f"{mark['name']} in {file}" if mark["name"] else str(file)
+    for first, behind in _ranges(lines, begin, end, mark["ranges"], of) if mark["ranges"] else [(begin, end)]:
+        if last is not None and first > last:
+            indent = len(lines[first]) - len(lines[first].lstrip())
+            shown.append(" " * indent + ("# ..." if language in ("python", "cmake") else "// ..."))
+        shown += lines[first:behind]
+        last = behind
+    margin = min((len(line) - len(line.lstrip()) for line in shown if line.strip()), default=0)
+    return _fenced([line[margin:].rstrip() for line in shown], language)
+
+
+def _hunks(before, after):
+    """The lines of a diff with a line of context; each hunk begins with the line that git would name it by."""
+    shown = []
+    for line in list(difflib.unified_diff(before, after, n=1, lineterm=""))[2:]:
+        if line.startswith("@@"):
+            first = int(re.search(r"\+(\d+)", line)[1])
+            heads = [each for each in after[:max(0, first - 1)] if re.match(r"[A-Za-z_]", each) and not re.match("template|using", each)]
+            line = f"@@ {heads[-1] if heads else ''}".rstrip()
+        shown.append(line)
+    return shown
+
+
+def diff(page, lesson):
+    """The fence with what changes from that lesson's kernel to the one beside the page, or a sentence with the command. The kernels' first
+    comments are left out, and their names are no difference."""
+    folder = Path(page).parent
+    if not list((ROOT / folder).glob("kernel*.c*")):
+        raise Wrong("beside the page is no kernel; allowed: on the page of a lesson with a kernel.cu, kernel_sm90.cu or kernel.cpp")
+    try:
+        before, after = (kernel_of(each).read_text() for each in (lesson, str(folder)))
+    except Refused as error:
+        raise Wrong(error.args[0]) from None
+    sides = [re.sub(r"\A(?://.*\n)*", "", each).splitlines() for each in (with_name_of(before, after), after)]
+    shown = _hunks(*sides)
+    if not shown:
+        raise Wrong(f"the kernel is that of {lesson}, names aside; allowed: a lesson whose kernel differs")
+    if len(shown) <= MOST_LINES_OF_A_DIFF:
+        return _fenced(shown, "diff")
+    changed = sum(not line.startswith(("@@", " ")) for line in shown)
+    return f"`./ladder diff {lesson} {lesson_of(folder).partition('_')[0]}` shows the {changed} lines that change.\n"
+
+
+def filled(page, text):
+    """The page's text with the lines of all its marks anew. Wrong names all that is wrong with all of them."""
+    wrong = []
+
+    def anew(mark):
+        head = mark[0].partition("\n")[0]
+        try:
+            if _ANY_MARK.search(FENCED.sub("", mark["body"])):
+                raise Wrong("is not closed; allowed: a mark, its lines and `<!-- end -->`, each on a line of its own")
+            body = code(page, mark["what"]) if mark["kind"] == "code" else diff(page, mark["what"])
+        except Wrong as error:
+            wrong.append(f"{head}: {error}")
+            return mark[0]
+        return f"{head}\n{body}<!-- end -->"
+
+    result = _MARK.sub(anew, text)
+    for stray in re.finditer(r"<!-- (?:code|diff):.*", _CODE_SPAN.sub("", FENCED.sub("", _MARK.sub("", text)))):
+        wrong.append(f"{stray[0]}: is not closed, or not alone on its line; allowed: a mark, its lines and `<!-- end -->`, each on a line of its own")
+    if wrong:
+        raise Wrong("\n".join(wrong))
+    return result
+
+
+def emptied(text):
+    """The page's text with its marks and without what they are filled with."""
+    return _MARK.sub(lambda mark: f"<!-- {mark['kind']}: {mark['what']} -->\n<!-- end -->", text)
