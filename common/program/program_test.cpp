@@ -824,6 +824,22 @@ TEST(Climb, TakesAllRecordedTimesOfATableFromOneGpu) {
   EXPECT_EQ(to_table({now}).find("younger"), std::string::npos) << to_table({now});
 }
 
+// What is not in this program may be a kernel of the CPU. No kernels.json knows its hash.
+TEST(Climb, TakesARecordedTimeOfTheCpuForWhatIsNotInThisProgram) {
+  nlohmann::json run = run_on_gpu(0.5);
+  run["rows"][0]["implementation"] = "test_absent";
+  run["rows"][0]["back_end"] = "cpu";
+  run["rows"][0]["device"] = "Some CPU";
+  const std::map<std::string, std::string> files = {{"kernels.json", kKernels},
+                                                    {"run.json", run.dump()}};
+  const Climb absent = beside(files, climb_gla({"test_absent"}));
+  EXPECT_EQ(absent.recorded_on, "Some CPU");
+  EXPECT_EQ(absent.rows.at(0).recorded.seconds, 0.5);
+  EXPECT_FALSE(absent.rows[0].recorded.old);
+  run["rows"][0]["implementation"] = "test_counted";
+  EXPECT_EQ(beside({{"run.json", run.dump()}}).rows.at(0).recorded.seconds, 0);  // an emulated one
+}
+
 TEST(Climb, SaysWhatWasNotMeasuredYet) {
   const Climb now = beside({});
   EXPECT_EQ(now.recorded_on, "");
@@ -1196,6 +1212,11 @@ class LargeGpu : public PretendedEmulator {
   std::size_t free = std::size_t{100} << 30;
 };
 
+class CacheOfTheHost : public PretendedEmulator {
+ public:
+  std::size_t cache_bytes() const override { return 60'000'000; }
+};
+
 TEST(Timing, MedianIgnoresAnOutlier) {
   const Timing timing = summarise({1.0, 1.0, 9.0, 1.0, 1.0});
   EXPECT_EQ(timing.seconds, 1.0);
@@ -1237,6 +1258,13 @@ TEST(Layout, HasTheSameGraphForAllThatAreQuick) {
     EXPECT_EQ(first.copies, second.copies);
     EXPECT_GE(first.calls, 24u);
   }
+}
+
+// Each copy takes time to make: a CPU's slow call has about as many as it is called.
+TEST(Layout, MakesNoCopiesThatASlowCallOnTheHostNeverUses) {
+  const CacheOfTheHost host;
+  EXPECT_LE(layout_of(1.0, 1e6, host).copies, 8u);
+  EXPECT_GT(layout_of(1e-3, 1e6, host).copies * 1e6, 3.0 * host.cache_bytes());
 }
 
 TEST(Layout, SaysWhenThereIsNoMemoryForMore) {
