@@ -37,9 +37,10 @@ set(LADDER_SKIP_LOG ${PROJECT_BINARY_DIR}/skipped_tests.txt)  # tests that skip 
 
 # What is known of a lesson by its id, 05 or 07.02_chunk_walk: ladder_kernels_BACKEND_ID and ladder_absent_BACKEND_ID, libraries of its
 # kernels and of what stands for those that cannot be built; ladder_operators_ID, of what they compute; ladder_needs_ID, the lessons whose
-# headers they include. ladder_lesson_of_NAME has an implementation, ladder_lesson_in_PLACE headers. ladder_lessons are all, ladder_rows those that register something.
+# headers they include. A chapter's own kernel alone is 05.00, one of ladder_own. ladder_lesson_of_NAME has an implementation, ladder_lesson_in_PLACE headers. ladder_lessons are all, ladder_rows those that register something.
 set_property(GLOBAL PROPERTY ladder_lessons "")
 set_property(GLOBAL PROPERTY ladder_rows "")
+set_property(GLOBAL PROPERTY ladder_own "")
 
 # An object library of `sources` (.cu or .cpp) for one back end: cpu, emulated, xray or cuda.
 function(add_kernel_objects target back_end)
@@ -511,6 +512,18 @@ function(kernels_of out_var back_end)
   set(${out_var} ${result} PARENT_SCOPE)
 endfunction()
 
+# PREFIX_BACKEND: the kernels of ARGN, known by `ids`. None, if there are none.
+function(add_kernel_library prefix back_end ids)
+  if(NOT ARGN)
+    return()
+  endif()
+  add_kernel_objects(${prefix}_${back_end} ${back_end} ${ARGN})
+  set_target_properties(${prefix}_${back_end} PROPERTIES EXCLUDE_FROM_ALL ON)
+  foreach(id IN LISTS ids)
+    set_property(GLOBAL APPEND PROPERTY ladder_kernels_${back_end}_${id} ${prefix}_${back_end})
+  endforeach()
+endfunction()
+
 # A lesson's kernels, for each back end a library, and its operators.
 function(add_lesson_kernels name)
   name_lesson(${name})
@@ -526,6 +539,14 @@ function(add_lesson_kernels name)
       add_own_operator(${operator})
     endif()
   endforeach()
+  # A chapter's own kernel is a library by itself, with operators of its own: ./ladder run climbs it without what else lies in its folder.
+  set(own ${its_kernels})
+  list(FILTER own INCLUDE REGEX "/kernel\\.[^/]*$")
+  if(own AND name STREQUAL ".")
+    link_operators(${own})
+    set_property(GLOBAL PROPERTY ladder_operators_${id}.00 ${lesson_operators})
+    set_property(GLOBAL APPEND PROPERTY ladder_own ${id}.00)
+  endif()
   link_operators(${its_kernels} ${its_hopper_kernels})
   set_property(GLOBAL PROPERTY ladder_operators_${id} ${lesson_operators})
 
@@ -538,11 +559,11 @@ function(add_lesson_kernels name)
     if(NOT back_end STREQUAL "cuda")
       list(APPEND kernels ${its_hopper_kernels})
     endif()
-    if(kernels)
-      add_kernel_objects(${lesson}_${back_end} ${back_end} ${kernels})
-      set_target_properties(${lesson}_${back_end} PROPERTIES EXCLUDE_FROM_ALL ON)
-      set_property(GLOBAL APPEND PROPERTY ladder_kernels_${back_end}_${id} ${lesson}_${back_end})
+    if(own AND name STREQUAL ".")
+      list(REMOVE_ITEM kernels ${own})
+      add_kernel_library(${lesson}.00 ${back_end} "${id};${id}.00" ${own})
     endif()
+    add_kernel_library(${lesson} ${back_end} ${id} ${kernels})
     if(NOT its_hopper_kernels OR NOT back_end STREQUAL "cuda")
       continue()
     endif()
@@ -577,6 +598,9 @@ function(add_lesson_needs name)
   sort_sources(its ${folder})
   included_lessons(needs ${its_kernels} ${its_hopper_kernels})
   set_property(GLOBAL PROPERTY ladder_needs_${id} ${needs})
+  list(FILTER its_kernels INCLUDE REGEX "/kernel\\.[^/]*$")
+  included_lessons(needs ${its_kernels})
+  set_property(GLOBAL PROPERTY ladder_needs_${id}.00 ${needs})
 endfunction()
 
 # A lesson's tests, exercise, mistakes and programs, once it is known what each of its chapter needs.
@@ -755,6 +779,9 @@ endfunction()
 # the operators that they compute.
 function(link_ladder_program target back_end)
   set(main ladder_main_run)
+  if("${ARGN}" MATCHES "\\.00(;|$)")  # chapters' own kernels alone
+    set(main ladder_main_story)
+  endif()
   set(device ${back_end})
   if(back_end STREQUAL "xray")
     set(main ladder_main_xray)
@@ -799,6 +826,8 @@ function(add_asked_programs)
     return()
   endif()
   get_property(rows GLOBAL PROPERTY ladder_rows)
+  get_property(own GLOBAL PROPERTY ladder_own)
+  list(APPEND rows ${own})
   file(STRINGS ${PROJECT_BINARY_DIR}/asked_programs.txt lines)
   foreach(line IN LISTS lines)
     string(REPLACE " " ";" words ${line})

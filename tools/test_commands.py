@@ -147,6 +147,23 @@ class Arguments(Refusals):
             given = programs.Arguments("run", words, "/tmp")
             self.assertEqual(rows.lessons_for(given.asked, given.operator, given.names, given.variants, given.alone), lessons, words)
 
+    def test_without_a_place_it_is_the_story(self):
+        own = {rung.name: rung for *_, rungs, summits in rows.story() if not summits for rung in rungs}
+        folders = [path for path in place.in_lessons("kernel.c*") if len(path.parts) == 2]  # chapters' own
+        self.assertEqual([Path(rung.source) for rung in own.values()], folders)
+        self.assertEqual(own["wkv_shared_mem"].library, "06.00")
+        self.assertNotIn("wkv_recurrent", own)  # in chapter 06's folder too, but not its kernel
+        summits = {rung.name: rung for *_, rungs, summits in rows.story() if summits for rung in rungs}
+        self.assertTrue({"wkv_openmp", "wkv_time_tiles", "wkv_chunkwise", "best_wkv"} <= summits.keys())
+        self.assertNotIn("wkv_chunkwise_fused", summits)  # a variant in the same file
+        here, on_gpu = rows.lessons_of_story(False), rows.lessons_of_story(True)
+        self.assertEqual({lesson[2:] for lesson in here}, {".00"})
+        self.assertTrue({"06.00", "07.15_wkv_and_gla", "best"} <= set(on_gpu))
+        tables = programs.tables_of_story(here)
+        self.assertIn("--table=summits: wkv fp32 B=1,T=1024,H=32,K=64,V=64 wkv_time_tiles=06_shared_mem/07_time_tiles/kernel.cu "
+                      "wkv_chunkwise=07_chunkwise/15_wkv_and_gla/kernel.cu best_wkv=library/best/best.cu", tables)
+        self.assertNotIn(".cu", " ".join(programs.tables_of_story(on_gpu)))  # all are in the program
+
     def test_a_program_is_asked_for_once(self):
         with tempfile.TemporaryDirectory() as folder:
             asked = [programs.ask_for_program(programs.Arguments("run", words, "/tmp"), Path(folder)) for words in ([], ["03"], [], ["07.04"])]

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "common/diagnosis/second_start.hpp"
+#include "common/program/build.hpp"
 #include "common/program/estimate.hpp"
 
 namespace ladder::program {
@@ -36,9 +37,10 @@ constexpr double kMemoryShare = 0.5;
 // More would take longer to make than to measure; three times an L2 of 60 MB is passed by calls of 22 KB.
 constexpr std::size_t kMostCopies = 8192;
 
-// How often a timing calls at most, with calls that take `once`: more copies would never be used.
-double most_calls(double once) {
-  return 30 + 4.0 / once;
+// How often a timing calls about at most, with calls that take `once`: more copies would never be used. On the host there are neither
+// bursts nor a sustained load.
+double most_calls(double once, bool is_host) {
+  return is_host ? 4 + TimingLimits().most_seconds / once : 30 + 4.0 / once;
 }
 
 // Runs one implementation on a problem: checks it, then times it.
@@ -128,7 +130,9 @@ Row row_of(const Each& each) {
   row.chapter = each.chapter;
   row.implementation = each.name;
   row.source = each.source;
-  if constexpr (requires { each.needs; }) row.message = "needs " + each.needs;
+  row.slower = slower_because(each.source, source_folder());
+  if constexpr (requires { each.needs; })
+    row.message = each.needs.empty() ? "" : "needs " + each.needs;
   return row;
 }
 
@@ -299,6 +303,13 @@ bool Climb::any_ran() const {
   return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.ran; });
 }
 
+bool passed(const std::vector<Climb>& climbs) {
+  return std::any_of(climbs.begin(), climbs.end(),
+                     [](const Climb& each) { return each.any_ran(); }) &&
+         std::all_of(climbs.begin(), climbs.end(),
+                     [](const Climb& each) { return each.all_right(); });
+}
+
 double seconds_of(double fma_count, Units units, const std::string& precision,
                   const Ceilings& ceilings) {
   const bool fp32 = precision == "fp32";
@@ -322,7 +333,7 @@ Layout layout_of(double once, double bytes, const Device& device) {
   double room = kMemoryShare * available_host_bytes() / per_copy_host;
   if (!is_host) room = std::min(room, kMemoryShare * device.free_bytes() / bytes);
   const double wanted = std::floor(kCacheMultiple * device.cache_bytes() / bytes) + 1;
-  const double useful = std::min(wanted, std::ceil(most_calls(once)));
+  const double useful = std::min(wanted, std::ceil(most_calls(once, is_host)));
   const double possible = std::clamp(std::min<double>(room, kMostCopies), 1.0, useful);
   Layout layout;
   layout.copies = static_cast<std::size_t>(possible);

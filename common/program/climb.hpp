@@ -57,7 +57,8 @@ struct Row {
   std::string units;         // what its products run on: the ceiling that it is measured against
   double bound_seconds = 0;  // the larger of operations and bytes over the ceilings; 0: no ceilings
   bool bound_by_bytes = false;
-  Recorded recorded;  // where this run has no GPU for it
+  Recorded recorded;   // where this run has no GPU for it
+  std::string slower;  // why it may be slower than the row before, as its lesson's page says
 };
 
 struct Climb {
@@ -66,10 +67,14 @@ struct Climb {
   bool cost_is_a_limit = false;  // both as many at most: then there is no bound and no rate
   std::vector<std::pair<std::string, Ceilings>> ceilings;  // by device name
   std::vector<Row> rows;
+  std::optional<std::string>
+      recorded_on;  // the one device of all recorded times; none: nobody has looked
   bool all_right() const;
   bool any_ran() const;
-  bool passed() const { return any_ran() && all_right(); }
 };
+
+// Whether anything ran, and nothing that ran is wrong.
+bool passed(const std::vector<Climb>& climbs);
 
 using Progress = std::function<void(const std::string&)>;
 
@@ -89,9 +94,13 @@ double seconds_of(double fma_count, Units units, const std::string& precision,
                   const Ceilings& ceilings);
 std::string to_string(Units units, const std::string& precision);
 
-// Adds what `folder` holds of the same operator, precision and shape to the rows that have no GPU here. With a kernels.json in it
-// (the hashes of the kernels as they are now) a time whose kernel has changed since is marked as old.
+// Adds what `folder` holds of the same operator, precision and shape to the rows that have no GPU here: of the device that most of them have a
+// time of. With a kernels.json in it (the hashes of the kernels as they are now) a time whose kernel has changed since is marked as old.
 void add_recorded(Climb& climb, const std::string& folder);
+
+// What the page beside a source says, for whoever sees its kernel take longer than the one before: `<!-- slower: WORDS -->`, at most six. Empty
+// where it says nothing.
+std::string slower_because(const std::string& source, const std::string& root);
 
 // The hash in `folder`'s kernels.json for a source; empty if there is none.
 std::string kernel_hash(const std::string& folder, const std::string& source);

@@ -145,6 +145,27 @@ Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& b
   return shape;
 }
 
+Selection table_in(const std::string& text) {
+  const auto colon = text.find(": ");
+  const std::size_t begin = colon == std::string::npos ? 0 : colon + 2;
+  std::istringstream words(text.substr(begin));
+  Selection table;
+  table.title = text.substr(0, begin);
+  std::string shape;
+  words >> table.op >> table.precision >> shape;
+  const AnyOperator& op = find_operator(table.op);
+  table.shape = parse_shape(shape, op, op.shape());
+  for (std::string word; words >> word;) {
+    const auto equals = word.find('=');
+    table.names.push_back(word.substr(0, equals));
+    if (equals == std::string::npos) continue;
+    AbsentRegistration({.name = table.names.back(),
+                        .source = word.substr(equals + 1),
+                        .launchers = {launcher_of(table)}});
+  }
+  return table;
+}
+
 SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shapes) {
   selection_.op = operators().front()->name();
   app.footer("Shapes:\n" + known_shapes());

@@ -19,6 +19,11 @@ constexpr int kUsage = 2;
 // size that is no positive number, or that the operator does not have, and lists what is allowed.
 Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& base);
 
+// A table as the script asks for it: a title or none, an operator, a precision, a shape and implementations, "summits: wkv fp32 B=1,T=1024
+// best_wkv".
+// One that has its source behind it, "wkv_x=06_y/07_z/kernel.cu", is not in this program: it becomes an absent one.
+Selection table_in(const std::string& text);
+
 // Options for a selection, and for the conditions that go into a JSON file.
 class SelectionOptions {
  public:

@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -53,31 +56,64 @@ void add_recorded(Climb& climb, const std::string& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".json") files.insert(entry.path());
   }
-  // Where there are several, the one of the kernel as it is now is taken, then the youngest.
-  std::vector<std::pair<bool, std::string>> best(climb.rows.size());
+  // Of each GPU, for each row. Where there are several, the one of the kernel as it is now is taken, then the youngest.
+  using Rank = std::pair<bool, std::string>;
+  std::map<std::string, std::map<std::size_t, std::pair<Rank, Recorded>>> found;
   for (const auto& file : files) {
     const nlohmann::json run = parsed(file);
     if (!is_same_run(run, mine)) continue;
     for (std::size_t i = 0; i < climb.rows.size(); ++i) {
-      Row& row = climb.rows[i];
+      const Row& row = climb.rows[i];
       if (row.back_end != "emulator" && !row.back_end.empty()) continue;
       for (const auto& each : run.value("rows", nlohmann::json::array())) {
-        if (text(each, "implementation") != row.implementation ||
-            text(each, "back_end") != "cuda" || !each.value("right", false) ||
-            !each.contains("seconds"))
+        const bool on_gpu = text(each, "back_end") == "cuda";
+        const bool fits = on_gpu || (row.back_end.empty() && text(each, "back_end") == "cpu");
+        if (text(each, "implementation") != row.implementation || !fits ||
+            !each.value("right", false) || !each.contains("seconds"))
           continue;
         // By the hash, not by the file: files move.
-        const bool old = kernels.is_object() && std::find(kernels.begin(), kernels.end(),
-                                                          text(each, "ptx")) == kernels.end();
-        const std::pair<bool, std::string> rank(!old, text(run, "date"));
-        if (row.recorded.seconds > 0 && rank < best[i]) continue;
-        best[i] = rank;
+        const bool old =
+            on_gpu && kernels.is_object() &&
+            std::find(kernels.begin(), kernels.end(), text(each, "ptx")) == kernels.end();
+        const Rank rank(!old, text(run, "date"));
+        auto& [best, recorded] = found[text(each, "device")][i];
+        if (recorded.seconds > 0 && rank < best) continue;
+        best = rank;
         // A record without `units` has the bound of units that its kernel may not use.
         const double bound = each.contains("units") ? each.value("bound_seconds", 0.0) : 0.0;
-        row.recorded = {each.at("seconds").get<double>(), text(each, "device"), old, bound};
+        recorded = {each.at("seconds").get<double>(), text(each, "device"), old, bound};
       }
     }
   }
+  climb.recorded_on = "";
+  const auto fewer = [](const auto& a, const auto& b) {
+    const auto worth = [](const auto& of_device) {
+      Rank best;
+      std::size_t of_today = 0;
+      for (const auto& [row, ranked] : of_device.second) {
+        best = std::max(best, ranked.first);
+        of_today += ranked.first.first;
+      }
+      return std::tuple(of_device.second.size(), of_today, best.second);
+    };
+    return worth(a) < worth(b);
+  };
+  const auto most = std::max_element(found.begin(), found.end(), fewer);
+  if (most == found.end()) return;
+  climb.recorded_on = most->first;
+  for (const auto& [i, ranked] : most->second)
+    climb.rows[i].recorded = ranked.second;
+}
+
+std::string slower_because(const std::string& source, const std::string& root) {
+  std::ifstream page(std::filesystem::path(root) / std::filesystem::path(source).parent_path() /
+                     "README.md");
+  constexpr std::string_view kBegin = "<!-- slower: ", kEnd = " -->";
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with(kBegin) && line.ends_with(kEnd))
+      return line.substr(kBegin.size(), line.size() - kBegin.size() - kEnd.size());
+  }
+  return "";
 }
 
 }  // namespace ladder::program

@@ -25,12 +25,6 @@ std::vector<OperatorIn> computed_by(const Implementation& implementation) {
   return result;
 }
 
-// As AbsentImplementation calls it: "attention_bf16".
-std::string launcher_of(const Selection& selection) {
-  const std::string op = find_operator(selection.op).launchers_name();
-  return selection.precision == "fp32" ? op : op + "_" + selection.precision;
-}
-
 // Whether somebody who writes `wanted` means the chapter ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") or
 // the lesson ("07.02", "07.11b", "07_chunkwise/02_chunk_walk"; "03.00" for the chapter's own folder) that holds this source.
 bool means(std::string wanted, const std::string& chapter, const std::string& source) {
@@ -169,6 +163,11 @@ bool has_any(const Selection& selection) {
   } catch (const std::invalid_argument&) {
     return false;
   }
+}
+
+std::string launcher_of(const Selection& selection) {
+  const std::string op = find_operator(selection.op).launchers_name();
+  return selection.precision == "fp32" ? op : op + "_" + selection.precision;
 }
 
 std::vector<AbsentImplementation> chosen_absent(const Selection& selection) {

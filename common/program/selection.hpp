@@ -14,6 +14,7 @@ namespace ladder::program {
 using OperatorIn = std::pair<std::string, std::string>;
 
 struct Selection {
+  std::string title = {};                  // of its table; empty: what it computes says it
   std::string op = {};                     // the name of an operator
   Shape shape = {};                        // sizes left out are the operator's default
   std::vector<std::string> chapters = {};  // "02" or "02_openmp"; empty: all
@@ -40,6 +41,9 @@ std::vector<std::string> up_to(const std::vector<std::string>& chapters);
 
 // Whether there is one for it.
 bool has_any(const Selection& selection);
+
+// As AbsentImplementation calls what is selected: "attention_bf16".
+std::string launcher_of(const Selection& selection);
 
 // What of it this program was built without; the same for names. By chapter.
 std::vector<AbsentImplementation> chosen_absent(const Selection& selection);

@@ -116,9 +116,16 @@ std::string rate_of(const Climb& climb, double seconds) {
   return fmt::format(fmt::runtime(rate < 1e12 ? "{:.3g} GB/s" : "{:.0f} GB/s"), 1e-9 * rate);
 }
 
+// "06 wkv_shared_mem", "06.07 wkv_time_tiles"; what stands above the chapters has no number.
 std::string name_of(const Row& row) {
-  const std::string number = row.chapter.substr(0, row.chapter.find('_'));
-  return fmt::format("{:2} {}", number == row.chapter ? "" : number, row.implementation);
+  const auto number_of = [](const std::string& folder) {
+    return folder.substr(0, folder.find('_'));
+  };
+  std::string number = number_of(row.chapter);
+  if (number == row.chapter) return "   " + row.implementation;
+  const std::string lesson = lesson_of(row.source);
+  if (!lesson.empty()) number += "." + number_of(lesson);
+  return number + " " + row.implementation;
 }
 
 bool is_timed_here(const Row& row) {
@@ -137,7 +144,7 @@ const std::string& counted_device(const Row& row) {
 
 // What a row that has a time or a verdict shows, by column.
 struct Cells {
-  std::string name, back_end, time, load, call, vs_last, vs_first, of_bound, rate, error;
+  std::string name, back_end, time, recorded, load, call, vs_last, vs_first, of_bound, rate, error;
 };
 
 struct Column {
@@ -152,6 +159,7 @@ constexpr Column kColumns[] = {
     kName,
     {"back end", &Cells::back_end, nullptr},
     {"time", &Cells::time, nullptr},
+    {"recorded", &Cells::recorded, nullptr},
     {"load", &Cells::load, "time: in a burst, load: without pauses"},
     {"call", &Cells::call, "call: until the host has the result"},
     {"vs last", &Cells::vs_last, "vs: times as fast, on one device"},
@@ -168,7 +176,7 @@ Cells cells_of(const Climb& climb, const Row& row, double first, double last) {
   cells.back_end = row.back_end;
   if (row.right) cells.error = fmt::format("{:.1e}{}", row.error, row.checked_shape ? "+" : "");
   if (seconds > 0) {
-    cells.time = duration(seconds);
+    (is_timed_here(row) ? cells.time : cells.recorded) = duration(seconds);
     if (last > 0) cells.vs_last = times(last / seconds);
     if (first > 0) cells.vs_first = times(first / seconds);
     if (!climb.cost_is_a_limit) cells.rate = rate_of(climb, seconds);
@@ -178,8 +186,8 @@ Cells cells_of(const Climb& climb, const Row& row, double first, double last) {
   if (is_timed_here(row)) {
     if (row.sustained.samples > 0) cells.load = duration(row.sustained.seconds);
     if (row.end_to_end.samples > 0) cells.call = duration(row.end_to_end.seconds);
-  } else if (seconds > 0) {
-    cells.time += row.recorded.old ? "?" : "*";
+  } else if (seconds == 0 && climb.recorded_on && row.back_end != "cpu" && row.back_end != "cuda") {
+    cells.recorded = "not measured yet";
   }
   return cells;
 }
@@ -268,11 +276,12 @@ double seconds_before(const Climb& climb, const Row& row, double last) {
 
 std::vector<Line> lines_of(const Climb& climb) {
   std::vector<Line> lines;
-  double first = 0, last = 0;
+  double first = 0, last = 0, before = 0;
   std::string last_device;
   const Row* fastest = nullptr;
   for (const Row& row : climb.rows) {
-    const bool only_recorded = !row.ran && row.recorded.seconds > 0;
+    // Without a message it was never meant to run: it is shown for its recorded time.
+    const bool only_recorded = !row.ran && (row.recorded.seconds > 0 || row.message.empty());
     const double seconds = row.right || only_recorded ? counted_seconds(row) : 0;
     if (seconds > 0 && counted_device(row) != last_device) {
       first = last = 0;
@@ -281,7 +290,7 @@ std::vector<Line> lines_of(const Climb& climb) {
     }
     if (row.right || only_recorded)
       lines.push_back({cells_of(climb, row, first, seconds_before(climb, row, last)), ""});
-    if (!row.right) {
+    if (!row.right && !row.message.empty()) {
       const bool failed = row.ran && row.message.rfind("FAILED", 0) == 0;
       const char* what = failed ? "" : row.ran ? "WRONG: " : "not run: ";
       Cells name;
@@ -289,9 +298,11 @@ std::vector<Line> lines_of(const Climb& climb) {
       lines.push_back({name, what + row.message});
     }
     if (seconds > 0) {
+      if (before > 0 && seconds > before && !row.slower.empty())
+        lines.push_back({{}, "slower: " + row.slower});
       if (first == 0) first = seconds;
       if (fastest == nullptr || seconds < counted_seconds(*fastest)) fastest = &row;
-      last = seconds;
+      last = before = seconds;
     }
   }
   // A ladder ends on its best rung.
@@ -324,18 +335,17 @@ std::string cache_note(const Climb& climb) {
              : "";
 }
 
+// Whose recorded time is an earlier version's.
 std::string recorded_notes(const Climb& climb) {
-  std::set<std::string> notes;
+  std::vector<std::string> names;
   for (const Row& row : climb.rows) {
-    if (is_timed_here(row) || row.recorded.seconds == 0) continue;
-    notes.insert(
-        wrapped(row.recorded.old
-                    ? "? recorded on " + row.recorded.device +
-                          " (records/), an old number: the kernel has changed since, "
-                          "or the record does not say which one it was."
-                    : "* recorded on " + row.recorded.device + " (records/), not measured here."));
+    if (!is_timed_here(row) && row.recorded.seconds > 0 && row.recorded.old &&
+        std::find(names.begin(), names.end(), row.implementation) == names.end())
+      names.push_back(row.implementation);
   }
-  return fmt::format("{}", fmt::join(notes, ""));
+  return names.empty() ? ""
+                       : wrapped(fmt::format("recorded with an earlier version of the kernel: {}.",
+                                             fmt::join(names, ", ")));
 }
 
 std::string emulator_notes(const Climb& climb) {
@@ -352,8 +362,8 @@ std::string emulator_notes(const Climb& climb) {
   std::string text;
   if (emulated)
     text += wrapped(
-        "emulator: the kernel really ran here and was checked. It is not timed: the emulator's "
-        "clock says nothing about a GPU.");
+        "emulator: the kernel ran here and was checked. It is not timed: the emulator's clock says "
+        "nothing about a GPU.");
   if (!parts.empty())
     text += wrapped(fmt::format(
         "+ checked on {} only. The whole shape would take {} here (--patience SECONDS allows "
@@ -385,12 +395,14 @@ std::string to_table(const std::vector<Climb>& climbs) {
   std::string table;
   Climb all;  // what the notes are about
   for (const Climb& climb : climbs) {
-    table +=
-        fmt::format("{}{} in {} on {}{}{}\n\n{}\n", climb.options.causal ? "causal " : "",
-                    climb.options.op, climb.options.precision, to_string(climb.options.shape),
-                    climb.options.states ? ", state in and out" : "",
-                    climb.options.options.empty() ? "" : ", " + options_text(climb.options.options),
-                    to_text(lines_of(climb)));
+    const std::string& gpu = climb.recorded_on.value_or("");
+    table += fmt::format(
+        "{}{}{} in {} on {}{}{}\n{}\n{}\n", climb.options.title,
+        climb.options.causal ? "causal " : "", climb.options.op, climb.options.precision,
+        to_string(climb.options.shape), climb.options.states ? ", state in and out" : "",
+        climb.options.options.empty() ? "" : ", " + options_text(climb.options.options),
+        gpu.empty() ? "" : fmt::format("recorded: on {}, at this shape (records/)\n", gpu),
+        to_text(lines_of(climb)));
     all.rows.insert(all.rows.end(), climb.rows.begin(), climb.rows.end());
     for (const auto& ceiling : climb.ceilings) {
       const auto same = [&](const auto& each) { return each.first == ceiling.first; };

@@ -10,7 +10,7 @@ from pathlib import Path
 from ladder_tools.building import Build, ask_nvidia, run_program, say
 from ladder_tools.drawing import check_and_draw, copy_at, page_of
 from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, refused, registered_names, text_of, write_whole
-from ladder_tools.rows import lessons_for, members_of_cases, operators, rows
+from ladder_tools.rows import lessons_for, lessons_of_story, members_of_cases, operators, rows, story
 
 _HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
 
@@ -54,8 +54,11 @@ def ask_for_program(arguments, folder):
     everything, or one of its own for these lessons. The last ones asked for are kept."""
     lessons = None if "--operators" in arguments.words else lessons_for(arguments.asked, arguments.operator, arguments.names,
                                                                          arguments.variants, arguments.alone)
-    if lessons is None:
-        return "ladder"
+    return "ladder" if lessons is None else program_of(lessons, folder)
+
+
+def program_of(lessons, folder):
+    """The prefix of one with these lessons."""
     prefix = f"ladder_{hashlib.sha256(' '.join(lessons).encode()).hexdigest()[:8]}"
     kept = folder / "asked_programs.txt"
     others = [line for line in text_of(kept).splitlines() if not line.startswith(f"{prefix} ")]
@@ -163,15 +166,34 @@ def _mine(places):
     return exercise
 
 
+def tables_of_story(built):
+    """The program's words for the tables of ./ladder run without a chapter. What is not of the `built` lessons is given with its source: its
+    recorded time is looked up."""
+    words = []
+    for operator, precision, shape, rungs, summits in story():
+        names = [rung.name if rung.library in built else f"{rung.name}={rung.source}" for rung in rungs]
+        words.append(f"--table={'summits: ' * summits}{' '.join([operator, precision, shape, *names])}")
+    return words
+
+
 def run(words, preset, caller):
     arguments = Arguments("run", [word for word in words if word != "--mine"], caller)
     mine = _mine(arguments.places) if "--mine" in words else None
     build = Build(preset)
     build.lock()
-    prefix = ask_for_program(arguments, build.folder)
+    of_story = not (arguments.places or arguments.alone or arguments.variants)
+    if of_story:  # whether there is a GPU, and nvcc, is known when it is configured
+        lessons = {on_gpu: lessons_of_story(on_gpu) for on_gpu in (False, True)}
+        prefixes = {on_gpu: program_of(each, build.folder) for on_gpu, each in lessons.items()}
+    else:
+        prefix = ask_for_program(arguments, build.folder)
     build.prepare()
-    back_end = "cuda" if build.runs_on_gpu() else "emulated"
-    xray = back_end == "emulated" and build.has_xray() and (mine is None or mine.needs_device)
+    on_gpu = build.runs_on_gpu()
+    back_end = "cuda" if on_gpu else "emulated"
+    if of_story:
+        prefix = prefixes[on_gpu]
+        arguments.words += tables_of_story(lessons[on_gpu])
+    xray = not (on_gpu or of_story) and build.has_xray() and (mine is None or mine.needs_device)
 
     def program(which):
         return f"mine.{mine.name}_{which if mine.needs_device else 'cpu'}" if mine else f"{prefix}_{which}"

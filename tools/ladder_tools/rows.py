@@ -2,7 +2,7 @@
 import re
 from dataclasses import dataclass
 
-from ladder_tools.place import ABOVE_THE_CHAPTERS, ROOT, Place, chapters, in_lessons, lessons, number_of, registered_names
+from ladder_tools.place import ABOVE_THE_CHAPTERS, ROOT, Place, chapters, in_lessons, lessons, number_of, place_of, registered_names, text_of
 
 _NO_KERNEL = re.compile(r"(^|_)(test|operator|reference|main|exercise|scratch|measure|which)(_sm90)?\.")
 
@@ -25,16 +25,24 @@ class Row:
         return number_of(self.place.chapter) + (f".{self.place.lesson}" if self.place.lesson else "")
 
 
+def _sources(folder):
+    """Of a place's kernels."""
+    return [path for path in sorted((ROOT / folder).glob("*.c*")) if path.suffix in (".cpp", ".cu") and not _NO_KERNEL.search(path.name)]
+
+
+def _types(text):
+    return frozenset(re.findall(r"\blaunchers<(?:\w+::)*(\w+)(?:<\w+>)?>", text))
+
+
 def rows():
     """In reading order."""
     places = [Place(chapter, lesson) for chapter in chapters() for lesson in ("", *lessons(chapter))] + [Place(ABOVE_THE_CHAPTERS, "")]
     found = []
     for place in places:
-        sources = [path for path in sorted((ROOT / place.folder).glob("*.c*")) if path.suffix in (".cpp", ".cu") and not _NO_KERNEL.search(path.name)]
-        text = "".join(path.read_text() for path in sources)
+        text = "".join(path.read_text() for path in _sources(place.folder))
         names = registered_names(text)
         if names:
-            found.append(Row(place, frozenset(names), frozenset(re.findall(r'"([a-z]\w*)"', text)), frozenset(re.findall(r"launchers<(?:\w+::)*(\w+)(?:<\w+>)?>", text)), ".rung = true" in text))
+            found.append(Row(place, frozenset(names), frozenset(re.findall(r'"([a-z]\w*)"', text)), _types(text), ".rung = true" in text))
     return found
 
 
@@ -106,3 +114,63 @@ def lessons_for(places, operator=None, names=(), variants=False, alone=False):
         if not alone and len(places) == 1 and places[0].lesson is None and places[0].chapter in chapters():
             found = [row for row in rows() if row.rung and row.types & types and row.place.chapter < places[0].chapter] + found
     return _with_named(found, types) or None
+
+
+@dataclass(frozen=True)
+class Rung:
+    """An implementation that ./ladder run climbs when nothing is asked for, and what a program has it by: 06.00, a chapter's own kernel alone,
+    or a lesson's id."""
+    name: str
+    source: str  # relative to ROOT
+    library: str
+
+
+def _rungs(folder, sources, library, type):
+    """What they register that computes the type. Where they register several, the rungs among them."""
+    found = []
+    for source in sources:
+        text = source.read_text()
+        for registered in re.split(r"\bRegistration\b", text)[1:]:
+            if type in (_types(registered) or _types(text)):
+                found += [(".rung = true" in registered, Rung(name, f"{folder}/{source.name}", library)) for name in registered_names(registered)]
+    return [rung for is_rung, rung in found if is_rung or not any(each for each, _ in found)]
+
+
+def rungs_of(row, type):
+    """What a row shows of an operator's type."""
+    return _rungs(row.place.folder, _sources(row.place.folder), row.id, type)
+
+
+def own_kernels(type):
+    """Those of chapters' own folders: the story, in reading order."""
+    return [rung for chapter in chapters()
+            for rung in _rungs(chapter, [source for source in _sources(chapter) if source.stem == "kernel"], f"{number_of(chapter)}.00", type)]
+
+
+def story():
+    """[(operator, precision, shape, rungs, whether these are summits)]: the tables of tools/story.txt, of operators that a chapter's own kernel
+    computes."""
+    tables, known = [], operators()
+    for line in text_of("tools/story.txt").splitlines():
+        if line.startswith("#"):
+            continue
+        operator, precision, shape, *summits = line.split()
+        type = known[operator].type
+        own = own_kernels(type)
+        if not own:
+            continue
+        rungs = [] if summits else own
+        for place in map(place_of, summits):
+            row = next(row for row in rows() if row.place.folder == place.folder)
+            rungs += rungs_of(row, type)
+        tables.append((operator, precision, shape, rungs, bool(summits)))
+    return tables
+
+
+def lessons_of_story(with_summits):
+    """The ids of its program's lessons."""
+    found = [rung for *_, rungs, summits in story() for rung in rungs if with_summits or not summits]
+    own = [rung.library for rung in found if rung.library.endswith(".00")]
+    wanted = [row for row in rows() if row.id in {rung.library for rung in found}]
+    types = {operators()[operator].type for operator, *_ in story()}
+    return own + _with_named(wanted, types)
