@@ -37,8 +37,8 @@ def wanted(root, pages, compare_page):
         try:
             text = (root / page).read_text()
             text = lessons.with_way(page, text) if re.match("[0-9][^/]*/[0-9][^/]*/README.md$", str(page)) else text
-            text = marks.filled(page, text)
-            result[page] = blocks.rendered(text, records, definitions, blocks.language_of(page))
+            text = blocks.rendered(text, records, definitions, blocks.language_of(page))
+            result[page] = marks.filled(page, text)
         except (blocks.Wrong, marks.Wrong) as error:
             wrong += [f"{page}: {line}" for line in str(error).split("\n")]
     wrong += [f"{blocks.FOLDER}/{name}.txt: no page has this table" for name in definitions.unused()]
