@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "common/operators/wkv/operator.hpp"
 #include "common/testing/tests.hpp"
@@ -28,15 +30,32 @@ constexpr int kMostThreads = 64;
 // exp calls of each thread of an OpenMP team, by its number.
 inline std::array<std::atomic<long>, kMostThreads> exp_calls{};
 
+// Threads that have called exp, and how many of them a thread waits for in its first call.
+inline std::atomic<int> arrived{0}, awaited{0};
+
+// A second is enough for threads that have work; if there are fewer, the test goes on and counts them.
+inline void wait_for_the_others() {
+  using Clock = std::chrono::steady_clock;
+  ++arrived;
+  for (const auto end = Clock::now() + std::chrono::seconds(1);
+       arrived < awaited && Clock::now() < end;)
+    std::this_thread::yield();
+}
+
 // Runs the implementation once with so many threads, and judges the result. Returns the number of exp calls of each thread.
+// `at_once`: no thread passes its first exp before all threads have called it, so that all are inside a head at the same time.
 inline std::array<long, kMostThreads> calls_of_exp(const std::string& implementation,
-                                                   const ladder::WkvCase& c, int threads) {
+                                                   const ladder::WkvCase& c, int threads,
+                                                   bool at_once = false) {
   const auto problem = ladder::make_problem(c);
   const int before = omp_get_max_threads();
   omp_set_num_threads(threads);
   for (auto& count : exp_calls)
     count = 0;
+  arrived = 0;
+  awaited = at_once ? threads : 0;
   const auto outputs = ladder::run(ladder::find_implementation(implementation), problem);
+  awaited = 0;
   std::array<long, kMostThreads> counted{};
   for (int n = 0; n < kMostThreads; ++n)
     counted[n] = exp_calls[n];
@@ -118,6 +137,7 @@ inline VectorReport vector_report(const std::string& implementation, const std::
 // In the place of the C library's, which std::exp of a float calls: the same value, counted.
 extern "C" float expf(float x) noexcept {
   const int thread = omp_get_thread_num();
-  if (thread < openmp::kMostThreads) ++openmp::exp_calls[thread];
+  if (thread < openmp::kMostThreads && openmp::exp_calls[thread]++ == 0)
+    openmp::wait_for_the_others();
   return static_cast<float>(std::exp(static_cast<double>(x)));
 }

@@ -1,4 +1,4 @@
-// What both kernels of chapter 02 stand on: SIMD vectors without intrinsics, a vector exp, padded scratch memory and the
+// What lessons 05 and 06 share: SIMD vectors without intrinsics, a vector exp, padded scratch memory and the
 // way work is cut into tasks.
 #pragma once
 

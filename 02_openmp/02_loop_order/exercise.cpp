@@ -1,6 +1,6 @@
 // 02.02 loop_order: one exp for each key row and step, and a row of the state from left to right.
-// Change: from 02.01: the loops over value columns and key rows are swapped, and exp stands between them.
-// Why:    02.01 computes each exp V times, and walks down the state's columns: neighbours in time are V floats apart in memory.
+// Change: from 02.00: the loops over value columns and key rows are swapped, and exp stands between them.
+// Why:    02.00 computes each exp V times, and walks down the state's columns: neighbours in time are V floats apart in memory.
 // Needs:  a compiler with OpenMP. All options of chapter 01.
 // Costs:  the output's row is read and written for each key row. See README.
 #include <algorithm>

@@ -24,6 +24,7 @@ REASONS_ON_THE_CPU = {
     "wrong-order": "a value is changed before it is read, or read before it is changed",
     "left-over": "what an earlier head, step or row has left is taken for a beginning",
     **_OF_BOTH,
+    "race": "threads change one variable together, and each should have one of its own",
     "too-often": "what does not change is computed again and again",
     "shared-line": "two threads write to one cache line, and each takes it from the other",
 }

@@ -33,14 +33,11 @@ def _minutes_cell(folder):
 
 
 def rows(chapter, first="", last="~"):
-    """Of the chapter's table: lesson, what it teaches, exercise, minutes. The chapter's own folder is its lesson 00, if it has a kernel."""
+    """Of the chapter's table: lesson, what it teaches, exercise, minutes."""
     holes = {str(each.folder): f"your own {place.lesson_of(each.begins_with.parent)}, changed" if each.begins_with else
              f"hole{'s' * (len(each.holes()) > 1)} {', '.join(sorted(each.holes()))}" for each in place.exercises()}
     cells = [(f"[{number[3:]} {_name(f'{chapter}/{lesson}')}]({lesson}/README.md)", _in_short(chapter, lesson), holes.get(f"{chapter}/{lesson}", ""),
               _minutes_cell(f"{chapter}/{lesson}")) for number, lesson in _numbered(chapter, first, last)]
-    if first <= "00" and chapter in lessons_of(chapter):
-        kernel = min(path.name for path in (place.ROOT / chapter).glob("kernel*.c*"))
-        cells.insert(0, (f"00: this page, [{kernel}]({kernel})", _in_short(chapter, ".") or title_of(chapter), holes.get(chapter, ""), _minutes_cell(chapter)))
     return ["|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in cells]
 
 
@@ -68,7 +65,7 @@ def count(what):
 
 
 def minutes(chapter, first="", last="~"):
-    """Of these lessons together."""
+    """Of these lessons together; the chapter's own folder is its lesson 00, if it has a kernel."""
     own = [chapter] if first <= "00" and chapter in lessons_of(chapter) else []
     return sum(map(minutes_of, own + [f"{chapter}/{lesson}" for _, lesson in _numbered(chapter, first, last)]))
 

@@ -236,7 +236,7 @@ class Records:
         if row_name == "conditions":
             return f"commit {run['conditions']['commit']}, {run['date']}"
         if row_name.startswith("ceiling "):
-            return self._ceiling(run, name, row_name.removeprefix("ceiling "))
+            return self._ceiling(run, name, row_name.removeprefix("ceiling "), field)
         row = self._row(run, name, row_name)
 
         def need(key):
@@ -264,10 +264,12 @@ class Records:
         raise ValueError(f"field is {field}; allowed: {', '.join([*seconds, 'both', 'error', 'plain error', 'of bound', 'TFLOP/s', 'TB/s'])}, vs ROW")
 
     @staticmethod
-    def _ceiling(run, name, device):
+    def _ceiling(run, name, device, field):
+        """Of fp32 multiply-adds and of copies, or one of them."""
         for each in run["ceilings"]:
             if device in each["device"]:
-                return f"{three_digits(2e-12 * each['fma_per_second'])} TFLOP/s, {three_digits(1e-9 * each['bytes_per_second'])} GB/s"
+                both = {"FMA": f"{three_digits(2e-12 * each['fma_per_second'])} TFLOP/s", "copy": f"{three_digits(1e-9 * each['bytes_per_second'])} GB/s"}
+                return both.get(field) or ", ".join(both.values())
         raise Missing(f"{name} has no ceilings of {device}")
 
     def _of_case(self, name, row_name, field):

@@ -163,6 +163,7 @@ class Blocks(WithRecords):
     def test_only_times_are_marked(self):
         self.assertEqual(blocks.render("{{run : fast : of bound}}", self.records()), "69.4\u00a0%")
         self.assertEqual(blocks.render("{{run : ceiling X}}", self.records()), "56.0 TFLOP/s, 4000 GB/s")
+        self.assertEqual([blocks.render(f"{{{{run : ceiling X : {one}}}}}", self.records()) for one in ("FMA", "copy")], ["56.0 TFLOP/s", "4000 GB/s"])
 
     def test_optional_values_and_lines(self):
         records = self.records()

@@ -8,7 +8,8 @@ using namespace openmp;
 // Two batches of two heads for four threads: with one thread for each batch two would have no work.
 TEST(wkv_threads, Hole1GivesEachThreadAHead) {
   const auto calls =
-      calls_of_exp("wkv_threads", {.B = 2, .T = 20, .H = 2, .K = 8, .V = 5}, /*threads=*/4);
+      calls_of_exp("wkv_threads", {.B = 2, .T = 20, .H = 2, .K = 8, .V = 5}, /*threads=*/4,
+                   /*at_once=*/true);
   expect_count("threads that worked", threads_that_worked(calls), 4);
 }
 
@@ -26,6 +27,17 @@ TEST(wkv_threads, SharesHeadsFairly) {
   if (most > 3 * kHead)
     ADD_FAILURE() << "WRONG RESULT in how the heads are shared: with 10 heads and 4 threads one "
                   << "thread computes " << most / kHead << " heads, right at most 3";
+}
+
+// Memory that two threads change shows only when both are at work.
+TEST(wkv_threads, FourThreadsAgreeWithOne) {
+  const ladder::WkvCase c{.B = 2, .T = 20, .H = 2, .K = 8, .V = 5};
+  calls_of_exp("wkv_threads", c, /*threads=*/1);
+  if (HasFailure()) return;
+  calls_of_exp("wkv_threads", c, /*threads=*/4, /*at_once=*/true);
+  if (HasFailure())
+    ADD_FAILURE() << "WRONG RESULT with four threads at the same time, and with one thread the "
+                  << "result is right";
 }
 
 const bool registered =
