@@ -15,7 +15,9 @@ h200_compare*.json; @NAME = TEXT makes NAME stand for TEXT. A question mark at t
 RECORD may also be a table of transcribed.json (ROW its first cell, FIELD its column) or a recorded X-ray (ROW a kernel, FIELD a counter).
 {{sample NAME}} is a recorded sample output, {{ceilings DEVICE : KEY : FACTOR : DIGITS}} the range of a ceiling over all runs, {{all runs}}
 a row for each recorded run, {{fastest kernels}} the table of the fastest for WKV by shape, {{lessons CHAPTER : FROM : TO}} a row for each lesson (all of them without numbers), {{exercise FOLDER}} what one's exercise asks for, {{refusals CHAPTER}} what each lesson's kernel does not take, {{number of lessons CHAPTER}}
-and {{minutes CHAPTER : FROM : TO}} what they say, {{path NAME}} the lessons of a path, {{hours CHAPTER : FROM : TO}}, {{hours NAME}} and {{hours all}} the hours of lessons, of a path, of all. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
+and {{minutes CHAPTER : FROM : TO}} what they say, {{path NAME}} the lessons of a path, {{hours CHAPTER : FROM : TO}}, {{hours NAME}} and {{hours all}} the hours of lessons, of a path, of all,
+{{number of WHAT}} a count of the whole tree (lessons.numbers), {{wrote NAME}} the lines that a sample's learner writes, {{address WORDS}} where
+the repository is published, or <WORDS>. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
 that row was, or was not, recorded. What belongs to a kernel that has changed since is marked with a ring, and a line says so.
 
 A NAME without such a file is a table of transcribed.json as a whole. On a page X.LANGUAGE.md the lines "TEXT = TRANSLATION" of
@@ -37,7 +39,7 @@ CONDITION = re.compile(r"\[(if|unless) ([^\]]+)\] ?")
 OLD = "°"
 NO_BREAK = "\u00a0"
 TIMES = ("", "time", "sustained", "both", "call", "burst", "whole")
-OLD_LINE = f"\n{OLD} An earlier version of this kernel."
+OLD_LINES = {"": "Measured before the last edit of this kernel's source.", "zh-CN": "在该核函数的源文件最后一次修改之前测得。"}
 STALE = "<!-- stale -->"
 
 
@@ -49,6 +51,13 @@ def _parts(text, names):
     parts = [part.strip() for part in text.split(" : ")]
     parts[0] = names.get(parts[0], parts[0])
     return parts + [""] * (3 - len(parts))
+
+
+def address(root):
+    """Where the repository is published, as CITATION.cff says; "" where it does not."""
+    citation = Path(root) / "CITATION.cff"
+    found = re.search(r"^repository-code: *\"?([^\s\"]+)", citation.read_text(), re.MULTILINE) if citation.exists() else None
+    return found[1] if found else ""
 
 
 def _placeholder(text, names, records):
@@ -65,6 +74,12 @@ def _placeholder(text, names, records):
         return "\n".join(lessons.refusals(text.removeprefix("refusals ")))
     if text.startswith("number of lessons "):
         return str(lessons.count(text.removeprefix("number of lessons ")))
+    if text.startswith("number of "):
+        return str(lessons.numbers()[text.removeprefix("number of ")])
+    if text.startswith("wrote "):
+        return "\n".join(records.sample(text.removeprefix("wrote "))["writes"]["lines"])
+    if text.startswith("address"):
+        return address(records.root) or f"<{text.removeprefix('address').strip()}>"
     if text.startswith("minutes "):
         return str(lessons.minutes(*text.removeprefix("minutes ").split(" : ")))
     if text.startswith("hours "):
@@ -98,7 +113,7 @@ def _holds(kind, text, names, records):
         return kind == "unless"
 
 
-def render(template, records):
+def render(template, records, language=""):
     """The block's text. Wrong names every placeholder that stands for nothing, a line each."""
     names, lines, wrong = {}, [], []
     for line in template.split("\n"):
@@ -120,7 +135,7 @@ def render(template, records):
     if wrong:
         raise Wrong("\n".join(wrong))
     text = "\n".join(lines)
-    return text + (f"\n{OLD_LINE}" if OLD in text else "")
+    return text + (f"\n\n{OLD} {OLD_LINES[language]}" if OLD in text else "")
 
 
 class Definitions:
@@ -165,7 +180,7 @@ def rendered(page, records, definitions, language=""):
 
     def anew(block):
         try:
-            text = render(definitions.of(block["name"], language), records)
+            text = render(definitions.of(block["name"], language), records, language)
         except (Wrong, Missing, ValueError) as error:
             wrong.append(str(error.args[0]))
             return block[0]

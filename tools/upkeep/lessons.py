@@ -143,3 +143,10 @@ def with_way(page, text):
     parts += [f"previous: {way[here - 1]}"] * (here > 0)
     parts += [f"next: {way[here + 1]}" if here + 1 < len(way) else "the chapter's last lesson"]
     return _WAY.sub(lambda _: " · ".join(parts), text, count=1)
+
+
+def numbers():
+    """How many there are of what a learner does, in the whole tree."""
+    found = place.exercises()
+    return {"exercises": len(found), "holes": sum(len(each.holes()) for each in found), "kernels from scratch": len(place.exercises("scratch")),
+            "bosses": len(place.bosses()), "planted mistakes": len(place.mistakes())}

@@ -1,6 +1,5 @@
-"""The front page's pictures, as SVG with a ground of their own: readable on a light and on a dark page."""
+"""The pictures of the X-ray and of the ladder, as SVG with a ground of their own: readable on a light and on a dark page."""
 import math
-import textwrap
 from xml.sax.saxutils import escape
 
 from records import duration
@@ -21,35 +20,66 @@ def _text(x, y, text, classes="ink", size=13, anchor="start", more=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{classes} word" font-size="{size}" text-anchor="{anchor}" {more}>{escape(text)}</text>'
 
 
-COLUMNS = 66  # of a terminal's picture: still legible on a phone
+def _code(x, y, text, size=11):
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="ink" font-size="{size}" xml:space="preserve" {MONO}>{escape(text)}</text>'
 
 
-def _wrapped(line):
-    """Lines of at most COLUMNS; what goes on is indented by two more than the line."""
-    indent = len(line) - len(line.lstrip())
-    return textwrap.wrap(line, COLUMNS, subsequent_indent=" " * (indent + 2), drop_whitespace=True) or [""]
+def _shortened(text, most):
+    return text if len(text) <= most else text[:most - 4].rstrip() + " ..."
 
 
-def terminal(title, lines, strong=()):
-    """A terminal that shows these lines; those that hold one of the `strong` texts stand out. Dark on any page."""
-    size, height = 13, 19
-    shown = [(f"$ {title}", "#7ee787")]
-    for line in lines:
-        colour = "#ffa657" if any(each in line for each in strong) else "#e6edf3"
-        shown += [(piece, colour) for piece in _wrapped(line)]
-    width = round(COLUMNS * 7.85) + 40
-    total = 42 + height * len(shown) + 10
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" width="{width}" height="{total}" role="img" '
-             f'aria-label="{escape(title, {chr(34): "&quot;"})}" {MONO}>',
-             f'<rect width="{width}" height="{total}" rx="8" fill="#0d1117"/>',
-             *(f'<circle cx="{20 + 18 * i}" cy="18" r="5.5" fill="{colour}"/>' for i, colour in enumerate(("#ff5f56", "#ffbd2e", "#27c93f")))]
-    for number, (line, colour) in enumerate(shown):
-        weight = ' font-weight="bold"' if colour == "#ffa657" else ""
-        parts.append(f'<text x="18" y="{48 + height * number}" font-size="{size}" fill="{colour}"{weight} xml:space="preserve">{escape(line)}</text>')
+PANEL, BESIDE, ACROSS, LEFT = 402, 432, 64, 20  # one kernel's width, from one to the next, loads in a row, the margin
+
+
+def _loads(kernel, x, y, kind):
+    """The lines of a kernel that load, each with a small box for each load that a warp makes for its 32 elements of o; and where that ends."""
+    parts = []
+    for site in kernel["loads"]:
+        count = site["requests"] // kernel["stores"]
+        parts.append(_code(x, y, f"{site['line']:3}  {_shortened(site['text'], 42)}"))
+        parts.append(_text(x + PANEL, y, f"{count} x {site['access_bytes']} bytes", "soft", 11, "end"))
+        boxes = "".join(f"M{x + 6.2 * (each % ACROSS):.1f},{y + 6 + 11 * (each // ACROSS)}h4.4v8h-4.4z" for each in range(count))
+        parts.append(f'<path class="{kind}" stroke="none" d="{boxes}"/>')
+        y += 32 + 11 * -(-count // ACROSS)
+    return parts, y
+
+
+def _request(request, x, y, kind):
+    """One load: 32 lanes above the bytes of the sectors that they read."""
+    pitch, size = PANEL / 32, 32 * request["sectors"]
+    begin = min(request["lanes"]) // 32 * 32
+    byte = PANEL / size
+    parts = [_text(x, y - 8, f"one of them: all 32 threads read the same {request['bytes']} bytes of {request['buffer']}", "soft", 11.5)]
+    for lane, at in enumerate(request["lanes"]):
+        middle = x + (at - begin + request["bytes"] / 2) * byte
+        parts.append(f'<line class="grid" x1="{x + pitch * (lane + 0.5):.1f}" y1="{y + 10}" x2="{middle:.1f}" y2="{y + 44}" stroke-width="0.8"/>')
+        parts.append(f'<rect class="{kind}" stroke="none" x="{x + pitch * lane + 1.2:.1f}" y="{y}" width="{pitch - 2.4:.1f}" height="10"/>')
+    read = {at - begin + each for at in request["lanes"] for each in range(request["bytes"])}
+    for each in range(size):
+        look = f'class="{kind}" stroke="none"' if each in read else 'class="grid" fill="none"'
+        parts.append(f'<rect {look} x="{x + byte * each + 0.8:.1f}" y="{y + 44}" width="{byte - 1.6:.1f}" height="12"/>')
+    parts.append(_text(x, y + 74, f"{request['sectors']} sector{'s' * (request['sectors'] > 1)} of 32 bytes moves", "soft", 11.5))
+    return parts
+
+
+def xray(sample):
+    """What the X-ray counts of two kernels beside each other."""
+    panels, lowest = [], 0
+    for at, (kernel, kind) in enumerate(zip(sample["sites"], ("bf16", "fp32"))):
+        x, total = LEFT + BESIDE * at, sum(site["requests"] for site in kernel["loads"]) // kernel["stores"]
+        parts, y = _loads(kernel, x, 84, kind)
+        panels.append([_text(x, 56, f"{kernel['loads'][0]['file']}: {total} loads", size=14, more='font-weight="600"'), *parts])
+        lowest = max(lowest, y)
+    for at, (kernel, kind) in enumerate(zip(sample["sites"], ("bf16", "fp32"))):
+        panels[at] += _request(kernel["request"], LEFT + BESIDE * at, lowest + 18, kind)
+    width, height, title = 2 * LEFT + BESIDE + PANEL, lowest + 106, f"{sample['command'].partition(' --')[0]}: what a warp of 32 threads loads for 32 elements of o"
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+             f'aria-label="{escape(title)}" {SANS}>', STYLE, f'<rect class="ground" width="{width}" height="{height}" rx="8"/>',
+             _text(LEFT, 28, title, "soft", 13), *(each for panel in panels for each in panel)]
     return "\n".join(parts) + "\n</svg>\n"
 
 
-# The shape of the front page's plot: B=8, T=4096, H=32, K=V=64 on an H200.
+# The shape of the plot: B=8, T=4096, H=32, K=V=64 on an H200.
 RUNGS = [  # label, then (file, implementation) in fp32 and in bf16
     ("03  a thread per column, atomics", ("h200_wkv_training", "wkv_atomic"), None),
     ("04  sum in a register", ("h200_wkv_training", "wkv_no_atomic"), None),
@@ -90,8 +120,10 @@ def _time(records, place):
     return (row["seconds"], records.is_old(*place)) if "seconds" in row else None
 
 
-def ladder(records, words):
-    """Every rung in fp32 and bf16 as a dot, the bound and the public kernels as lines. `words`: title, axis and note."""
+def ladder(records):
+    """Every rung in fp32 and bf16 as a dot, the bound and the public kernels as lines."""
+    title = "WKV on an H200: from the first kernel to tensor cores"
+    note = ("B=8, T=4096, 32 heads of 64. Dots: this repository.", "Dashed lines: public kernels, and the time that a copy of the bytes takes.")
     left, right, top, step = 24, 84, 150, 44
     width = 640
     bottom = top + step * len(RUNGS)
@@ -103,9 +135,9 @@ def ladder(records, words):
         return left + scale * math.log10(seconds / low)
 
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
-             f'aria-label="{escape(words["title"])}" {SANS}>', STYLE, f'<rect class="ground" width="{width}" height="{height}" rx="8"/>',
-             _text(20, 28, words["title"], size=16, more='font-weight="600"'),
-             *(_text(20, 48 + 16 * number, line, "soft", 12) for number, line in enumerate(words["note"]))]
+             f'aria-label="{escape(title)}" {SANS}>', STYLE, f'<rect class="ground" width="{width}" height="{height}" rx="8"/>',
+             _text(20, 28, title, size=16, more='font-weight="600"'),
+             *(_text(20, 48 + 16 * number, line, "soft", 12) for number, line in enumerate(note))]
     for exponent in range(-4, -1):
         for digit in (1, 2, 5):
             seconds = digit * 10.0**exponent
@@ -115,33 +147,19 @@ def ladder(records, words):
     for number, (label, seconds, kind) in enumerate(sorted(ladder_lines(records), key=lambda each: each[1])):
         y = 84 + 15 * (number % 5)
         parts.append(f'<line class="{kind} line" x1="{x(seconds):.1f}" x2="{x(seconds):.1f}" y1="{y + 4}" y2="{bottom}" stroke-width="1.5"/>')
-        parts.append(_text(x(seconds) + 4, y + 2, f"{words['lines'].get(label, label)}: {duration(seconds)}", kind, 11.5))
+        parts.append(_text(x(seconds) + 4, y + 2, f"{label}: {duration(seconds)}", kind, 11.5))
     any_old = False
     for number, (label, *places) in enumerate(RUNGS):
         y = top + step * number + 30
-        parts.append(_text(20, y - 14, words["rungs"].get(label, label), size=12.5))
+        parts.append(_text(20, y - 14, label, size=12.5))
         shown = sorted((*time, kind) for place, kind in zip(places, ("fp32", "bf16")) if (time := _time(records, place)))
         any_old = any_old or any(old for _, old, _ in shown)
         for index, (seconds, old, kind) in enumerate(shown):
             parts.append(f'<circle class="{kind}" cx="{x(seconds):.1f}" cy="{y:.1f}" r="6"/>')
             first_of_two = len(shown) == 2 and index == 0
             parts.append(_text(x(seconds) + (-10 if first_of_two else 10), y + 4, duration(seconds) + ("°" if old else ""), kind, 12, "end" if first_of_two else "start"))
-    parts.append(_text(20, bottom + 40, words["axis"] + (words["old"] if any_old else ""), "soft", 12))
+    parts.append(_text(20, bottom + 40, "milliseconds, log scale" + ("; ° measured before the kernel's last edit" if any_old else ""), "soft", 12))
     for index, kind in enumerate(("fp32", "bf16")):
         parts.append(f'<circle class="{kind}" cx="{width - 150 + 76 * index}" cy="{bottom + 36}" r="6"/>')
         parts.append(_text(width - 140 + 76 * index, bottom + 40, kind, kind, 13))
     return "\n".join(parts) + "\n</svg>\n"
-
-
-ENGLISH = {"title": "WKV on an H200: from the first kernel to tensor cores",
-           "note": ["B=8, T=4096, 32 heads of 64. Dots: this repository.", "Dashed lines: public kernels, and the time that a copy of the bytes takes."],
-           "axis": "milliseconds, log scale", "old": "; ° an earlier version of the kernel", "lines": {}, "rungs": {}}
-CHINESE = {"title": "H200 上的 WKV：从第一个核函数到张量核心",
-           "note": ["B=8，T=4096，32 个头，每头 64。圆点：本仓库。", "虚线：公开的核函数，以及只搬运这些字节所需的时间。"],
-           "axis": "毫秒（对数坐标）", "old": "；° 该核函数的较早版本",
-           "lines": {"bytes once, fp32": "字节只搬一次，fp32", "bytes once, bf16": "字节只搬一次，bf16", "FLA recurrent, fp32": "FLA 循环，fp32",
-                     "FLA chunk, bf16": "FLA 分块，bf16"},
-           "rungs": {"03  a thread per column, atomics": "03  每列一个线程，原子加", "04  sum in a register": "04  在寄存器中求和",
-                     "05  16-byte loads": "05  16 字节加载", "06  rows in shared memory": "06  行放入共享内存",
-                     "06  tiles of the state": "06  状态分块", "06  time tiles, copied ahead": "06  时间分块，提前拷贝",
-                     "07  chunks on tensor cores": "07  张量核心上的分块"}}

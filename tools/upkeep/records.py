@@ -72,6 +72,20 @@ def xray_counts(document):
     return counts
 
 
+def xray_sites(document, names):
+    """What a picture shows of an X-ray's JSON, for each of these kernels: the lines that load, in the order of the file, how many requests store o, and one
+    request for k."""
+    found = []
+    for each in (each for name in names for each in document["kernels"] if each["implementation"] == name):
+        loads = sorted((site for site in each["sites"] if site["operation"] == "global load"), key=lambda site: site["line"])
+        request = next(step for step in each["steps"] if step["buffer"] == "k")
+        found.append({"implementation": each["implementation"],
+                      "loads": [{key: site[key] for key in ("file", "line", "text", "buffers", "access_bytes", "requests", "sectors")} for site in loads],
+                      "stores": sum(site["requests"] for site in each["sites"] if site["operation"] == "global store"),
+                      "request": {key: request[key] for key in ("buffer", "bytes", "lanes", "sectors")}})
+    return found
+
+
 def impossible(document):
     """What cannot be, in a run or a comparison: a time below its bound, or the hash of no kernels; "" where all can be."""
     hashes = dict(document["conditions"].get("kernels", {}))

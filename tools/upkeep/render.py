@@ -2,10 +2,7 @@
 """Brings everything that is made from records/ and from kernels up to date: blocks and code in pages, pictures, the page of comparisons,
 translations."""
 import argparse
-import datetime
-import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +12,8 @@ import marks
 import nvcc
 import pictures
 import plots
-from records import Records, xray_counts
+import samples
+from records import Records
 
 RESULTS = Path("records")
 STALE_LINE = "> **本页可能已过时**：英文版 [README.md](README.md) 在本页翻译之后有改动，请以英文版为准。(This page is older than the English one.)"
@@ -49,11 +47,9 @@ def wanted(root, pages, compare_page):
     for page in pages:
         result[page] = blocks.translation_marked(result[page], lambda name: blocks.meaning_hash(result[Path(name)], definitions), STALE_LINE)
     result[RESULTS / "h200_compare.md"] = compare_page
-    result[Path("docs/figures/ladder.svg")] = pictures.ladder(records, pictures.ENGLISH)
-    result[Path("docs/figures/ladder.zh-CN.svg")] = pictures.ladder(records, pictures.CHINESE)
+    result[Path("docs/figures/ladder.svg")] = pictures.ladder(records)
     result |= {Path("docs/figures") / name: text for name, text in plots.drawn(root, records).items()}
-    exercise = records.sample("exercise")
-    result[Path("docs/figures/exercise.svg")] = pictures.terminal(exercise["command"], exercise["lines"], ("equals the result",))
+    result[Path("docs/figures/xray.svg")] = pictures.xray(records.sample("xray_picture"))
     return result
 
 
@@ -74,33 +70,6 @@ def compare_page(root):
     return tables.page(sorted((root / RESULTS).glob("h200_compare*.json")), root)
 
 
-def record(root, names):
-    """Runs the samples' commands and keeps what they say."""
-    path = root / RESULTS / "samples.json"
-    document = json.loads(path.read_text())
-    unknown = sorted(set(names) - set(document["samples"]))
-    if unknown:
-        raise blocks.Wrong(f"sample is '{unknown[0]}'; allowed: {', '.join(document['samples'])}")
-    for name in names or document["samples"]:
-        sample = document["samples"][name]
-        print(f"{name}: {sample['command']}", flush=True)
-        before = subprocess.run(["bash", "-c", sample.get("before", "true")], cwd=root, capture_output=True, text=True)
-        if before.returncode != 0:
-            raise blocks.Wrong(f"{name}: {before.stderr.strip()}")
-        said = subprocess.run(["bash", "-c", sample["command"]], cwd=root, capture_output=True, text=True).stdout
-        subprocess.run(["bash", "-c", sample.get("after", "true")], cwd=root, check=True)
-        dropped = re.compile(sample.get("without", r"^(ladder|written): "))
-        lines = [line.rstrip() for line in said.split("\n") if not dropped.search(line)]
-        lines = "\n".join(lines).strip("\n").split("\n")
-        if "json" in sample:
-            document_of = json.loads((root / sample["json"]).read_text())
-            sample.update(counters=[each["name"] for each in document_of["counters"]], counts=xray_counts(document_of))
-        else:
-            sample.update(lines=lines)
-        sample.update(commit=nvcc.commit_here(), date=datetime.date.today().isoformat())
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/render.py", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; end with 1 where something is not up to date")
@@ -110,7 +79,7 @@ def main(arguments=None):
     root = nvcc.ROOT
     try:
         if options.record is not None:
-            record(root, options.record)
+            samples.record(options.record)
         if options.translated:
             path, definitions = root / "README.zh-CN.md", blocks.Definitions(root, Records(root))
             path.write_text(blocks.translation_stamped(path.read_text(), lambda name: blocks.meaning_hash((root / name).read_text(), definitions)))

@@ -1,5 +1,6 @@
 """Tests of what is generated from records/."""
 import json
+import re
 import unittest
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import check_links
 import pictures
 import render
 from for_tests import InAFolder
-from records import Missing, Records, duration, durations, factor, scientific, three_digits, xray_counts
+from records import Missing, Records, duration, durations, factor, scientific, three_digits, xray_counts, xray_sites
 
 RUN = {"schema": "kernel-ladder/run/1", "date": "2026-01-02", "conditions": {"commit": "abc1234"}, "fma_count": 5e11, "bytes": 4e8,
        "ceilings": [{"device": "NVIDIA X", "fma_per_second": 28e12, "bytes_per_second": 4e12}],
@@ -140,7 +141,8 @@ class Blocks(WithRecords):
             blocks.rendered(self.page("b"), self.records(), definitions, "de")
 
     def test_say_what_is_old(self):
-        self.assertEqual(blocks.render("{{run : fast}}", self.records()), "227\u00a0us°\n\n° An earlier version of this kernel.")
+        self.assertIn("227\u00a0us°\n\n° 在该核函数", blocks.render("{{run : fast}}", self.records(), "zh-CN"))
+        self.assertEqual(blocks.render("{{run : fast}}", self.records()), "227\u00a0us°\n\n° Measured before the last edit of this kernel's source.")
 
     def test_name_what_they_cannot_say(self):
         for template, words in {"{{run : none}}": "run has no row none", "{{run : slow : colour}}": "allowed: time", "@x": "allowed: @NAME = TEXT"}.items():
@@ -284,15 +286,24 @@ class Translations(WithRecords):
 
 
 class Pictures(WithRecords):
-    def test_a_terminal_shows_every_line(self):
-        picture = pictures.terminal("./x", ["a < b", "named"], ("named",))
-        self.assertIn("a &lt; b", picture)
-        self.assertEqual(picture.count("#ffa657"), 1)
+    def test_the_xray_draws_each_load_of_a_warp(self):
+        document = {"kernels": [{"implementation": name, "sites": [
+            {"operation": "global load", "file": f"{name}.cu", "line": line, "text": "x = k[i] < 1;", "buffers": ["k"], "access_bytes": bytes_of_one, "requests": requests, "sectors": 4}
+            for line, requests in ((9, 128), (7, 2))] + [{"operation": "global store", "requests": 2}],
+            "steps": [{"buffer": "k", "bytes": bytes_of_one, "lanes": [32] * 32, "sectors": 1}]} for name, bytes_of_one in (("narrow", 4), ("other", 1), ("wide", 16))]}
+        sites = xray_sites(document, ["wide", "narrow"])
+        self.assertEqual([[each["line"] for each in kernel["loads"]] for kernel in sites], [[7, 9], [7, 9]])
+        picture = pictures.xray({"command": "./ladder xray 1 2 --json x", "sites": sites})
+        self.assertLess(picture.index("wide.cu: 65 loads"), picture.index("narrow.cu: 65 loads"))
+        self.assertEqual(len(re.findall(r"h4\.4v8", picture)), 130)
+        self.assertIn("  7  x = k[i] &lt; 1;", picture)
+        self.assertIn("the same 16 bytes of k", picture)
+        self.assertNotIn("--json", picture)
 
     def test_the_ladder_draws_what_was_recorded_and_leaves_out_the_rest(self):
         run = json.loads(json.dumps(RUN))
         run["rows"][0]["implementation"] = "wkv_atomic"
-        picture = pictures.ladder(self.records(h200_wkv_training=run), pictures.ENGLISH)
+        picture = pictures.ladder(self.records(h200_wkv_training=run))
         self.assertEqual(picture.count('<circle class="fp32"'), 2)  # the dot, and the legend's
         self.assertIn("27.0 ms", picture)
 
