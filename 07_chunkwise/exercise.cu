@@ -27,7 +27,7 @@ constexpr int kChunk = 16;
 // Elements per access to shared memory, 16 bytes of float.
 constexpr int kVec = 4;
 
-// Rows of a chunk in shared memory, one vector longer than needed, so that eight rows read at once are in different banks.
+// Rows of a chunk in shared memory, one vector longer than needed, so that they begin in different banks.
 using Rows = float[kChunk][kChannels + kVec];
 
 // For the scores, four threads share a key's channels: each has a quarter of them, one vector in every four.
