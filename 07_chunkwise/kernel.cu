@@ -27,10 +27,10 @@ constexpr int kChunk = 16;
 // Elements per access to shared memory, 16 bytes of float.
 constexpr int kVec = 4;
 
-// Rows of a chunk in shared memory, one vector longer than they need be: eight rows read at once lie in different banks.
+// Rows of a chunk in shared memory, one vector longer than needed, so that they begin in different banks.
 using Rows = float[kChunk][kChannels + kVec];
 
-// For the scores, the threads of a key share its channels: each has a quarter of them, a vector in every four.
+// For the scores, four threads share a key's channels: each has a quarter of them, one vector in every four.
 constexpr int kKeyThreads = kChannels / kChunk;
 constexpr int kKeyVectors = kChannels / kVec / kKeyThreads;
 
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
     float v[kChunk];  // column tid of the chunk's values
 #pragma unroll
     for (int t = 0; t < kChunk; ++t) {
-      // Past the end the last step again: no output sees what such a step adds.
+      // Past the end the last step again, which no output sees: a branch would make these loads wait for each other.
       const std::int64_t step = min(first + t, args.T - 1);
       const std::int64_t element = ((b * args.T + step) * args.H + h) * kChannels + tid;
       const std::int64_t decay =
