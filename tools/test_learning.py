@@ -118,13 +118,37 @@ class Solved(InAFolder):
         self.assertIn("[x] 03  ", text)
         self.assertIn("[ ] 04  ", text)
         self.assertEqual(text.count("[x]") + text.count("[ ]"), len(self.names) + len(exercises("scratch")) + len(bosses()))
-        self.assertRegex(text, r"\[x\] 03 .* \(60 min\)\n  \[ \] 03.scratch .*\n  \[ \] 03.boss ")
-        self.assertRegex(text, r" 06 .* \(55 min\)\n")  # from the chapter's table
+        self.assertRegex(text, r"\n03_cuda_baseline: [0-9.]+ h\n  \[x\] 03 +[0-9]+ min  one thread per output channel  \[ \] scratch  \[ \] boss\n")
+        self.assertRegex(text, r"\n +07.15_wkv_and_gla +reference  WKV and GLA\n")
+        self.assertRegex(text, r" 08.20_split_keys +[0-9]+ min  Split keys \(reference\)")  # it has an exercise
+        minutes = sum(int(each) for each in re.findall(r"  ([0-9]+) min  ", text))
+        self.assertIn(f"\n{learning.hours(minutes)} h in all. 1 of ", text)
         today = datetime.date.today().isoformat()
         self.assertIn(f"1 of {len(self.names)} exercises are solved, 0 of {len(exercises('scratch'))} written from scratch, 0 of {len(bosses())} bosses found, on {today}.", text)
         self.assertIn("./ladder exercise 03.01_causal_dot_product", text)
-        with self.assertRaisesRegex(Refused, "no arguments"):
-            learning.learn(["03"], "default", "/")
+
+    def test_a_path_shows_its_lessons_and_what_is_next_on_it(self):
+        name = next(iter(learning.paths()))
+        folders = learning.folders_of(name)
+        on_it = [each.name for each in exercises() if str(each.folder) in folders]
+        learning.note_solved(on_it[0])
+        learning.note_solved("03")  # the next of all is behind it, that of the path is not
+        text = printed(learning.learn, ["--path", name], "default", "/")[1]
+        self.assertEqual(re.findall(r"^  \[.\] (\S+)", text, re.MULTILINE), on_it)
+        minutes = sum(map(learning.minutes_of, folders))
+        self.assertIn(f"{name}: {learning.hours(minutes)} h in all. 1 of {len(on_it)} exercises are solved.\nNext: read ", text)
+        self.assertIn(f"./ladder exercise {on_it[1]} ", text)
+        for each in on_it:
+            learning.note_solved(each)
+        self.assertIn("You have solved all of this path", printed(learning.learn, ["--path", name], "default", "/")[1])
+
+    def test_arguments_of_learn(self):
+        self.assert_refused(lambda words: learning.learn(words, "default", "/"), (
+            (["03"], "no arguments but --path"), (["--path"], "takes one name; allowed: evening day"), (["--path", "evening", "day"], "takes one name"),
+            (["--path", "nonsense"], "path is 'nonsense'; allowed: evening day week story flash linear"), (["--path", "evenin"], "did you mean evening")))
+
+    def test_hours_are_no_more_exact_than_minutes(self):
+        self.assertEqual([learning.hours(each) for each in (0, 20, 50, 75, 185, 600, 645, 5040)], ["0.5", "0.5", "1", "1", "3", "10", "11", "84"])
 
 
 class Diff(Refusals):

@@ -13,6 +13,7 @@ from ladder_tools.patches import with_name_of
 from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, in_lessons, lesson_of, lessons, place_of,
                                 refused, registered_names, text_of, write_whole)
 
+PATHS = Path("docs") / "paths.txt"
 _SOLVED = Path("my") / ".solved.json"  # {"03.01_causal_dot_product": "2026-11-22"}
 
 
@@ -63,43 +64,106 @@ def title_of(folder):
 
 
 def minutes_of(folder):
-    """How long a lesson takes, from the line "*Plan 45 minutes: ..." of its page: "45"; "60, with 02 and 03"."""
-    plan = re.search(r"^\*Plan ([0-9]+(?: to [0-9]+)?) minutes(, with [0-9a-z ]+)?", text_of(Path(folder) / "README.md"), re.MULTILINE)
-    return plan[1] + (plan[2] or "") if plan else ""
+    """How long a lesson takes, from the line "*Plan 45 minutes: ..." of its page; 0 without one."""
+    plan = re.search(r"^\*Plan ([0-9]+) minutes: ", text_of(Path(folder) / "README.md"), re.MULTILINE)
+    return int(plan[1]) if plan else 0
 
 
-_MORE = {"scratch": "the same kernel, from its signature on", "boss": "find the mistake in a kernel"}
+def is_reference(page):
+    """Whether the text of a lesson's page says that its kernel is general: looked up, not read from its first line to its last."""
+    return re.search(r"^\*Reference: ", page, re.MULTILINE) is not None
+
+
+def hours(minutes):
+    """Of so many minutes, in words that are no more exact than they: "0.5", "6.5", "26"."""
+    halves = round(minutes / 30)
+    return f"{minutes / 60:.0f}" if halves > 20 else f"{max(halves, 1) / 2:g}"
+
+
+def lessons_of(chapter):
+    """The folders of all that have a kernel or are a lesson of the chapter: its own, if there is a kernel, then the others."""
+    own = [chapter] if list((ROOT / chapter).glob("kernel*.c*")) else []
+    return own + [f"{chapter}/{lesson}" for lesson in lessons(chapter)]
+
+
+def paths():
+    """{name: its lessons, as "00.01", in order}, from docs/paths.txt, where a line "NAME: LESSON..." is a path; the name of an earlier path is all
+    that it has."""
+    found = {}
+    for line in text_of(PATHS).splitlines():
+        name, colon, words = line.partition(": ")
+        if colon and not line.startswith("#"):
+            found[name] = [lesson for word in words.split() for lesson in found.get(word, [word])]
+    return found
+
+
+def folders_of(path):
+    """Of its lessons."""
+    return [place_of(lesson).folder for lesson in paths()[path]]
+
+
+def _line_of(folder, exercise, days):
+    """A lesson's: what is solved, its name, minutes and title, and what else there is to do."""
+    mark = _mark(exercise.name in days) if exercise else "   "
+    name, minutes = exercise.name if exercise else lesson_of(folder), minutes_of(folder)
+    planned, title = f"{minutes} min" if minutes else "", title_of(folder)
+    if is_reference(text_of(Path(folder) / "README.md")):
+        planned, title = planned or "reference", f"{title} (reference)" if planned else title
+    more = "".join(f"  {_mark(each in days)} {each.rpartition('.')[2]}" for each in more_of(name))
+    return f"  {mark} {name:<28} {planned:>9}  {title}{more}"
+
+
+def _mark(is_solved):
+    return "[x]" if is_solved else "[ ]"
 
 
 def learn(words, preset, caller):
-    """The path: chapters, lessons, which exercises are solved, and the next."""
+    """The way: chapters, lessons, which exercises are solved, and the next. With --path NAME the lessons of that path only."""
     del preset, caller
+    days, by_folder = solved(), {str(each.folder): each for each in exercises()}
+    if words[:1] == ["--path"]:
+        if len(words) != 2:
+            raise Refused(f"--path takes one name; allowed: {' '.join(paths())}")
+        return _learn_path(words[1], by_folder, days)
     if words:
-        raise Refused("learn takes no arguments")
-    days = solved()
-    by_folder = {str(each.folder): each for each in exercises()}
+        raise Refused("learn takes no arguments but --path NAME")
+    everything = 0
     for chapter in chapters():
-        print(chapter)
-        for folder in [chapter] + [f"{chapter}/{lesson}" for lesson in lessons(chapter)]:
-            if folder == chapter and not list((ROOT / chapter).glob("kernel.*")):
-                continue
-            exercise = by_folder.get(folder)
-            mark = "   " if exercise is None else "[x]" if exercise.name in days else "[ ]"
-            name = exercise.name if exercise else lesson_of(folder)
-            minutes = re.sub("^[0-9]+( to [0-9]+)?", r"\g<0> min", minutes_of(folder))
-            print(f"  {mark} {name:<28} {title_of(folder)}{f' ({minutes})' if minutes else ''}")
-            for more in more_of(name):
-                print(f"  {'[x]' if more in days else '[ ]'} {more:<28} {_MORE[more.rpartition('.')[2]]}")
-    print("\n" + _sum_of(days, [each.name for each in by_folder.values()]))
+        folders = lessons_of(chapter)
+        together = sum(map(minutes_of, folders))
+        everything += together
+        print(f"{chapter}: {hours(together)} h")
+        for folder in folders:
+            print(_line_of(folder, by_folder.get(folder), days))
+    print(f"\n{hours(everything)} h in all. {_sum_of(days, [each.name for each in by_folder.values()])}\n"
+          "A scratch is the same kernel from its signature on (./ladder exercise 03.scratch), a boss a mistake to find in a kernel (03.boss).\n"
+          f"A part of the way: ./ladder learn --path NAME, which is {', '.join(paths())}")
     following = next_exercise()
     if following:
-        print(f"Next: read {exercise_of(following).folder}/README.md, then ./ladder exercise {following}  (--watch checks whenever you save)")
+        print(_how_to(following))
     else:
         left = [more for page in in_lessons("README.md") for more in more_of(lesson_of(page.parent)) if more not in days]
         print("You have climbed the whole ladder. Where to go from here: "
               + (f"what is left of {' '.join(left)}; " if left else "")
               + "write a lesson of your own (./ladder new; docs/adding-a-chapter.md); or try to beat a kernel of chapter 07 or 08 (./ladder run 07 --all).")
     return 0
+
+
+def _learn_path(name, by_folder, days):
+    if name not in paths():
+        raise refused("path", name, paths())
+    folders = folders_of(name)
+    for folder in folders:
+        print(_line_of(folder, by_folder.get(folder), days))
+    on_it = [by_folder[folder].name for folder in folders if folder in by_folder]
+    print(f"\n{name}: {hours(sum(map(minutes_of, folders)))} h in all. {sum(each in days for each in on_it)} of {len(on_it)} exercises are solved.")
+    following = next((each for each in on_it if each not in days), None)
+    print(_how_to(following) if following else "You have solved all of this path. ./ladder learn shows the whole way.")
+    return 0
+
+
+def _how_to(name):
+    return f"Next: read {exercise_of(name).folder}/README.md, then ./ladder exercise {name}  (--watch checks whenever you save)"
 
 
 def _sum_of(days, names):

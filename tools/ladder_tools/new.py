@@ -19,7 +19,7 @@ _PAGE = """# {title}
 
 [chapter {number}](../README.md)
 
-*Plan 45 minutes.*
+*Plan 45 minutes: 20 to read, 15 for the exercise, 10 to break things.*
 
 **In short**: say it in one sentence.
 

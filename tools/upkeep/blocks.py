@@ -15,7 +15,7 @@ h200_compare*.json; @NAME = TEXT makes NAME stand for TEXT. A question mark at t
 RECORD may also be a table of transcribed.json (ROW its first cell, FIELD its column) or a recorded X-ray (ROW a kernel, FIELD a counter).
 {{sample NAME}} is a recorded sample output, {{ceilings DEVICE : KEY : FACTOR : DIGITS}} the range of a ceiling over all runs, {{all runs}}
 a row for each recorded run, {{fastest kernels}} the table of the fastest for WKV by shape, {{lessons CHAPTER : FROM : TO}} a row for each lesson (all of them without numbers), {{refusals CHAPTER}} what each lesson's kernel does not take, {{number of lessons CHAPTER}}
-and {{minutes CHAPTER}} what they say. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
+and {{minutes CHAPTER : FROM : TO}} what they say, {{path NAME}} the lessons of a path, {{hours CHAPTER : FROM : TO}}, {{hours NAME}} and {{hours all}} the hours of lessons, of a path, of all. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
 that row was, or was not, recorded. What belongs to a kernel that has changed since is marked with a ring, and a line says so.
 
 A NAME without such a file is a table of transcribed.json as a whole. On a page X.LANGUAGE.md the lines "TEXT = TRANSLATION" of
@@ -66,7 +66,11 @@ def _placeholder(text, names, records):
     if text.startswith("number of lessons "):
         return str(lessons.count(text.removeprefix("number of lessons ")))
     if text.startswith("minutes "):
-        return str(lessons.minutes(text.removeprefix("minutes ")))
+        return str(lessons.minutes(*text.removeprefix("minutes ").split(" : ")))
+    if text.startswith("hours "):
+        return lessons.hours(*text.removeprefix("hours ").split(" : "))
+    if text.startswith("path "):
+        return lessons.path(text.removeprefix("path "))
     if text.strip() == "all runs":
         return "\n".join(records.all_runs(OLD))
     optional = text.rstrip().endswith("?")

@@ -1,11 +1,12 @@
 """What other pages say of a lesson is taken from its own: its name from the heading, its minutes from "*Plan 45 minutes", what it teaches from
-"**In short**: ...", its holes from the exercise."""
+"**In short**: ...", its holes from the exercise; that it is a reference from "*Reference: ...". And what the front page says of paths, docs/paths.txt."""
 import posixpath
 import re
 
 import nvcc  # finds ladder_tools
-from ladder_tools import place
-from ladder_tools.learning import minutes_of, title_of
+import steps
+from ladder_tools import learning, place
+from ladder_tools.learning import is_reference, lessons_of, minutes_of, title_of
 
 _WAY = re.compile(r"^\[chapter[^\]]*\]\(\.\./README\.md\).*$", re.MULTILINE)
 
@@ -26,51 +27,111 @@ def _in_short(chapter, lesson):
     return re.sub(r"\]\((?![a-z]+:)([^)]+)\)", lambda link: f"]({posixpath.normpath(posixpath.join(lesson, link[1]))})", found[1]) if found else ""
 
 
+def _minutes_cell(folder):
+    minutes, reference = minutes_of(folder), is_reference(place.text_of(f"{folder}/README.md"))
+    return ", ".join(["reference"] * reference + [str(minutes)] * bool(minutes))
+
+
 def rows(chapter, first="", last="~"):
     """Of the chapter's table: lesson, what it teaches, exercise, minutes."""
     holes = {str(each.folder): f"your own {place.lesson_of(each.begins_with.parent)}, changed" if each.begins_with else
              f"hole{'s' * (len(each.holes()) > 1)} {', '.join(sorted(each.holes()))}" for each in place.exercises()}
     cells = [(f"[{number[3:]} {_name(f'{chapter}/{lesson}')}]({lesson}/README.md)", _in_short(chapter, lesson), holes.get(f"{chapter}/{lesson}", ""),
-              minutes_of(f"{chapter}/{lesson}")) for number, lesson in _numbered(chapter, first, last)]
+              _minutes_cell(f"{chapter}/{lesson}")) for number, lesson in _numbered(chapter, first, last)]
     return ["|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in cells]
 
 
 def refusals(chapter):
     """Of the chapter's kernels whose suite says what is refused, or in which storages they compute: lesson, storages, what is refused, what the
-    kernel's header needs. The suite asks for each refusal."""
+    kernel's header needs. The suite asks for each refusal. Links are those of any page one folder below the front page."""
     found = []
-    for number, lesson in _numbered(chapter):
-        folder = place.ROOT / chapter / lesson
-        suite, kernel = place.text_of(folder / "test.cpp"), place.text_of(folder / "kernel.cu")
+    for folder in lessons_of(chapter):
+        suite, kernel = ("".join(place.text_of(f"{folder}/{name}") for name in names) for names in (("test.cpp", "sm90_test.cpp"), ("kernel.cu", "kernel_sm90.cu")))
         needs = re.search(r"^// Needs: +((?:.*\n//   +)*.*)$", kernel, re.MULTILINE)
         if "register_suite" not in suite or needs is None:
             continue
         listed = [re.search(rf"\.{word} = {{([^}}]*)}}", suite) for word in ("storages", "refuses")]
         storages, refused = (", ".join(re.findall('"(.*?)"', each[1])) if each else "" for each in listed)
         needed = " ".join(re.sub("^// +", "", line) for line in needs[1].split("\n")).rstrip(".")
-        cells = [f"[{number[3:]}]({lesson}/README.md)", storages or "fp32", refused, needed]
+        number = place.lesson_of(folder).partition("_")[0].partition(".")[2] or "00"
+        cells = [f"[{number}](../{folder}/README.md)", storages or "fp32", refused, needed]
         found.append("|" + "".join(f" {cell} |" if cell else " |" for cell in cells))
     return found
 
 
-def count(chapter):
-    return len(place.lessons(chapter))
+def count(what):
+    """Of a chapter, or of all."""
+    return sum(len(lessons_of(chapter)) for chapter in place.chapters() if what in (chapter, "all"))
 
 
-def minutes(chapter):
-    """Of all lessons together, the chapter's own among them."""
-    pages = [chapter, *(f"{chapter}/{lesson}" for _, lesson in _numbered(chapter))]
-    return sum(int(re.match("[0-9]*", minutes_of(page))[0] or 0) for page in pages)
+def minutes(chapter, first="", last="~"):
+    """Of these lessons together; the chapter's own folder is its lesson 00, if it has a kernel."""
+    own = [chapter] if first <= "00" and chapter in lessons_of(chapter) else []
+    return sum(map(minutes_of, own + [f"{chapter}/{lesson}" for _, lesson in _numbered(chapter, first, last)]))
+
+
+def hours(what, *part):
+    """Of a chapter, or of its lessons from one number to another; of a path; of "all"."""
+    if what == "all":
+        return learning.hours(sum(map(minutes, place.chapters())))
+    if what in learning.paths():
+        return learning.hours(sum(map(minutes_of, learning.folders_of(what))))
+    return learning.hours(minutes(what, *part))
+
+
+def needs(lesson, folder):
+    """[("00.06", "06"), ...], of which one each comes before the lesson on every path: what its line "LESSON needs LESSON LESSON/LESSON" of
+    docs/paths.txt says, and the lesson whose kernel its own changes a little."""
+    line = re.search(rf"^{re.escape(lesson)} needs (.*)$", place.text_of(learning.PATHS), re.MULTILINE)
+    found = [tuple(word.split("/")) for word in line[1].split()] if line else []
+    for path in (place.ROOT / folder).glob("kernel*.c*"):
+        kernel = path.relative_to(place.ROOT)
+        named = steps.lesson_named_by(kernel)
+        if named and "rewrite" not in steps.head_of(kernel)[1]:
+            found.append((named.removesuffix(".00"),))
+    return found
+
+
+def faults_of_path(name):
+    """A sentence for each of its lessons that is none, comes twice, or comes before what it needs."""
+    before, wrong = [], []
+    for lesson, folder in zip(learning.paths()[name], learning.folders_of(name)):
+        if folder not in lessons_of(folder.partition("/")[0]):
+            wrong.append(f"path {name}: {lesson} has no kernel of its own")
+        if lesson in before:
+            wrong.append(f"path {name}: {lesson} comes twice")
+        wrong += [f"path {name}: {lesson} needs {' or '.join(either)} before it" for either in needs(lesson, folder) if not set(either) & set(before)]
+        before.append(lesson)
+    return wrong
+
+
+def path(name):
+    """The lessons of a path, as "00.01, 00.12a–00.15c, 03, 04": three and more that follow each other in a chapter are a run, and so are chapters."""
+    try:
+        wrong = faults_of_path(name)
+    except place.Refused as refusal:
+        wrong = [f"docs/paths.txt: {refusal}"]
+    if wrong:
+        raise ValueError("\n".join(wrong))
+    orders = [place.chapters(), *([f"{chapter}/{each}" for each in place.lessons(chapter)] for chapter in place.chapters())]
+    following, runs = {pair for order in orders for pair in zip(order, order[1:])}, []
+    for folder in learning.folders_of(name):
+        if runs and (runs[-1][-1], folder) in following:
+            runs[-1].append(folder)
+        else:
+            runs.append([folder])
+    names = [[place.lesson_of(folder).partition("_")[0] for folder in run] for run in runs]
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(run) for run in names)
 
 
 def with_way(page, text):
     """A lesson's page with the line that leads to its chapter and to the lessons before and behind it."""
     chapter, lesson = page.parts[0], page.parts[1]
-    steps = [f"[{number} {_name(f'{chapter}/{each}')}](../{each}/README.md)" for number, each in _numbered(chapter)]
-    if list((place.ROOT / chapter).glob("kernel.c*")):
-        steps.insert(0, f"[{chapter[:2]}.00 {title_of(chapter)}](../README.md)")
-    here = next(at for at, step in enumerate(steps) if f"](../{lesson}/" in step)
+    way = [f"[{number} {_name(f'{chapter}/{each}')}](../{each}/README.md)" for number, each in _numbered(chapter)]
+    if chapter in lessons_of(chapter):
+        way.insert(0, f"[{chapter[:2]}.00 {title_of(chapter)}](../README.md)")
+    here = next(at for at, step in enumerate(way) if f"](../{lesson}/" in step)
     parts = [f"[chapter {chapter[:2]}](../README.md)"]
-    parts += [f"previous: {steps[here - 1]}"] * (here > 0)
-    parts += [f"next: {steps[here + 1]}" if here + 1 < len(steps) else "the chapter's last lesson"]
+    parts += [f"previous: {way[here - 1]}"] * (here > 0)
+    parts += [f"next: {way[here + 1]}" if here + 1 < len(way) else "the chapter's last lesson"]
     return _WAY.sub(lambda _: " · ".join(parts), text, count=1)

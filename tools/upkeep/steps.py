@@ -57,33 +57,41 @@ def kernel_of(number):
     return next((kernel for kernel in in_lessons("kernel*.c*") if kernel.parent == folder), None)
 
 
-def share_new(kernel, before):
-    """Of a kernel's lines and of those of its headers that the lesson before it does not include and that are no operator's arguments."""
-    shared = headers_of(before)
+def lesson_named_by(kernel):
+    """06.04, which its `// Change:` names; "" if it names none."""
+    named = re.search(r"\b[0-9]{2}\.[0-9]{2}[a-z]?\b", head_of(kernel)[1])
+    return named[0] if named else ""
+
+
+def lines_new(kernel, before):
+    """(how many are new, how many there are) of a kernel's lines and of those of its headers that the lesson before it does not include and that
+    are no operator's arguments; all are new where there is no kernel before it."""
+    shared = headers_of(before) if before else []
     new_headers = [each for each in headers_of(kernel) if each not in shared and not is_of_operator(each)]
-    ours = [text_of(each) for each in new_headers] + [with_name_of(text_of(kernel), text_of(before))]
-    lines = code_lines("\n".join(ours))
-    matcher = difflib.SequenceMatcher(None, code_lines(text_of(before)), lines, autojunk=False)
-    return 1 - sum(block.size for block in matcher.get_matching_blocks()) / max(len(lines), 1)
+    earlier = text_of(before) if before else ""
+    lines = code_lines("\n".join([*map(text_of, new_headers), with_name_of(text_of(kernel), earlier)]))
+    matcher = difflib.SequenceMatcher(None, code_lines(earlier), lines, autojunk=False)
+    return len(lines) - sum(block.size for block in matcher.get_matching_blocks()), len(lines)
 
 
 def fault_of_change(kernel):
     """A sentence, if the header does not say what the kernel changes, or too much is new."""
     change = head_of(kernel)[1]
-    named = re.search(r"\b[0-9]{2}\.[0-9]{2}[a-z]?\b", change)
-    before = kernel_of(named[0]) if named else None
+    named = lesson_named_by(kernel)
+    before = kernel_of(named) if named else None
     if named and not before:
-        return f"{kernel}: its Change: names {named[0]}, and there is no such lesson"
+        return f"{kernel}: its Change: names {named}, and there is no such lesson"
     rewrite = re.search(r"\brewrite\b", change)
     if rewrite and "rewrite" not in text_of(kernel.parent / "README.md"):
         return f"{kernel}: its Change: says rewrite, and its page does not say why"
     if not before:
         first = re.match("none\\b", change)
         return "" if rewrite or first else f"{kernel}: its Change: should name the lesson that it changes, as 06.04, or say rewrite or none"
-    share = share_new(kernel, before)
+    new, together = lines_new(kernel, before)
+    share = new / max(together, 1)
     if rewrite:
-        return f"{kernel}: its Change: says rewrite, and only {share:.0%} of its lines are new against {named[0]}" if share <= MOST_NEW else ""
-    return f"{kernel}: {share:.0%} of its lines are new against {named[0]}; allowed: {MOST_NEW:.0%}, or its Change: says rewrite" if share > MOST_NEW else ""
+        return f"{kernel}: its Change: says rewrite, and only {share:.0%} of its lines are new against {named}" if share <= MOST_NEW else ""
+    return f"{kernel}: {share:.0%} of its lines are new against {named}; allowed: {MOST_NEW:.0%}, or its Change: says rewrite" if share > MOST_NEW else ""
 
 
 def length_of(kernel):
