@@ -159,7 +159,7 @@ class Diff(Refusals):
 
     def test_arguments(self):
         self.assert_refused(lambda words: learning.diff(words, "default", "/"), (
-            (["03"], "takes two"), (["03", "77"], "chapter is '77'"), (["03", "07"], "lesson is '07'; allowed")))
+            (["03"], "takes two"), (["03", "77"], "chapter is '77'"), (["03", "00"], "lesson is '00'; allowed")))
 
 
 class Prepare(unittest.TestCase):

@@ -83,7 +83,7 @@ class New(InAFolder):
             (["06.77_wkv_time_tiles"], "'wkv_time_tiles' is an implementation already"), (["06.77_aa", "06.78_bb"], "one name"),
             (["06.77_moving_mean", "--operator"], "'moving_mean' is an operator already"),
             (["06.77_tried_idea", "--from"], "--from needs"), (["06.77_tried_idea", "--from", "99"], "chapter is '99'"),
-            (["06.77_tried_idea", "--from", "07"], "allowed: those with a kernel.cu"),
+            (["06.77_tried_idea", "--from", "00"], "allowed: those with a kernel.cu"),
             (["06.77_tried_idea", "--from", "07.2"], "includes 07_chunkwise/teaching_chunks.hpp"),
             (["06.77_tried_idea", "--from", "04", "--operator"], "both given"), (["06.77_tried_idea", "--all"], "option is '--all'")))
         self.assertEqual(self.files(), before)

@@ -59,15 +59,18 @@ TEST(GroupedPlace, IsRowOrderInGroupsOfOne) {
   }
 }
 
-// Triton's swizzle2d gives a program of a two-dimensional grid another place. With the number of the program, it is the same order.
-TEST(GroupedPlace, IsTheSameForATwoDimensionalGrid) {
-  constexpr std::int64_t kDown = 6, kAcross = 5, kGroup = 3;
+// swizzle2d, as the notes quote it from Triton, gives a program of a two-dimensional grid another place. With the number of the
+// program it is the same order in whole groups. In a ragged last group its row comes from the number in the whole grid, not in the
+// group: here the two rows of that group are swapped.
+TEST(GroupedPlace, IsTheSameForATwoDimensionalGridInWholeGroups) {
+  constexpr std::int64_t kDown = 5, kAcross = 5, kGroup = 3;
   for (std::int64_t i = 0; i < kDown; ++i) {
     for (std::int64_t j = 0; j < kAcross; ++j) {
       const std::int64_t ij = i * kAcross + j, first = ij / (kGroup * kAcross) * kGroup;
       const std::int64_t rows = std::min(kDown - first, kGroup);
       const TilePlace place = grouped_place(ij, kDown, kAcross, kGroup);
-      EXPECT_EQ(place.down, first + ij % rows);
+      const std::int64_t other = first + ij % rows;
+      EXPECT_EQ(place.down, i < kGroup ? other : kDown + kGroup - 1 - other);
       EXPECT_EQ(place.across, ij % (kGroup * kAcross) / rows);
     }
   }

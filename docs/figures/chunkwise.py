@@ -6,7 +6,6 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.patches import Rectangle
 
 FOLDER = Path(__file__).parent
 CHUNK_COLOURS = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
@@ -27,63 +26,8 @@ def save(figure, name):
     plt.close(figure)
 
 
-def blank(width, height, x, y):
-    figure, axes = plt.subplots(figsize=(width, height), layout="constrained")
-    axes.set_xlim(*x)
-    axes.set_ylim(*y)
-    axes.axis("off")
-    return figure, axes
-
-
-def box(axes, x, y, width, height, text="", colour="white", edge=INK, **text_options):
-    axes.add_patch(Rectangle((x, y), width, height, facecolor=colour, edgecolor=edge, linewidth=0.8))
-    axes.text(x + width / 2, y + height / 2, text, ha="center", va="center", **text_options)
-
-
 def arrow(axes, start, end, colour=INK, **options):
     axes.annotate("", xy=end, xytext=start, arrowprops={"arrowstyle": "->", "color": colour, "lw": 1.4, **options})
-
-
-def partition():
-    figure, axes = blank(9, 4.6, (-1.3, 17.6), (-6.4, 3.3))
-    for i in range(4):
-        x = i * 4.3
-        box(axes, x, 1.2, 3.2, 1.2, f"chunk {i}\nq, k, v, g of {CHUNK} steps", CHUNK_COLOURS[i], fontsize=9)
-        arrow(axes, (x - 1.0, 0.2), (x + 0.1, 0.2))
-        axes.text(x - 0.5, 0.35, f"$S_{i}$", ha="center", va="bottom")
-        box(axes, x + 0.15, -0.3, 2.9, 1.0, "decay $S$, add $K^T V$", fontsize=9)
-        arrow(axes, (x + 1.6, 1.15), (x + 1.6, 0.75), GREY)
-    arrow(axes, (3 * 4.3 + 3.1, 0.2), (17.4, 0.2))
-    axes.text(16.9, 0.35, "$S_4$", ha="center", va="bottom")
-    axes.text(8.0, 2.75, "between chunks: one state goes from chunk to chunk; this chain has T / 64 links instead of T",
-              ha="center")
-    # One chunk, magnified.
-    left, top, side = 1.2, -1.6, 1.05
-    for line in ((4.3, left), (4.3 + 3.2, left + 4 * side)):
-        axes.plot(line, (1.2, top), color=GREY, lw=0.8, ls=":", zorder=0)
-    for i in range(4):
-        axes.text(left - 0.15, top - (i + 0.5) * side, f"queries {16 * i}..{16 * i + 15}", ha="right", va="center", fontsize=8)
-        for j in range(4):
-            x, y = left + j * side, top - (i + 1) * side
-            if j > i:
-                box(axes, x, y, side, side, "0", "#f4f4f4", GREY, color=GREY)
-            elif j == i:
-                box(axes, x, y, side, side, "", "white")
-                axes.fill([x, x, x + side], [y + side, y, y], color="#f6b26b", lw=0)
-            else:
-                box(axes, x, y, side, side, "", "#9fc5e8")
-    axes.text(left + 2 * side, top + 0.12, "keys", ha="center", va="bottom", fontsize=8)
-    notes = 6.6
-    axes.text(notes, top - 0.35, "within chunk 1: 64 x 64 scores, in sub-chunks of 16", weight="bold", va="center")
-    box(axes, notes, top - 1.5, 0.6, 0.6, "", "#9fc5e8")
-    axes.text(notes + 0.9, top - 1.2, "earlier sub-chunk: a border lies between, two factors per score,\na matrix product", va="center", fontsize=9)
-    box(axes, notes, top - 2.6, 0.6, 0.6, "", "white")
-    axes.fill([notes, notes, notes + 0.6], [top - 2.0, top - 2.6, top - 2.6], color="#f6b26b", lw=0)
-    axes.text(notes + 0.9, top - 2.3, "own sub-chunk: no border, each pair has its own exponent;\nlater keys are not selected", va="center", fontsize=9)
-    box(axes, notes, top - 3.7, 0.6, 0.6, "0", "#f4f4f4", GREY, color=GREY)
-    axes.text(notes + 0.9, top - 3.4, "later sub-chunk: nothing is computed", va="center", fontsize=9)
-    axes.text(notes, top - 4.3, r"$o$ = scale $\cdot$ (decayed q $\cdot$ $S_1$ + scores $\cdot$ V)", va="center")
-    save(figure, "chunk_partition.svg")
 
 
 def decay_triangle():
@@ -148,6 +92,5 @@ def sub_chunk_anchor():
 
 
 if __name__ == "__main__":
-    partition()
     decay_triangle()
     sub_chunk_anchor()

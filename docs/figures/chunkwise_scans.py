@@ -1,7 +1,7 @@
-"""Draws the pictures of the prefix sums of chapters 06 and 07, and of the lessons beside them. usage: python3 docs/figures/chunkwise_scans.py"""
+"""Draws the pictures of chunks and prefix sums of chapters 06 and 07, and of the lessons beside them. usage: python3 docs/figures/chunkwise_scans.py"""
 from itertools import accumulate
 
-from drawing import DARK_BLUE, GREEN, GREY, INK, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
 
 NOTE = "#666666"
 PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
@@ -56,6 +56,45 @@ def prefix_sum_carry():
     d.text(20, 392, "Red: the last local sum of a chunk is the sum of the whole chunk. It is all that the chunk hands on. The last chunk hands on nothing.\n"
            "The carry of chunk 2 is 6 + 22 = 28: the sum of all chunks before it, and not of chunk 1 alone.", 13, "start")
     d.save("chunkwise_carry.svg")
+
+
+def partition():
+    """WKV in chunks: the state goes from chunk to chunk; within one, scores of a token and those before it."""
+    d = Drawing(900, 500)
+    tokens, cell, pitch = 8, 26, 212
+    d.text(20, 26, "Between chunks of C tokens: the state S is handed on once per chunk, T / C times in all", 14.5, "start", bold=True)
+    for i in range(4):
+        x = 56 + pitch * i
+        d.box(x, 44, 150, 46, PALE[i])
+        d.text(x + 75, 63, f"chunk {i}", 13, bold=True)
+        d.text(x + 75, 81, "q, k, v, log_w of C tokens", 11)
+        d.line([(x + 75, 92), (x + 75, 110)], GREY, 1.4, arrow=True)
+        d.box(x + 8, 112, 134, 40)
+        d.text(x + 75, 129, "S decays, and takes", 12)
+        d.text(x + 75, 145, "k v of all C tokens", 12)
+        d.line([(x - 52, 132), (x + 5, 132)], INK, 1.6, arrow=True)
+        d.text(x - 28, 124, f"S{i}", 13)
+    d.line([(56 + 3 * pitch + 144, 132), (888, 132)], INK, 1.6, arrow=True)
+    d.text(866, 124, "S4", 13)
+
+    left, top = 110, 226
+    d.lines([((56 + pitch, 92), (left, top - 4)), ((56 + pitch + 150, 92), (left + tokens * cell, top - 4))], GREY, 0.8)
+    d.text(left + tokens * cell / 2, top + tokens * cell + 20, "key s", 13)
+    d.text(left - 16, top + tokens * cell / 2, "query t", 13, "end")
+    for t in range(tokens):
+        for s in range(tokens):
+            d.box(left + cell * s, top + cell * t, cell, cell, BLUE if s < t else ORANGE if s == t else LIGHT, INK if s <= t else GREY, 0.8)
+    notes = 372
+    d.text(notes, top + 6, f"Within chunk 1: C x C scores (drawn with C = {tokens})", 14.5, "start", bold=True)
+    for y, colour, words in ((top + 26, BLUE, "an earlier token: q(t) k(s), times the decays between s and t"),
+                             (top + 58, ORANGE, "the token itself: q(t) k(t), with the bonus u and no decay"),
+                             (top + 90, LIGHT, "a later token: not computed")):
+        d.box(notes, y, 22, 22, colour)
+        d.text(notes + 34, y + 16, words, 13, "start")
+    d.text(notes, top + 146, "o(t) = scale * ( S1, decayed from the chunk's start to t, read by q(t)", 13, "start")
+    d.text(notes + 89, top + 168, "+ the row's scores times the values v(s) )", 13, "start")
+    d.text(20, 488, "The first part needs the chunks before. The second needs only this chunk.", 12, "start", NOTE)
+    d.save("chunk_partition.svg")
 
 
 def chunk_states():
@@ -220,6 +259,7 @@ def decode():
 
 
 prefix_sum_carry()
+partition()
 chunk_states()
 decode()
 packed_lanes()

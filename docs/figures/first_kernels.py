@@ -93,7 +93,7 @@ def wide_loads():
         d.text(left + 8 * cell + 14, y + 70, f"{8 // size} requests", 14, "start", RED if size == 1 else GREEN, bold=True)
     d.text(left, 190, "Each of the 8 requests moves this one sector from the cache to the warp. Requests 2 to 8 find it\nin the cache: each costs a request, and no traffic with memory.", 13, "start")
     d.text(left, 354, "2 requests, each for half of the sector. The same bytes arrive with a quarter of the requests,\nand four key rows arrive at the same time.", 13, "start")
-    d.text(20, 410, "The four terms of a request go to four sums, so that no addition waits for the one before it.", 13, "start", NOTE)
+    d.text(20, 410, "The four terms of a request go to four sums: at K = 64 four chains of 16 additions instead of one chain of 64.", 13, "start", NOTE)
     d.save("first_wide_loads.svg")
 
 

@@ -1,4 +1,4 @@
-"""Draws the pictures of chapter 08's lessons 10 and 11 beside this script. usage: python3 docs/figures/flash_hopper.py"""
+"""Draws the pictures of chapter 08's lessons 10, 11 and 15 beside this script. usage: python3 docs/figures/flash_hopper.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
 
 NOTE = "#666666"
@@ -126,6 +126,42 @@ def phases():
     d.save("flash_phases.svg")
 
 
+def factory():
+    """Lesson 15: a producer thread fills a ring of tiles, consumers multiply, and barriers go both ways."""
+    d = Drawing(900, 400)
+
+    def part(x, y, width, words, colour, height=34):
+        d.box(x, y, width, height, colour)
+        d.text(x + width / 2, y + height / 2 + 5, words, 12.5)
+
+    d.text(20, 28, "producer: one thread,\n24 or 32 registers", 14, "start", bold=True)
+    d.text(330, 28, "shared memory", 14, "start", bold=True)
+    d.text(560, 28, "consumers: 2 or 3 warpgroups,\n64 queries each; 240 or 160 registers", 14, "start", bold=True)
+    part(20, 74, 200, "work queue: head, queries", "white")
+    for y, name in ((124, "q"), (186, "k"), (248, "v")):
+        part(20, y, 200, f"TMA: a box of {name}", PALE[1])
+    part(330, 124, 150, "q", BLUE)
+    for y, name in ((186, "k"), (248, "v")):
+        part(330, y, 70, f"{name} 0", BLUE)
+        part(410, y, 70, f"{name} 1", BLUE)
+    for y in (141, 203, 265):
+        d.line([(222, y), (326, y)], arrow=True)
+        d.line([(482, y), (556, y)] if y != 203 else [(482, y), (520, y), (520, 151), (556, 151)], arrow=True)
+    d.line([(120, 110), (120, 122)], arrow=True)
+    part(560, 124, 320, "S = q k^T: both factors from shared memory", "white")
+    part(560, 186, 320, "P = exp2(S - m), and l, m: in registers", PALE[2])
+    part(560, 248, 320, "O += P v: P from registers, v transposed", "white")
+    part(560, 310, 320, "O / l and lse: 16-byte stores", "white")
+    for y in (160, 222, 284):
+        d.line([(720, y), (720, y + 24)], arrow=True)
+    d.line([(405, 284), (405, 332), (120, 332), (120, 286)], RED, 1.8, arrow=True)
+    d.text(132, 326, "read (empty): all consumers have read it", 12.5, "start", RED)
+    d.text(226, 180, "here (full): a copy is complete", 12.5, "start", RED)
+    d.text(20, 382, "k and v are a ring of two tiles each: one is multiplied while the other is copied.", 12, "start", NOTE)
+    d.save("flash_factory.svg")
+
+
 if __name__ == "__main__":
     descriptor()
     phases()
+    factory()

@@ -93,51 +93,49 @@ def producer_consumer():
 
 def ping_pong():
     """The turns of three consumers over time: the products of one beside the softmax of the others."""
-    d = Drawing(900, 470)
-    unit = 60
+    d = Drawing(900, 486)
+    unit = 24  # a product that has the tensor cores to itself; three that share them take three
 
     def consumer(y, words, pieces):
         row(d, y, words)
         for x, width, kind, said in pieces:
-            bar(d, LEFT + x, y, width, said, {"p": BLUE, "s": SOFTMAX, "w": WAIT}[kind])
+            bar(d, LEFT + x, y, width, said, {"p": BLUE, "s": SOFTMAX}[kind])
 
-    d.text(20, 28, "12: nobody keeps an order. It can happen that all are at the same place", 14.5, "start", bold=True)
+    round_12, round_13 = 10 * unit, 6 * unit
+    d.text(20, 28, "12: no consumer keeps an order. All can be at the same place at the same time", 14.5, "start", bold=True)
     for number in range(3):
         pieces = []
-        for tile in range(2):
-            x = 340 * tile
-            pieces += [(x, 90, "p", f"Q K{tile}"), (x + 90, 120, "s", f"softmax {tile}"), (x + 210, 90, "p", f"P V{tile}")]
-        consumer(44 + 32 * number, f"consumer {number}", [(x + 6 * number, w, k, s) for x, w, k, s in pieces])
+        for tile in range(3):
+            x = round_12 * tile
+            pieces += [(x, 3 * unit, "p", f"Q K{tile}"), (x + 3 * unit, 4 * unit, "s", f"softmax {tile}"), (x + 7 * unit, 3 * unit, "p", f"P V{tile}")]
+        consumer(44 + 32 * number, f"consumer {number}", pieces)
     row(d, 150, "tensor cores")
-    for x, width, words, colour in ((0, 102, "three share", BLUE), (102, 108, "idle", "white"), (210, 102, "three share", BLUE), (340, 102, "three share", BLUE), (442, 108, "idle", "white"), (550, 102, "three share", BLUE)):
-        bar(d, LEFT + x, 150, width, words, colour)
+    for tile in range(3):
+        for x, width, words, colour in ((0, 3, "three share", BLUE), (3, 4, "idle", "white"), (7, 3, "three share", BLUE)):
+            bar(d, LEFT + round_12 * tile + x * unit, 150, width * unit, words, colour, size=11)
 
     top = 222
     d.text(20, top, "13: a turn is two products, and hands on to the next consumer", 14.5, "start", bold=True)
+    end = 3 * round_12
     for number in range(3):
-        y, shift = top + 16 + 44 * number, 2 * unit * number
-        pieces = [(shift + 6 * unit * turn, 2 * unit, "p", f"P V{turn}, Q K{turn + 1}") for turn in range(2) if shift + 6 * unit * turn + 2 * unit <= 12 * unit]
-        for turn in range(2):
-            x = shift + 6 * unit * turn + 2 * unit
-            width = min(4 * unit, 12 * unit - x)
-            if width >= unit:
-                pieces.append((x, width, "s", f"softmax {turn + 1}"))
-        if number == 1:
-            pieces.append((0, 2 * unit, "s", "softmax 0"))
-        if number == 2:
-            pieces.append((0, 4 * unit, "s", "softmax 0"))
-        consumer(y, f"consumer {number}", pieces)
-    for step in range(5):
+        y, first = top + 16 + 44 * number, 2 * unit * number
+        pieces = [(0, first, "s", "softmax 0" if number == 2 else "")] if number else []
+        for turn in range(5):
+            x = first + round_13 * turn
+            pieces += [(x, min(2 * unit, end - x), "p", f"{turn}"), (x + 2 * unit, min(4 * unit, end - x - 2 * unit), "s", f"softmax {turn + 1}" if turn < 4 or number == 0 else "")]
+        consumer(y, f"consumer {number}", [piece for piece in pieces if piece[1] > 0])
+    for step in range(14):
         x, y = LEFT + 2 * unit * (step + 1), top + 16 + 44 * (step % 3)
         to = top + 16 + 44 * ((step + 1) % 3)
         d.line([(x, y + 26), (x, to)] if to > y else [(x, y), (x, to + 26)], RED, 2, arrow=True)
     row(d, top + 152, "tensor cores")
-    for turn in range(6):
-        bar(d, LEFT + 2 * unit * turn, top + 152, 2 * unit, f"of consumer {turn % 3}", BLUE)
+    for turn in range(15):
+        bar(d, LEFT + 2 * unit * turn, top + 152, 2 * unit, f"of {turn % 3}", BLUE)
     legend(d, top + 200, ((BLUE, "products"), (SOFTMAX, "softmax")))
     d.line([(LEFT + 150, top + 208), (LEFT + 190, top + 208)], RED, 2, arrow=True)
     d.text(LEFT + 198, top + 213, "the turn is handed on (a named barrier): products are issued in this order", 12, "start")
-    d.text(20, top + 240, "A sketch, not measured. It draws a softmax that takes twice as long as a turn: then three consumers keep the tensor cores busy.", 12, "start", NOTE)
+    d.text(20, top + 236, "A turn t is P V(t) and Q K(t + 1). A sketch, not measured: a product alone takes 1, three that share take 3, a softmax takes 4.\n"
+           "A round of three tiles, one for each consumer, then takes 10 above and 6 below, where the tensor cores are never idle.", 12, "start", NOTE)
     d.save("flash_ping_pong.svg")
 
 

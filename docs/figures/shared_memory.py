@@ -15,6 +15,48 @@ def barrier(d, x, y, height):
     d.line([(x, y), (x, y + height)], RED, 3)
 
 
+def staging():
+    """A step's row of q: loaded by every thread, and loaded once and shared; and the two barriers of a step."""
+    d = Drawing(900, 500)
+    cell, cells = 22, 16
+
+    def row(x, y, colour, edge=INK):
+        for i in range(cells):
+            d.box(x + cell * i, y, cell, 24, colour, edge, 0.8)
+
+    for x, title in ((20, "05: every thread loads the whole row"), (500, "06: every thread loads one element")):
+        d.text(x, 28, title, 15, "start", bold=True)
+        d.text(x, 58, "q[0..63] in global memory", 12, "start", NOTE)
+        row(x, 66, PALE[3])
+        row(x, 266, PALE[1])
+        d.text(x, 308, "the 64 threads of a head (16 drawn)", 12, "start", NOTE)
+    middle = cell * cells / 2
+    d.lines([((20 + cell * (i + 0.5), 92), (20 + cell * (j + 0.5), 264)) for i in range(cells) for j in range(cells)], GREY, 0.35)
+    d.text(20 + middle, 334, "64 threads x 64 elements, and 4,096 exp of log_w", 13, colour=RED)
+    d.lines([((500 + cell * (i + 0.5), 92), (500 + cell * (i + 0.5), 154)) for i in range(cells)], DARK_BLUE, 1.4)
+    row(500, 156, PALE[0])
+    d.text(492, 172, "q_smem", 12, "end", NOTE)
+    for k in range(4):
+        d.box(500 + cell * k, 156, cell, 24, ORANGE)
+    d.lines([((500 + cell * 2, 182), (500 + cell * (j + 0.5), 264)) for j in range(cells)], ORANGE, 1.1)
+    d.text(500 + cell * cells, 204, "16 bytes go to all threads at once", 12.5, "end")
+    d.text(500 + middle, 334, "64 elements, and 64 exp of log_w", 13, colour=GREEN)
+
+    d.text(20, 384, "A step of 06 over time", 15, "start", bold=True)
+    x = 20
+    for n, width in ((0, 430), (1, 430)):
+        barrier(d, x + 3, 398, 46)
+        bar(d, x + 8, 406, 176, f"store q, k, w of step {n}", PALE[0])
+        barrier(d, x + 189, 398, 46)
+        bar(d, x + 194, 406, 230, f"read them; state and o of step {n}", PALE[1])
+        x += width
+    d.text(23, 468, "first barrier (before the blue): all have read the step before,", 12.5, "start", RED)
+    d.text(23, 485, "so its words may be overwritten", 12.5, "start", RED)
+    d.text(455, 468, "second barrier (before the green): all have stored", 12.5, "start", RED)
+    d.text(455, 485, "this step, so its words may be read", 12.5, "start", RED)
+    d.save("shared_staging.svg")
+
+
 def one_barrier():
     """Two steps of one thread: with two barriers and a wait for memory, and with one barrier and the loads ahead."""
     d = Drawing(900, 380)
@@ -45,6 +87,30 @@ def one_barrier():
             d.text(20 + at + 190, 301 + 30 * i, f"step {n}'s rows are read", 12)
     d.text(20, 362, "A slow thread may still read step 0 while a fast one stores step 1: another place. Nobody stores step 2 before all have left step 0.", 12, "start", NOTE)
     d.save("shared_one_barrier.svg")
+
+
+def fused_tiles():
+    """The grid of the fused recurrent tiles at B = H = 4, K = V = 100: the state of each of 16 heads in 4 x 4 tiles."""
+    d = Drawing(900, 390)
+    d.text(20, 28, "B = H = 4, K = V = 100: a grid of 4 x 4 x 16 blocks, one warp each", 15, "start", bold=True)
+    edges, scale = (0, 32, 64, 96, 100), 2.1
+    for sheet in range(15, -1, -1):
+        x, y = 150 + 7 * sheet, 140 - 5.5 * sheet
+        for i in range(4):
+            for j in range(4):
+                at, size = (x + scale * edges[j], y + scale * edges[i]), (scale * (edges[j + 1] - edges[j]), scale * (edges[i + 1] - edges[i]))
+                d.box(*at, *size, PALE[i] if sheet == 0 else "white", INK if sheet == 0 else GREY, 0.9 if sheet == 0 else 0.5)
+                if sheet == 0 and i < 3 and j < 3:
+                    d.text(at[0] + size[0] / 2, at[1] + size[1] / 2 + 5, f"({j}, {i})", 12)
+    d.text(138, 250, "key rows\n0 to 99", 13, "end")
+    d.text(150 + scale * 50, 372, "value columns 0 to 99", 13)
+    notes = 560
+    d.text(notes, 92, "One sheet: the state of one batch and head,\n100 x 100 elements. 16 sheets: blockIdx.z.", 13, "start")
+    d.text(notes, 150, "One tile: one block. (1, 0) is blockIdx.x = 1,\nvalue columns 32 to 63, blockIdx.y = 0,\nkey rows 0 to 31.", 13, "start")
+    d.text(notes, 226, "The last tiles have 4 rows or 4 columns.\nLanes beyond them are masked.", 13, "start")
+    d.text(notes, 284, "A row of tiles (one colour) gives one part\nof o. The second pass adds the four parts.", 13, "start")
+    d.text(notes, 342, "Each block walks through all T steps.", 13, "start")
+    d.save("shared_fused_tiles.svg")
 
 
 def copies_ahead():
@@ -191,7 +257,9 @@ def time_tiles():
     d.save("shared_time_tiles.svg")
 
 
+staging()
 one_barrier()
+fused_tiles()
 copies_ahead()
 shared_columns()
 four_steps()

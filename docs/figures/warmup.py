@@ -11,7 +11,8 @@ LANES = 32
 # One H200. Official: multiprocessors, registers, shared memory, HBM. Measured for this repository: the others.
 MULTIPROCESSORS = 132
 COPY, FMA = 4.26e12, 63e12  # bytes and fp32 operations per second
-L2_LATENCY = 145e-9
+# One H100, lesson 12a: nanoseconds from a load to its value, while nothing else runs.
+IDLE_LATENCY = {"register": 2.2, "shared memory": 14.3, "L1": 19.9, "L2": 142.2, "device memory": 348.8}
 
 
 def machine():
@@ -113,15 +114,16 @@ def view():
 
 
 def memory():
-    """The levels of memory of one H200, with who sees them, how large they are and what was measured."""
+    """The levels of memory of one H100: who sees them, how large they are, and how long a load takes."""
     d = Drawing(900, 590)
-    d.text(20, 28, "From near and small to far and large: the memories of one H200", 15, "start", bold=True)
+    d.text(20, 28, "From near and small to far and large: the memories of one H100", 15, "start", bold=True)
+    ns = IDLE_LATENCY
     levels = (
-        ("registers", PALE[2], 210, "one thread", "256 KB a multiprocessor, at most 255 words a thread", "an operand of the next instruction"),
-        ("shared memory, L1", PALE[1], 290, "the threads of one block", "256 KB a multiprocessor, up to 228 KB of it shared", "a barrier of 256 threads: 14.5 ns (measured)"),
-        ("L2", PALE[0], 400, "all threads of the grid", "60 MiB (what this GPU reports), one for all", "a load that finds its data here: 145 ns (measured)"),
-        ("device memory: HBM", PALE[3], 540, "all threads, and the host by copies", "141 GB", "4.8 TB/s (official); a copy reads and writes 4.26 TB/s (measured)"),
-        ("host memory", LIGHT, 540, "the CPU", "what the computer has", "a kernel's launch takes some microseconds"),
+        ("registers", PALE[2], 210, "one thread", "256 KB per SM, at most 255 words per thread", f"{ns['register']} ns: a result, until it can be used"),
+        ("shared memory, L1", PALE[1], 290, "the threads of one block", "256 KB per SM, up to 228 KB of it shared", f"shared: {ns['shared memory']} ns, L1: {ns['L1']} ns"),
+        ("L2", PALE[0], 400, "all threads of the grid", "50 MB, one for all", f"{ns['L2']} ns"),
+        ("device memory: HBM", PALE[3], 540, "all threads, and the host by copies", "80 GB", f"{ns['device memory']} ns"),
+        ("host memory", LIGHT, 540, "the CPU", "what the computer has", "no load: data is copied before"),
     )
     y = 48
     for number, (name, colour, width, who, size, speed) in enumerate(levels):
@@ -129,21 +131,16 @@ def memory():
         d.box(20 + (540 - width) / 2, y, width, height, colour)
         d.text(290, y + 33 if width > 260 else y + 30, name, 15, bold=True)
         d.text(290, y + 56, who, 13)
-        d.text(582, y + 26, size if len(size) < 44 else size.replace(", ", ",\n", 1), 13, "start")
-        d.text(582, y + (62 if len(size) >= 44 else 48), speed if len(speed) < 44 else _two_lines(speed), 13, "start", DARK_BLUE)
+        d.text(582, y + 32, size, 13, "start")
+        d.text(582, y + 54, speed, 13, "start", DARK_BLUE)
         if number + 1 < len(levels):
             words = ("load, store", "32-byte sectors", "32-byte sectors", "cudaMemcpy")[number]
             d.line([(290, y + height + 2), (290, y + height + 26)], arrow=True)
             d.line([(280, y + height + 26), (280, y + height + 2)], arrow=True)
             d.text(302, y + height + 19, words, 12, "start", NOTE)
         y += height + 28
-    d.text(20, 580, "Sizes are official, but L2's. Measured for this repository on an H200 at 1980 MHz: what is marked so. ", 12, "start", NOTE)
+    d.text(20, 580, "Black: sizes, by NVIDIA's documents. Blue: the latency, measured in lesson 12a while nothing else ran.", 12, "start", NOTE)
     d.save("warmup_memory.svg")
-
-
-def _two_lines(words):
-    middle = min((i for i, c in enumerate(words) if c == " "), key=lambda i: abs(i - len(words) / 2))
-    return words[:middle] + "\n" + words[middle + 1:]
 
 
 def sectors():
@@ -231,7 +228,7 @@ def halo():
     """A block's tile of a one-dimensional stencil with the elements beside it, global memory above and below."""
     d = Drawing(900, 430)
     radius, threads, cell, left = 2, 12, 36, 54
-    d.text(20, 28, f"A stencil: out[i] is made of in[i - {radius}] to in[i + {radius}]. A block of {threads} threads makes {threads} outputs", 15, "start", bold=True)
+    d.text(20, 28, f"A stencil: y[i] is made of x[i - {radius}] to x[i + {radius}]. A block of {threads} threads makes {threads} outputs", 15, "start", bold=True)
     total, first = 22, 5
     mine = range(first, first + threads)
     y = 66
@@ -366,10 +363,11 @@ def in_flight():
     d.line([(left + latency, axis - 4), (left + latency, axis + 8)])
     d.text(left + latency / 2, axis + 18, "one latency", 13)
     loads = COPY / 2  # the other half of a copy's bytes is stored, and nobody waits for a store
-    need = loads * L2_LATENCY
-    d.text(20, 494, f"Little's law: bytes in flight = bandwidth x latency. A load that hits L2 takes {L2_LATENCY * 1e9:.0f} ns. A copy moves {COPY / 1e12:.2f} TB/s,\n"
-           f"half of it loads (both measured). To keep that up, {loads / 1e12:.2f} TB/s x {L2_LATENCY * 1e9:.0f} ns = {need / 1e3:.0f} KB of loads must be on their\n"
-           f"way at any time: {need / MULTIPROCESSORS / 1e3:.1f} KB for each of {MULTIPROCESSORS} multiprocessors, more where loads miss L2 and take longer.", 13, "start")
+    idle = IDLE_LATENCY["device memory"] * 1e-9
+    need = loads * idle
+    d.text(20, 494, f"Little's law: bytes in flight = bandwidth x latency. An idle device memory answers after {idle * 1e9:.0f} ns (H100). A copy moves\n"
+           f"{COPY / 1e12:.2f} TB/s (H200), half of it loads: {loads / 1e12:.2f} TB/s x {idle * 1e9:.0f} ns = {need / 1e3:.0f} KB of loads in flight, {need / MULTIPROCESSORS / 1e3:.1f} KB for each of\n"
+           f"{MULTIPROCESSORS} SMs. That is the least: a memory under load answers later, and then more bytes have to be in flight.", 13, "start")
     d.save("warmup_in_flight.svg")
 
 

@@ -14,7 +14,7 @@ A placeholder is {{RECORD : ROW : FIELD}}; FIELD may be left out. RECORD is a fi
 h200_compare*.json; @NAME = TEXT makes NAME stand for TEXT. A question mark at the end makes it empty where nothing was recorded.
 RECORD may also be a table of transcribed.json (ROW its first cell, FIELD its column) or a recorded X-ray (ROW a kernel, FIELD a counter).
 {{sample NAME}} is a recorded sample output, {{ceilings DEVICE : KEY : FACTOR : DIGITS}} the range of a ceiling over all runs, {{all runs}}
-a row for each recorded run, {{fastest kernels}} the table of the fastest for WKV by shape, {{lessons CHAPTER : FROM : TO}} a row for each lesson (all of them without numbers), {{refusals CHAPTER}} what each lesson's kernel does not take, {{number of lessons CHAPTER}}
+a row for each recorded run, {{fastest kernels}} the table of the fastest for WKV by shape, {{lessons CHAPTER : FROM : TO}} a row for each lesson (all of them without numbers), {{exercise FOLDER}} what one's exercise asks for, {{refusals CHAPTER}} what each lesson's kernel does not take, {{number of lessons CHAPTER}}
 and {{minutes CHAPTER : FROM : TO}} what they say, {{path NAME}} the lessons of a path, {{hours CHAPTER : FROM : TO}}, {{hours NAME}} and {{hours all}} the hours of lessons, of a path, of all. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
 that row was, or was not, recorded. What belongs to a kernel that has changed since is marked with a ring, and a line says so.
 
@@ -69,6 +69,8 @@ def _placeholder(text, names, records):
         return str(lessons.minutes(*text.removeprefix("minutes ").split(" : ")))
     if text.startswith("hours "):
         return lessons.hours(*text.removeprefix("hours ").split(" : "))
+    if text.startswith("exercise "):
+        return lessons.exercise(text.removeprefix("exercise "))
     if text.startswith("path "):
         return lessons.path(text.removeprefix("path "))
     if text.strip() == "all runs":

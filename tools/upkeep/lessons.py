@@ -32,11 +32,19 @@ def _minutes_cell(folder):
     return ", ".join(["reference"] * reference + [str(minutes)] * bool(minutes))
 
 
+def exercise(folder):
+    """What a lesson's exercise asks for: "holes 1, 2"; "" without one."""
+    found = next((each for each in place.exercises() if str(each.folder) == folder), None)
+    if found is None:
+        return ""
+    if found.begins_with:
+        return f"your own {place.lesson_of(found.begins_with.parent)}, changed"
+    return f"hole{'s' * (len(found.holes()) > 1)} {', '.join(sorted(found.holes()))}"
+
+
 def rows(chapter, first="", last="~"):
     """Of the chapter's table: lesson, what it teaches, exercise, minutes."""
-    holes = {str(each.folder): f"your own {place.lesson_of(each.begins_with.parent)}, changed" if each.begins_with else
-             f"hole{'s' * (len(each.holes()) > 1)} {', '.join(sorted(each.holes()))}" for each in place.exercises()}
-    cells = [(f"[{number[3:]} {_name(f'{chapter}/{lesson}')}]({lesson}/README.md)", _in_short(chapter, lesson), holes.get(f"{chapter}/{lesson}", ""),
+    cells = [(f"[{number[3:]} {_name(f'{chapter}/{lesson}')}]({lesson}/README.md)", _in_short(chapter, lesson), exercise(f"{chapter}/{lesson}"),
               _minutes_cell(f"{chapter}/{lesson}")) for number, lesson in _numbered(chapter, first, last)]
     return ["|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in cells]
 

@@ -20,6 +20,7 @@ class Lessons(InAFolder):
         first = "| [01 A kernel](01_a/README.md) | a [word](../docs/glossary.md#word), see [test.cpp](01_a/test.cpp) | holes 1, 2 | 40 |"
         self.assertEqual(lessons.rows("03_x"), [first, "| [02 Another](02_b/README.md) | | | reference |"])
         self.assertEqual(lessons.rows("03_x", "00", "01"), [first])
+        self.assertEqual((lessons.exercise("03_x/01_a"), lessons.exercise("03_x")), ("holes 1, 2", ""))
         self.assertEqual((lessons.count("03_x"), lessons.count("all"), lessons.minutes("03_x"), lessons.minutes("03_x", "01"), lessons.minutes("03_x", "00", "00")), (3, 3, 60, 40, 20))
         self.assertEqual((lessons.hours("03_x"), lessons.hours("03_x", "01"), lessons.hours("all")), ("1", "0.5", "1"))
 
