@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kQueries) attention_tiles(const BasicAttention
   const std::int64_t h = blockIdx.x / tiles % args.H_q, h_kv = h / (args.H_q / args.H_kv);
   const std::int64_t b = blockIdx.x / tiles / args.H_q;
   const std::int64_t query = first_query + threadIdx.x;
-  const bool exists = query < args.T_q;  // a thread of a partial last block only helps to load
+  const bool exists = query < args.T_q;  // if not, the thread helps to load, and stores nothing
   const std::int64_t row = (b * args.T_q + query) * args.H_q + h;
 
   float q[kD] = {}, o[kD] = {};

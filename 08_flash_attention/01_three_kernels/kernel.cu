@@ -1,4 +1,4 @@
-// 08 flash attention, the foil: softmax attention as it is written on paper, in three kernels.
+// 08 flash attention, the baseline: softmax attention as it is written on paper, in three kernels.
 // Change: none, this is the first attention: scores = scale q k^T with the mask, to memory; softmax of each row, in place; o = weights v.
 // Why:    each line of the formula is a kernel of its own; the rest of the chapter takes away what this costs.
 // Needs:  any D, fp32, bf16 or fp16, all options of attention; any CUDA GPU.
