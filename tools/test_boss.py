@@ -55,9 +55,9 @@ class Bosses(InAFolder):
 
     def test_arguments(self):
         self.assert_refused(lambda words: self.say(*words), (
-            (["07.boss"], "boss is '07.boss'; allowed: .*03.boss"), (["03.boss", "4"], "LINE REASON"), (["03.boss", "x", "race"], "LINE REASON"),
+            (["03.01.boss"], "boss is '03.01.boss'; allowed: .*03.boss"), (["03.boss", "4"], "LINE REASON"), (["03.boss", "x", "race"], "LINE REASON"),
             (["03.boss", "4", "bad"], "reason is 'bad'; allowed: race missing-barrier"),
-            (["01.boss", "4", "race"], "reason is 'race'; allowed: wrong-order left-over")))
+            (["01.boss", "4", "missing-barrier"], "reason is 'missing-barrier'; allowed: wrong-order left-over")))
 
     def test_what_the_xray_says_comes_without_its_lines(self):
         self.assertEqual(boss.without_lines("race: load at common/cuda/storage.hpp:12, called at 06_x/kernel.cu:70, called at 06_x/kernel.cu:90, by thread (0, 0, 0), and store at "
