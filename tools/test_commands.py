@@ -37,7 +37,7 @@ class Places(Refusals):
                           "my/03_cuda_baseline/01_causal_dot_product/exercise.cu"))
         self.assertTrue(second.needs_device)
         self.assertEqual(exercise_of("03_cuda_baseline/").holes(), list("1234567"))
-        self.assertEqual(exercise_of("8").name, "08.02_online_softmax")
+        self.assertEqual(exercise_of("0").name, "00.01_first_kernel")
         scratch = exercise_of("3.scratch")
         self.assertEqual((scratch.name, scratch.lesson, str(scratch.mine), str(scratch.solution)),
                          ("03.scratch", "03", "my/03_cuda_baseline/scratch.cu", "03_cuda_baseline/kernel.cu"))
