@@ -43,12 +43,12 @@ TEST(WkvChunks, CountsWhatThePageSays) {
   EXPECT_EQ(kernel[kGlobalLoadRequests], 1028u);
   EXPECT_EQ(kernel[kBarriers], 24u);
   EXPECT_EQ(kernel[kSharedLoadRequests], 12096u);
-  EXPECT_EQ(kernel[kSharedLoadWavefronts], 24832u);
-  EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
+  EXPECT_EQ(kernel[kSharedLoadWavefronts], 25344u);
+  EXPECT_EQ(kernel[kSharedLoadBankConflicts], 512u);
   EXPECT_EQ(kernel[kSharedStoreRequests], 1556u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
   EXPECT_EQ(kernel[kShuffles], 512u);
-  EXPECT_EQ(kernel[kSharedBytes], 27136u);
+  EXPECT_EQ(kernel[kSharedBytes], 23296u);
 }
 
 }  // namespace
