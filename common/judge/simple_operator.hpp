@@ -21,6 +21,8 @@
 //     draw(problem)                            all inputs, in the place of one after the other
 //     truth(problem, arithmetic)               where the terms depend on what products are made of
 //     mistakes(problem, truth, arithmetic)     Mistakes (common/judge/mistakes.hpp), in the place of explain
+//     kKnownApart                              mistakes and plain are linked with what names a mistake, and not with other programs:
+//                                              a KnownRegistration stands in their source
 //     axis_word(array, axis)                   what an axis is called in a sentence: "step"
 //     plain(problem, arithmetic)               the outputs of a plain fp32 loop, whose error is shown beside a kernel's
 //     sample(problem, outputs, most_judged_whole)   a part of a problem whose check would take more multiply-adds, with the outputs that
@@ -70,6 +72,23 @@ struct Truth {
   std::optional<Roundings> roundings =
       {};  // otherwise they are counted from the operator's additions
   Exact exact = {};
+};
+
+// Of an operator that says kKnownApart; null where they are not linked.
+template <typename Op>
+struct Known {
+  using Problem = typename Op::Problem;
+  static inline Mistakes (*mistakes)(const Problem&, const std::vector<Truth>&,
+                                     Arithmetic) = nullptr;
+  static inline typename Op::Outputs (*plain)(const Problem&, Arithmetic) = nullptr;
+};
+
+template <typename Op>
+struct KnownRegistration {
+  KnownRegistration() {
+    Known<Op>::mistakes = &Op::mistakes;
+    Known<Op>::plain = &Op::plain;
+  }
 };
 
 template <typename Sizes>
@@ -255,7 +274,9 @@ struct JudgedOperator {
       }
     }
     const Verdict verdict = [&] {
-      if constexpr (requires { Op::plain(problem, arithmetic); }) {
+      if constexpr (requires { Op::kKnownApart; }) {
+        return with_plain_loop(problem, outputs, arithmetic);
+      } else if constexpr (requires { Op::plain(problem, arithmetic); }) {
         return with_plain_loop(problem, outputs, arithmetic);
       } else {
         return Op::judge(problem, outputs, arithmetic);
@@ -277,7 +298,10 @@ struct JudgedOperator {
     while (examined.wrong < examined.parts.size() &&
            judge_part(examined.parts[examined.wrong]).right)
       ++examined.wrong;
-    if constexpr (requires { Op::mistakes(problem, truth, arithmetic); }) {
+    if constexpr (requires { Op::kKnownApart; }) {
+      if (Known<Op>::mistakes != nullptr)
+        examined.mistakes = Known<Op>::mistakes(problem, truth, arithmetic);
+    } else if constexpr (requires { Op::mistakes(problem, truth, arithmetic); }) {
       examined.mistakes = Op::mistakes(problem, truth, arithmetic);
     } else if constexpr (requires { Op::explain(problem, examined.parts); }) {
       examined.mistakes.own = [&](const std::vector<Part>& parts) {
@@ -289,7 +313,13 @@ struct JudgedOperator {
 
   template <typename Use>
   static void with_mistakes(const Problem& problem, const Use& use) {
-    if constexpr (requires(std::vector<Truth> t) { Op::mistakes(problem, t, Arithmetic{}); }) {
+    if constexpr (requires { Op::kKnownApart; }) {
+      const std::vector<Truth> truth = truth_of(problem, Arithmetic::kFp32);
+      if (Known<Op>::mistakes != nullptr)
+        use(Known<Op>::mistakes(problem, truth, Arithmetic::kFp32));
+    } else if constexpr (requires(std::vector<Truth> t) {
+                           Op::mistakes(problem, t, Arithmetic{});
+                         }) {
       const std::vector<Truth> truth = truth_of(problem, Arithmetic::kFp32);
       use(Op::mistakes(problem, truth, Arithmetic::kFp32));
     }
@@ -472,8 +502,14 @@ struct JudgedOperator {
     const std::vector<Truth> truth = truth_of(problem, arithmetic);
     Verdict verdict = verdict_on(parts(problem, outputs, truth, arithmetic));
     if (!verdict.right) return verdict;
-    const auto plain = Op::plain(problem, arithmetic);
-    add_plain_loop(verdict, parts(problem, plain, truth, arithmetic));
+    const auto add = [&](const auto& plain) {
+      add_plain_loop(verdict, parts(problem, plain, truth, arithmetic));
+    };
+    if constexpr (requires { Op::kKnownApart; }) {
+      if (Known<Op>::plain != nullptr) add(Known<Op>::plain(problem, arithmetic));
+    } else {
+      add(Op::plain(problem, arithmetic));
+    }
     return verdict;
   }
 

@@ -56,7 +56,7 @@ nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder) {
     if (row.right) {
       entry["error"] = row.error;
       entry["limit"] = row.limit;
-      entry["plain_loop_error"] = row.plain_loop_error;
+      if (row.plain_loop_error > 0) entry["plain_loop_error"] = row.plain_loop_error;
     }
     if (row.checked_shape) {
       entry["checked_shape"] = to_json(*row.checked_shape);

@@ -626,4 +626,11 @@ Mistakes AttentionBackward::mistakes(const Problem& problem, const std::vector<T
   return mistakes;
 }
 
+namespace {
+
+const KnownRegistration<Attention> known_of_attention;
+const KnownRegistration<AttentionBackward> known_of_attention_backward;
+
+}  // namespace
+
 }  // namespace ladder

@@ -194,22 +194,11 @@ std::optional<std::pair<AttentionGradProblem, AttentionGradients>> AttentionBack
   return std::pair{std::move(sample), std::move(part)};
 }
 
-AttentionOutputs run(const Implementation& implementation, const AttentionProblem& problem) {
-  return run_as<Attention>(implementation, problem);
-}
-
-AttentionGradients run_backward(const Implementation& implementation,
-                                const AttentionGradProblem& problem) {
-  return run_as<AttentionBackward>(implementation, problem);
-}
-
 template class OperatorOf<Attention>;
-template class OperatorOf<AttentionBackward>;
 
 namespace {
 
 const OperatorRegistration<Attention> attention_registration(7);
-const OperatorRegistration<AttentionBackward> attention_backward_registration(8);
 
 }  // namespace
 

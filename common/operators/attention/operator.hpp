@@ -15,6 +15,7 @@ namespace ladder {
 
 struct AttentionOperator : SequenceOperator {
   static constexpr bool kTriedApart = true;  // edges.cpp and trials.cpp
+  static constexpr bool kKnownApart = true;  // mistakes.cpp
   // std::invalid_argument where H is no multiple of H_kv.
   static AttentionCase make_case(const AttentionSizes& sizes);
   static bool set_size(Shape& shape, const std::string& name, std::int64_t value);
@@ -115,7 +116,7 @@ AttentionOutputs run(const Implementation& implementation, const AttentionProble
 AttentionGradients run_backward(const Implementation& implementation,
                                 const AttentionGradProblem& problem);
 
-// Compiled once, in operator.cpp.
+// Compiled once, in operator.cpp and others.cpp.
 extern template class OperatorOf<Attention>;
 extern template class OperatorOf<AttentionBackward>;
 

@@ -385,4 +385,11 @@ Mistakes LinearAttention::mistakes(const Problem& problem, const std::vector<Tru
   return mistakes;
 }
 
+namespace {
+
+const KnownRegistration<LinearAttention> known_of_linear_attention;
+const KnownRegistration<CausalDotProduct> known_of_causal_dot_product;
+
+}  // namespace
+
 }  // namespace ladder

@@ -17,6 +17,7 @@ struct LinearAttention
   static constexpr const char* kLinearIn[] = {"v"};
   static constexpr const char* kName = "linear_attention";
   static constexpr bool kTriedApart = true;  // edges.cpp and trials.cpp
+  static constexpr bool kKnownApart = true;  // mistakes.cpp
   using Outputs = std::vector<float>;        // o
 
   static Case make_case(const Sizes& s) {

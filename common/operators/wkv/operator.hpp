@@ -32,6 +32,7 @@ struct WkvOperator
     : JudgedOperator<Op, WkvSizes, WkvCase, Inputs, typename Inputs::Host, StoredArgs...>,
       SequenceOperator {
   static constexpr bool kTriedApart = true;  // edges.cpp and trials.cpp
+  static constexpr bool kKnownApart = true;  // others.cpp
   using Problem = Drawn<Inputs>;
   using Host = typename Inputs::Host;
   static constexpr Recurrence kRecurrence = kOf;
@@ -164,7 +165,7 @@ auto with_backward(Recurrence recurrence, Precision precision, const Work& work)
 WkvOutputs run(const Implementation& implementation, const WkvProblem& problem);
 WkvGradients run_backward(const Implementation& implementation, const WkvGradProblem& problem);
 
-// Compiled once, in operator.cpp.
+// Compiled once, in operator.cpp and others.cpp.
 extern template class OperatorOf<Wkv>;
 extern template class OperatorOf<Gla>;
 extern template class OperatorOf<WkvBackward>;
