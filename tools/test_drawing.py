@@ -71,7 +71,7 @@ class Mistakes(unittest.TestCase):
         self.assertIn("+      state[ik] = expf(log_w[ik]) * state[ik];", said)
 
     def test_a_chapter_without_own_ones_means_its_first_exercise(self):
-        self.assertEqual(str(drawing.mistake_of("07", "one_chunk_carried").folder), "07_chunkwise/01_prefix_sum")
+        self.assertEqual(str(drawing.mistake_of("00", "forgotten_guard").folder), "00_warmup/01_first_kernel")
         self.assertTrue(drawing.mistake_of("07.3", "denominator_forgotten").needs_device)
         self.assertFalse(drawing.mistake_of("01", "bonus_forgotten").needs_device)
 
