@@ -23,7 +23,7 @@ struct TimingLimits {
   double enough_spread = 0.01;  // stop early when the spread is below this
   int least_samples = 5;
   int most_samples = 100;
-  double most_seconds = 3.0;  // of measuring, once there are 3 samples
+  double most_seconds = 1.5;  // of measuring, once there are 3 samples
 };
 
 // In what state of load a time was taken. A GPU that has just rested runs at a higher clock than one that has worked for a
