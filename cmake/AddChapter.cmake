@@ -2,14 +2,14 @@
 # NN_slug in it is a lesson, or NNx_slug with a letter; in both the same names stand:
 #
 #   kernel.cpp or kernel.cu      the idea: kernel and launcher. Other .cpp and .cu files beside it are built with it
-#   test.cpp, X_test.cpp         its tests                             chapter05.*, of a lesson chapter07.02_chunk_walk.*
+#   test.cpp, more/X_test.cpp    its tests                             chapter05.*, of a lesson chapter07.02_chunk_walk.*
 #   xray_test.cpp                what the lesson claims about memory accesses   chapter05.xray.*, chapter07.02_chunk_walk.xray.*
 #   exercise.cpp or exercise.cu  the kernel with holes; its tests are a program of their own, never run by default: stub.05,
 #                                stub.07.02_chunk_walk; from a learner's copy in my/: my05, my07.02_chunk_walk, and our kernel under the
 #                                same tests, to be drawn beside it: my05_ours
-#   scratch.cpp or scratch.cu    the same with the whole kernel missing: stub.05.scratch; from a learner's copy: my05.scratch
-#   boss.patch                   a broken kernel to find the mistake in: boss.05.kernel
-#   mistakes/X.patch             a planted mistake, which the tests must notice, built on demand (cmake/MustFail.cmake): mistake.05.X,
+#   more/scratch.cpp or .cu      the same with the whole kernel missing: stub.05.scratch; from a learner's copy: my05.scratch
+#   more/boss.patch              a broken kernel to find the mistake in: boss.05.kernel
+#   more/mistakes/X.patch        a planted mistake, which the tests must notice, built on demand (cmake/MustFail.cmake): mistake.05.X,
 #                                mistake.07.02_chunk_walk.X; one that is looked at like a learner's copy: mistaken05
 #
 #   X_operator.cpp               an operator of its own, registered; X_reference.cpp is built with it. Eigen is for these two
@@ -296,7 +296,8 @@ macro(add_stubs_programs kind stub)
   if("${stub}" MATCHES "\\.cpp$")  # needs no GPU, whatever the chapter's other lessons need
     set(exercise_back_ends cpu)
   endif()
-  string(REGEX REPLACE "/${kind}([^/]*)$" "/kernel\\1" ours ${stub})
+  get_filename_component(file ${stub} NAME)
+  string(REGEX REPLACE "^${kind}" "${folder}/kernel" ours ${file})
   set(tests_of_stub ${folder}/test.cpp)
   if("${stub}" MATCHES "_sm90\\.cu$")
     set(tests_of_stub ${folder}/sm90_test.cpp)
@@ -310,9 +311,9 @@ macro(add_stubs_programs kind stub)
     string(APPEND mine .scratch)
   endif()
   set(other_kernel "")  # an exercise may begin with the step before: its patch changes that lesson's kernel
-  if(EXISTS ${folder}/${kind}.patch)
+  if(EXISTS ${more}/${kind}.patch)
     file(RELATIVE_PATH own_kernel ${PROJECT_SOURCE_DIR} ${folder}/kernel)
-    file(STRINGS ${folder}/${kind}.patch other_kernel REGEX "^--- a/")
+    file(STRINGS ${more}/${kind}.patch other_kernel REGEX "^--- a/")
     string(REGEX REPLACE "^--- a/${own_kernel}(_sm90)?\\..*" "" other_kernel "${other_kernel}")
   endif()
   if(other_kernel)
@@ -320,7 +321,7 @@ macro(add_stubs_programs kind stub)
   else()
     add_stub(${stub} ${id} ${stub_name} ${stub_back_end} ${first_tests} ${tests_of_stub})
   endif()
-  file(RELATIVE_PATH copy ${PROJECT_SOURCE_DIR} ${stub})
+  file(RELATIVE_PATH copy ${PROJECT_SOURCE_DIR} ${folder}/${file})
   set(copy ${PROJECT_SOURCE_DIR}/my/${copy})
   if(EXISTS ${copy})  # asked anew by every ./ladder exercise, which configures first
     add_exercise(${mine} "${exercise_back_ends}" ${copy} ${ours} ${tests_of_stub} ${folder}/xray_test.cpp)
@@ -335,7 +336,7 @@ macro(add_stubs_programs kind stub)
   endif()
 endmacro()
 
-# Sets what a lesson of add_chapter goes by. `name`: 02_chunk_walk, or a dot for the chapter's own folder.
+# Sets what a lesson of add_chapter goes by, and where its files lie. `name`: 02_chunk_walk, or a dot for the chapter's own folder.
 macro(name_lesson name)
   set(lesson ${chapter})
   set(label ${chapter}.00)
@@ -347,6 +348,7 @@ macro(name_lesson name)
     set(folder ${room}/${name})
     set(id ${number}.${name})
   endif()
+  set(more ${folder}/more)
 endmacro()
 
 # Sets out_var to all files that the sources of ARGN include, and that these include; what common includes is its own affair.
@@ -527,7 +529,7 @@ endfunction()
 # A lesson's kernels, for each back end a library, and its operators.
 function(add_lesson_kernels name)
   name_lesson(${name})
-  sort_sources(its ${folder})
+  sort_sources(its ${folder} ${more})
   set_property(GLOBAL APPEND PROPERTY ladder_lessons ${id})
   if(its_kernels AND NOT name STREQUAL ".")
     string(REGEX REPLACE "^[0-9][0-9][a-z]?_" "" slug ${name})
@@ -595,7 +597,7 @@ endfunction()
 # Which other lessons a lesson's kernels need, once all of its chapter are known.
 function(add_lesson_needs name)
   name_lesson(${name})
-  sort_sources(its ${folder})
+  sort_sources(its ${folder} ${more})
   included_lessons(needs ${its_kernels} ${its_hopper_kernels})
   set_property(GLOBAL PROPERTY ladder_needs_${id} ${needs})
   list(FILTER its_kernels INCLUDE REGEX "/kernel\\.[^/]*$")
@@ -608,8 +610,8 @@ function(add_lesson name)
   name_lesson(${name})
   add_custom_target(${label}_all)
   add_dependencies(${chapter}_all ${label}_all)
-  sort_sources(its ${folder})
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.[ch]*)
+  sort_sources(its ${folder} ${more})
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.[ch]* ${more}/*.[ch]*)
   link_operators(${sources})
 
   get_property(rows GLOBAL PROPERTY ladder_rows)
@@ -633,20 +635,21 @@ function(add_lesson name)
   endif()
   list(GET back_ends 0 back_end)
   set(first_tests ${lesson}_${back_end}_tests)
-  foreach(kind exercise scratch)
-    file(GLOB stub CONFIGURE_DEPENDS ${folder}/${kind}.cpp ${folder}/${kind}.cu ${folder}/${kind}_sm90.cu)
+  foreach(place ${folder}/exercise ${more}/scratch)
+    get_filename_component(kind ${place} NAME)
+    file(GLOB stub CONFIGURE_DEPENDS ${place}.cpp ${place}.cu ${place}_sm90.cu)
     if(stub)
       add_stubs_programs(${kind} ${stub})
     endif()
   endforeach()
-  file(GLOB boss CONFIGURE_DEPENDS ${folder}/boss.patch)
+  file(GLOB boss CONFIGURE_DEPENDS ${more}/boss.patch)
   if(boss)
     add_boss(${boss} ${id} ${first_tests} ${lesson}_xray_tests ${folder})
   endif()
   add_mistaken_copy(${id} ${folder} ${name})
 
   list(GET back_ends 0 back_end)
-  file(GLOB patches CONFIGURE_DEPENDS ${folder}/mistakes/*.patch)
+  file(GLOB patches CONFIGURE_DEPENDS ${more}/mistakes/*.patch)
   foreach(patch IN LISTS patches)
     is_for_the_xray(under_the_xray ${patch})
     if(under_the_xray)

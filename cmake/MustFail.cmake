@@ -1,4 +1,4 @@
-# Programs that must fail, and how they must: a chapter's planted mistakes (mistakes/NAME.patch), its exercises' stubs, and its bosses.
+# Programs that must fail, and how they must: a chapter's planted mistakes (more/mistakes/NAME.patch), its exercises' stubs, and its bosses.
 # They are built on demand only, by the targets `mistakes`, `exercises` and `bosses`, mistake.05 and stub.05 for a chapter,
 # mistake.07.02_chunk_walk for a lesson, or each by its own name.
 #
@@ -6,7 +6,7 @@
 #                     build folder. Only that file is compiled; a patch of a header recompiles the chapter's kernels with the copy.
 #   stub.05.kernel    the lesson's tests over its exercise
 #   stub.05.scratch   the lesson's tests over its kernel that is to be written from scratch
-#   boss.05.kernel    the lesson's tests over the kernel that boss.patch breaks, seen through the X-ray; a kernel for the CPU by its tests
+#   boss.05.kernel    the lesson's tests over the kernel that more/boss.patch breaks, seen through the X-ray; a kernel for the CPU by its tests
 #
 # Those of a lesson have its name too: mistake.07.02_chunk_walk.NAME.
 #

@@ -34,7 +34,7 @@ class New(InAFolder):
                 for hole in each.holes():
                     self.assertEqual(len(hints.Hints(each).texts(hole)), 3)
         for name, text in texts.items():
-            if name.startswith("mistakes/"):
+            if name.startswith("more/mistakes/"):
                 changed = re.search(r"^--- a/(.*)$", text, re.MULTILINE)[1]
                 self.assertTrue(Path(changed).is_relative_to(folder))
                 patches.patched(changed, folder / name, self.root)
@@ -47,14 +47,14 @@ class New(InAFolder):
         self.assertIn("void __launch_bounds__(kThreads) tried_idea(", texts["kernel.cu"])
         self.assertNotIn("no_atomic", "".join(texts[name] for name in texts if name != "README.md"))
         self.assertIn("./ladder exercise 06.77b_tried_idea", texts["README.md"])
-        self.assertNotIn("boss.patch", texts)
+        self.assertNotIn("more/boss.patch", texts)
 
     def test_one_with_an_operator_of_its_own(self):
         texts = self.written("00.77_mean_of_mine", "--operator")
         self.assertIn("struct MeanOfMineArgs", texts["mean_of_mine.hpp"])
         self.assertIn('kName = "mean_of_mine"', texts["mean_of_mine_operator.cpp"])
         self.assertIn("00_warmup/77_mean_of_mine/mean_of_mine.hpp", texts["kernel.cu"])
-        self.assertIn("mistakes/last_term_forgotten.patch", texts)
+        self.assertIn("more/mistakes/last_term_forgotten.patch", texts)
         self.assertNotIn("matmul", "".join(texts.values()).lower())
         self.assertNotIn("git diff", texts["README.md"])
         self.assertNotIn(".step", texts["kernel.cu"])

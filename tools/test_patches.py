@@ -30,7 +30,7 @@ class Patches(InAFolder):
     def test_an_exercise_of_hoppers_instructions_is_named_as_its_kernel_is(self):
         one = Exercise(Path("08_x/01_y/exercise_sm90.cu"))
         self.assertEqual((one.kind, one.name, str(one.patch), str(one.solution)),
-                         ("exercise", "08.01_y", "08_x/01_y/exercise.patch", "08_x/01_y/kernel_sm90.cu"))
+                         ("exercise", "08.01_y", "08_x/01_y/more/exercise.patch", "08_x/01_y/kernel_sm90.cu"))
 
     def test_a_mistake_lies_in_the_hole_whose_lines_it_changes(self):
         for name, hole in (("00.01_first_kernel.forgotten_guard", "1"), ("00.01_first_kernel.grid_rounded_down", "2"),

@@ -29,7 +29,7 @@ class ExercisesThatBeginWithTheStepBefore(InAFolder):
         super().setUp()
         self.as_root_of(place, exercise, hints)
         self.write({"03_x/kernel.cu": self.KERNEL.format("slow", "  add();\n"), "03_x/exercise.cu": "// TODO(1): write it\n",
-                    "04_y/kernel.cu": self.KERNEL.format("fast", "  sum;\n  store();\n"), "04_y/exercise.patch": "--- a/03_x/kernel.cu\n",
+                    "04_y/kernel.cu": self.KERNEL.format("fast", "  sum;\n  store();\n"), "04_y/more/exercise.patch": "--- a/03_x/kernel.cu\n",
                     "04_y/exercise.cu": '// TODO(1): make it fast\n#include <x>\nvoid fast();\n  add();\nR r{.name = "fast"};\n'})
         self.one = place.Exercise(Path("04_y/exercise.cu"))
 

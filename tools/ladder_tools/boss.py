@@ -31,7 +31,7 @@ REASONS_ON_THE_CPU = {
 
 
 class Boss:
-    """The patch `boss.patch` of a lesson: its hunk is the mistake, and its head says the reason, the test that shows it, how the X-ray's
+    """The patch `more/boss.patch` of a lesson: its hunk is the mistake, and its head says the reason, the test that shows it, how the X-ray's
     sentence begins, and why."""
 
     def __init__(self, name):
@@ -41,11 +41,12 @@ class Boss:
         if self.name not in known:
             raise refused("boss", name, known)
         self.patch = known[self.name]
-        self.kernel = next(path for path in (self.patch.with_name("kernel.cu"), self.patch.with_name("kernel.cpp")) if (ROOT / path).exists())
+        folder = self.patch.parents[1]
+        self.kernel = next(path for path in (folder / "kernel.cu", folder / "kernel.cpp") if (ROOT / path).exists())
         self.on_the_cpu = self.kernel.suffix == ".cpp"
         self.reasons = REASONS_ON_THE_CPU if self.on_the_cpu else REASONS
-        self.mine = "my" / self.patch.with_name(f"boss{self.kernel.suffix}")
-        self.target = f"boss.{lesson_of(self.patch.parent)}.kernel"
+        self.mine = "my" / folder / f"boss{self.kernel.suffix}"
+        self.target = f"boss.{lesson_of(folder)}.kernel"
         text = (ROOT / self.patch).read_text()
         self.reason, self.test, self.shows, self.why = (header(text, word) for word in ("reason", "test", "shows", "why"))
         self.text = patched(self.kernel, self.patch)

@@ -355,7 +355,7 @@ class Check:
 
     def _diagnosed(self):
         """The holes of the lesson's planted mistakes whose words were said, the longest words first."""
-        texts = {patch: header((ROOT / patch).read_text(), "diagnosis") for patch in mistakes().values() if patch.parents[1] == self._exercise.folder}
+        texts = {patch: header((ROOT / patch).read_text(), "diagnosis") for patch in mistakes().values() if patch.parents[2] == self._exercise.folder}
         said = sorted((patch for patch, words in texts.items() if words in self._said), key=lambda patch: -len(texts[patch]))
         return list(filter(None, (hole_of(self._exercise, patch) for patch in said)))
 

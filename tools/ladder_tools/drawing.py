@@ -10,7 +10,7 @@ from ladder_tools import gtest
 from ladder_tools.building import say
 from ladder_tools.checking import Check, words_of
 from ladder_tools.patches import patched
-from ladder_tools.place import ROOT, Exercise, Failed, Refused, ToRead, exercise_of, exercises, mistakes, place_of, refused
+from ladder_tools.place import MORE, ROOT, Exercise, Failed, Refused, ToRead, exercise_of, exercises, mistakes, place_of, refused
 
 _PAGE = ROOT / "common" / "xray" / "page.html"
 _BUDGET = "KeepsItsBudget"
@@ -38,11 +38,11 @@ def copy_at(word):
 
 
 class Mistake(Exercise):
-    """A lesson's sources with one of its mistakes/ planted, in a copy in the build folder."""
+    """A lesson's sources with one of its more/mistakes/ planted, in a copy in the build folder."""
 
     def __init__(self, folder, name):
         super().__init__(folder / "exercise.cu")
-        self.patch = folder / "mistakes" / f"{name}.patch"
+        self.patch = folder / MORE / "mistakes" / f"{name}.patch"
         self.mistake, self.target = name, f"mistaken{self.name}"
         self.changed = Path(re.search(r"^\+\+\+ b/(.*)$", (ROOT / self.patch).read_text(), re.MULTILINE)[1])
         kernel = next(folder / f"kernel{kind}" for kind in (".cu", "_sm90.cu", ".cpp") if (ROOT / folder / f"kernel{kind}").exists())
@@ -71,7 +71,7 @@ class Mistake(Exercise):
 
 
 def _mistakes_of(folder):
-    return sorted(path.stem for path in (ROOT / folder).glob("mistakes/*.patch"))
+    return sorted(path.stem for path in (ROOT / folder).glob(f"{MORE}/mistakes/*.patch"))
 
 
 def mistake_of(lesson, name):
@@ -81,7 +81,7 @@ def mistake_of(lesson, name):
         folder = exercise_of(lesson).folder
     known = _mistakes_of(folder)
     if not known:
-        lessons = " ".join(sorted({str(patch.parents[1]) for patch in mistakes().values()}))
+        lessons = " ".join(sorted({str(patch.parents[2]) for patch in mistakes().values()}))
         raise Refused(f"{folder} has no mistakes; allowed with --mistake: {lessons}")
     if not name:
         raise ToRead(f"the mistakes of {lesson}: {' '.join(known)}")

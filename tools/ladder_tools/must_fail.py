@@ -17,7 +17,7 @@ from ladder_tools import gtest
 from ladder_tools.cases import first_tests
 from ladder_tools.boss import Boss, without_lines
 from ladder_tools.hints import Hints
-from ladder_tools.place import ROOT, Exercise, registered_names
+from ladder_tools.place import ROOT, Exercise, lesson_of, registered_names
 from ladder_tools.patches import header, under_head_of
 
 _SECONDS = 600
@@ -104,7 +104,7 @@ def faults_of_stub(program, stub):
 
 
 def faults_of_boss(program, patch):
-    boss = Boss(f"{Exercise(Path(patch).resolve().relative_to(ROOT)).lesson}.boss")
+    boss = Boss(f"{lesson_of(Path(patch).resolve().relative_to(ROOT))}.boss")
     faults = [f"the patch has no line '# {word}: ...'" for word in ("test", "shows", "why") if not getattr(boss, word)]
     if boss.reason not in boss.reasons:
         faults.append(f"its reason is '{boss.reason}'; allowed: {' '.join(boss.reasons)}")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from ladder_tools import patches
 from ladder_tools.building import say
-from ladder_tools.place import ROOT, Exercise, Refused, chapters, idea_of, lesson_of, lessons, number_of, place_of, refused, registered_names, text_of
+from ladder_tools.place import MORE, ROOT, Exercise, Refused, chapters, idea_of, lesson_of, lessons, number_of, place_of, refused, registered_names, text_of
 from ladder_tools.rows import operators
 
 _PLAIN = {".cu": "04", ".cpp": "01"}  # what is copied where nothing else is asked for
 _WITH_OPERATOR = Path("tests/90_open_operators")
-_OF_A_LESSON = ("kernel.*", "exercise.*", "test.cpp", "xray_test.cpp", "mistakes/*.patch")
-_OF_ITS_FOLDER = ("*.cu", "*.cpp", "*.hpp", "*.patch", "stages.md")  # a lesson that is no chapter's own folder: all that it has
+_OF_A_LESSON = ("kernel.*", "exercise.*", "test.cpp", "xray_test.cpp", f"{MORE}/mistakes/*.patch")
+_OF_ITS_FOLDER = ("*.cu", "*.cpp", "*.hpp", f"{MORE}/*.*")  # a lesson that is no chapter's own folder: all that it has
 _OF_THE_OPERATOR = ("matmul.hpp", "matmul_operator.cpp")
 
 _PAGE = """# {title}

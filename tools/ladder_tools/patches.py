@@ -66,6 +66,7 @@ def adopt(exercise, root=ROOT):
     """Writes the patch from an exercise that was edited by hand."""
     kernel = exercise.begins_with or exercise.solution
     patch = between((root / kernel).read_text(), (root / exercise.stub).read_text(), kernel, exercise.stub)
+    (root / exercise.patch).parent.mkdir(exist_ok=True)
     (root / exercise.patch).write_text(_HEAD.format(stub=exercise.stub.name, kernel=kernel if exercise.begins_with else kernel.name) + patch)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ABOVE_THE_CHAPTERS = "best"
+MORE = "more"  # beside a lesson's page, kernel, exercise and tests: the folder with all else that it has
 
 
 def write_whole(path, text):
@@ -150,12 +151,12 @@ class Exercise:
     def __init__(self, stub):
         self.stub = stub  # all paths relative to ROOT
         self.kind, *_ = stub.stem.split("_")  # without _sm90, which a stub of Hopper's instructions has, as their kernels do
-        self.folder = stub.parent
+        self.folder = stub.parents[1] if stub.parent.name == MORE else stub.parent
         self.lesson = lesson_of(self.folder)
         self.name = self.lesson + (f".{self.kind}" if self.kind == "scratch" else "")  # 03, 07.02_chunk_walk, 03.scratch
-        self.patch = self.folder / f"{self.kind}.patch"
+        self.patch = self.folder / MORE / f"{self.kind}.patch"
         self.solution = self.folder / stub.name.replace(self.kind, "kernel")
-        self.mine = Path("my") / stub
+        self.mine = Path("my") / self.folder / stub.name
         self.target = f"my{self.name}"  # CMake's, of the learner's copy
         self.needs_device = stub.suffix == ".cu"
 
@@ -169,7 +170,7 @@ class Exercise:
     @property
     def page(self):
         """What explains it, and has its hints: the stages of a kernel from scratch have a page of their own."""
-        stages = self.folder / "stages.md"
+        stages = self.folder / MORE / "stages.md"
         return stages if self.kind == "scratch" and (ROOT / stages).exists() else self.folder / "README.md"
 
     @property
@@ -213,17 +214,18 @@ def in_lessons(pattern):
 
 def exercises(kind="exercise"):
     """In reading order: 03, then 03.01_causal_dot_product."""
-    return [Exercise(stub) for stub in in_lessons(f"{kind}*.c*") if stub.name in (f"{kind}.cpp", f"{kind}.cu", f"{kind}_sm90.cu")]
+    place = "" if kind == "exercise" else f"{MORE}/"
+    return [Exercise(stub) for stub in in_lessons(f"{place}{kind}*.c*") if stub.name in (f"{kind}.cpp", f"{kind}.cu", f"{kind}_sm90.cu")]
 
 
 def bosses():
     """The patches that break a lesson's kernel, for `./ladder exercise 03.boss`, by the boss's name."""
-    return {f"{lesson_of(patch.parent)}.boss": patch for patch in in_lessons("boss.patch")}
+    return {f"{lesson_of(patch)}.boss": patch for patch in in_lessons(f"{MORE}/boss.patch")}
 
 
 def mistakes():
     """The patches that plant a mistake in a lesson's kernel, by name: 03.decay_first."""
-    return {f"{lesson_of(patch.parents[1])}.{patch.stem}": patch for patch in in_lessons("mistakes/*.patch")}
+    return {f"{lesson_of(patch)}.{patch.stem}": patch for patch in in_lessons(f"{MORE}/mistakes/*.patch")}
 
 
 def question_of(folder):

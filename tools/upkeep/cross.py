@@ -21,17 +21,17 @@ from ladder_tools import checking
 from ladder_tools.building import Build, Variant
 from ladder_tools.exercise import begin
 from ladder_tools.patches import holes_of
-from ladder_tools.place import exercise_of, exercises, text_of
+from ladder_tools.place import MORE, exercise_of, exercises, text_of
 
 SOLUTIONS, MUTANTS = "abc", 12
 RECORD = ROOT / "records" / "cross.json"
 _NEXT_PLACE = re.compile(r"^\s*// ----.*\n?", re.MULTILINE)  # between the lines of a hole that has several places
 _PRAGMA = re.compile(r"^[ \t]*#pragma\b", re.MULTILINE)  # unlike other directives it is code
-_SHAPES = r"(kernel|exercise|test|xray_test|sm90_test)(_sm90)?\.(cu|cpp|patch)|solutions/.*"
+_SHAPES = r"(kernel|exercise|test|xray_test|sm90_test)(_sm90)?\.(cu|cpp)|more/(exercise.patch|solutions/.*)"
 
 
 def fragment(exercise, hole, letter):
-    return exercise.folder / "solutions" / f"{hole}{letter}{exercise.stub.suffix}"
+    return exercise.folder / MORE / "solutions" / f"{hole}{letter}{exercise.stub.suffix}"
 
 
 def parts_of(text):
@@ -93,7 +93,7 @@ def drawn(exercise, holes, hole):
 
 
 def key_of(hole, mutant, text):
-    """As solutions/equivalent.txt has it, before the reason."""
+    """As more/solutions/equivalent.txt has it, before the reason."""
     lines = {"-": [], "+": []}
     for line in mutant.diff(text).splitlines()[2:]:
         lines.get(line[0], []).append(line[1:].strip())
@@ -102,7 +102,7 @@ def key_of(hole, mutant, text):
 
 def excuses(exercise):
     """{key: why the mutant is no other program}, from lines "KEY  # REASON"."""
-    return dict(line.rsplit("  # ", 1) for line in text_of(exercise.folder / "solutions" / "equivalent.txt").splitlines() if "  # " in line)
+    return dict(line.rsplit("  # ", 1) for line in text_of(exercise.folder / MORE / "solutions" / "equivalent.txt").splitlines() if "  # " in line)
 
 
 class Bench:
@@ -185,7 +185,7 @@ def crossed(name, hole, place, most=MUTANTS):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/cross.py", description="Checks every hole's right solutions and mutants as ./ladder exercise "
-                                     "checks a learner's lines. solutions/1a.cu holds the lines for hole 1; those of a hole with several "
+                                     "checks a learner's lines. more/solutions/1a.cu holds the lines for hole 1; those of a hole with several "
                                      "places have lines // ---- between them. Writes records/cross.json.")
     parser.add_argument("lesson", nargs="*", help="such as 00.11; without it, all of them")
     parser.add_argument("--since", metavar="REF", help="those whose files are others than in this git revision; no record is written")

@@ -22,6 +22,7 @@ import nvcc
 from mutants import KINDS, drawn, mutants_of
 from nvcc import ToolError
 from sources import Tree, is_host_source, is_kernel_source
+from ladder_tools.place import MORE
 
 ROOMS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "library/best")
 COMPILE_SECONDS = 900
@@ -452,13 +453,13 @@ def test_sources(tree, folder, back_end):
     if folder == "library/best":  # test.cpp calls kernels; the others test rules alone
         return sorted(path for path in tree.paths if re.fullmatch("library/best/.*test.cpp", path)
                       and path.endswith("/test.cpp") == (back_end != "cpu") and back_end != "xray")
-    return sorted(path for path in tree.paths if re.fullmatch(rf"{folder}/([^/]*_)?test\.cpp", path)
+    return sorted(path for path in tree.paths if re.fullmatch(rf"{folder}/({MORE}/)?([^/]*_)?test\.cpp", path)
                   and path.endswith("xray_test.cpp") == (back_end == "xray"))
 
 
 def test_folders(tree, chapter, back_end):
     """The folders of a chapter, its own and its lessons', that have a test program."""
-    folders = {path.rpartition("/")[0] for path in tree.paths if re.match(rf"{chapter}(_[^/]*)?/", path)}
+    folders = {path.rpartition("/")[0].removesuffix(f"/{MORE}") for path in tree.paths if re.match(rf"{chapter}(_[^/]*)?/", path)}
     return sorted(folder for folder in folders if test_sources(tree, folder, back_end))
 
 

@@ -19,15 +19,15 @@ class Solutions(InAFolder):
         self.one = place.Exercise(Path("03_x/exercise.cu"))
 
     def given(self, *texts):
-        self.write({f"03_x/solutions/1{letter}.cu": text for letter, text in zip("abc", texts)})
+        self.write({f"03_x/more/solutions/1{letter}.cu": text for letter, text in zip("abc", texts)})
 
     def test_three_that_differ_from_ours_and_each_other_are_needed(self):
         self.given("    x += i * 2;\n", "    x += i + i;\n")
-        self.assertEqual(cross.missing(self.one), ["03_x/solutions/1c.cu is not there: hole 1 of 03 needs three right solutions written differently"])
+        self.assertEqual(cross.missing(self.one), ["03_x/more/solutions/1c.cu is not there: hole 1 of 03 needs three right solutions written differently"])
         self.given("    x += i * 2;\n", "    x += i + i;\n", "    // Blanks and comments do not count.\n    x  += 2*i;\n")
-        self.assertEqual(cross.missing(self.one), ["03_x/solutions/1c.cu is ours once more"])
+        self.assertEqual(cross.missing(self.one), ["03_x/more/solutions/1c.cu is ours once more"])
         self.given("    x += i * 2;\n", "    x += i + i;\n", "    x += 2 * i;\n// ----\n    y;\n")
-        self.assertEqual(cross.missing(self.one), ["03_x/solutions/1c.cu has lines for 2 places; hole 1 has 1"])
+        self.assertEqual(cross.missing(self.one), ["03_x/more/solutions/1c.cu has lines for 2 places; hole 1 has 1"])
         self.given("    x += i * 2;\n", "    x += i + i;\n", "    x = x + 2 * i;\n")
         self.assertEqual(cross.missing(self.one), [])
 
@@ -39,11 +39,11 @@ class Solutions(InAFolder):
         keys = [cross.key_of("1", mutant, text) for _, text, mutant in drawn]
         self.assertIn("1: x += i + i; -> x += i - i;", keys)
         self.assertIn("1: x += 2 * i; -> ", keys)  # a statement is forgotten
-        self.write({"03_x/solutions/equivalent.txt": "1: x += 2 * i; ->   # why not\n"})
+        self.write({"03_x/more/solutions/equivalent.txt": "1: x += 2 * i; ->   # why not\n"})
         self.assertEqual(cross.excuses(self.one), {"1: x += 2 * i; -> ": "why not"})
 
     def test_an_exercise_is_changed_with_its_kernel_tests_or_solutions(self):
-        for names, count in (("03_x/README.md 03_x/mistakes/a.patch 03_xy/kernel.cu", 0), ("03_x/kernel.cu", 1), ("03_x/solutions/1a.cu", 1)):
+        for names, count in (("03_x/README.md 03_x/more/mistakes/a.patch 03_xy/kernel.cu", 0), ("03_x/kernel.cu", 1), ("03_x/more/solutions/1a.cu", 1)):
             with mock.patch.object(cross.subprocess, "run", return_value=mock.Mock(stdout=names)), \
                     mock.patch.object(cross, "exercises", return_value=[self.one]):
                 self.assertEqual(len(cross.changed("HEAD^")), count, names)

@@ -14,7 +14,7 @@ class Adopt(InAFolder):
         super().setUp()
         for folder, number in (("03_x", 3), ("04_y", 4)):
             self.write({f"{folder}/kernel.cu": "int b = 1;\nint c;\n", f"{folder}/exercise.cu": "// TODO(1): write it\nint c;\n",
-                        f"{folder}/exercise.patch": PATCH.replace("03_x", folder)})
+                        f"{folder}/more/exercise.patch": PATCH.replace("03_x", folder)})
 
     def adopted(self, *arguments):
         """The folders whose patches are others now."""
@@ -24,7 +24,7 @@ class Adopt(InAFolder):
                                  made=lambda one: patches.made(one, self.root), adopt=lambda one: patches.adopt(one, self.root),
                                  place_of=lambda word: mock.Mock(folder=word)):
             self.assertEqual(exercises.main(["--adopt", *arguments]), 0)
-        return [str(path.parent) for path, text in before.items() if (self.root / path).read_text() != text]
+        return [str(path.parents[1]) for path, text in before.items() if (self.root / path).read_text() != text]
 
     def test_only_what_has_changed_is_written(self):
         self.assertEqual(self.adopted(), [])

@@ -200,7 +200,7 @@ class WhichTestsSee(InAFolder):
              "01_y/kernel.cpp": "void f() {}\n", "01_y/test.cpp": 'TEST(Y, IsRight) {}\n',
              "library/best/best.cu": 'const ladder::Registration r{{.name = "best", .device = kCuda}};\n', "library/best/rules.cpp": "int f() { return 1; }\n",
              "library/best/rules_test.cpp": "TEST(Rules, Hold) {}\n", "library/best/test.cpp": 'bool b = register_suite("wkv", "best", {});\n',
-             "07_x/nan_test.cpp": 'TEST(Nan, Stays) { find("walk"); }\n', "07_x/15_hopper/sm90_test.cpp": "TEST(Hopper, Runs) {}\n"}
+             "07_x/more/nan_test.cpp": 'TEST(Nan, Stays) { find("walk"); }\n', "07_x/15_hopper/sm90_test.cpp": "TEST(Hopper, Runs) {}\n"}
 
     def setUp(self):
         super().setUp()

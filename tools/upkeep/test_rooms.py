@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 from nvcc import ROOT
-from ladder_tools.place import chapters, exercises, lessons
+from ladder_tools.place import MORE, chapters, exercises, in_lessons, lessons
 
 LOADER = importlib.machinery.SourceFileLoader("check_rooms", str(ROOT / ".ci/check_rooms"))
 SPEC = importlib.util.spec_from_loader("check_rooms", LOADER)
@@ -148,9 +148,18 @@ class Lessons(unittest.TestCase):
         with_exercise = {str(each.folder) for each in exercises()}
         for folder in all_lessons():
             reasons = re.search(r"^\*No (.+?): \w", (ROOT / folder / "README.md").read_text(), re.MULTILINE)
-            lacks = [what for what, is_there in (("exercise", folder in with_exercise), ("planted mistake", list((ROOT / folder).glob("mistakes/*.patch"))))
+            lacks = [what for what, is_there in (("exercise", folder in with_exercise), ("planted mistake", list((ROOT / folder).glob(f"{MORE}/mistakes/*.patch"))))
                      if not is_there]
             self.assertEqual(reasons[1].split(", no ") if reasons else [], lacks, folder)
+
+    def test_a_folder_has_at_most_six_entries(self):
+        """Besides an operator's files, headers, kernels of further ideas and the folders of lessons; what else a lesson has lies in its more/."""
+        besides = re.compile(r"\.|[0-9]{2}[a-z]?_|.*(_operator|_reference|_suite)\.cpp$|.*\.hpp$|(?!(kernel|exercise|scratch)(_sm90)?\.).*\.cu$")
+        pages = [page.parent for page in in_lessons("README.md")]
+        self.assertGreater(len(pages), 100)
+        for folder in pages:
+            entries = sorted(path.name for path in (ROOT / folder).iterdir() if not besides.match(path.name))
+            self.assertLessEqual(len(entries), 6, f"{folder} has {', '.join(entries)}; what is not read first belongs to its {MORE}/")
 
     def test_your_turn_comes_before_the_kernel_is_given_away(self):
         for each in exercises():
