@@ -310,12 +310,7 @@ macro(add_stubs_programs kind stub)
     set(stub_name scratch)
     string(APPEND mine .scratch)
   endif()
-  set(other_kernel "")  # an exercise may begin with the step before: its patch changes that lesson's kernel
-  if(EXISTS ${more}/${kind}.patch)
-    file(RELATIVE_PATH own_kernel ${PROJECT_SOURCE_DIR} ${folder}/kernel)
-    file(STRINGS ${more}/${kind}.patch other_kernel REGEX "^--- a/")
-    string(REGEX REPLACE "^--- a/${own_kernel}(_sm90)?\\..*" "" other_kernel "${other_kernel}")
-  endif()
+  file(STRINGS ${stub} other_kernel REGEX "^// .*; begins with [^ ]+\\.$")  # a stub may be the step before's kernel
   if(other_kernel)
     add_dear_stub(${stub} ${id} ${first_tests} ${lesson}_xray_tests ${folder})
   else()

@@ -8,29 +8,26 @@ from unittest import mock
 from for_tests import InAFolder, printed
 from ladder_tools import checking, hints, place
 from ladder_tools.checking import Check, in_files_of
-from ladder_tools.patches import Holes, adopt, hole_of, holes_of, made
+from ladder_tools.patches import Holes, fault_of, hole_of, holes_of
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
 
 
 class Patches(InAFolder):
-    def test_an_exercise_is_what_kernel_and_patch_give(self):
-        root, one = self.root, Exercise(Path("03_x/exercise.cu"))
-        kernel, stub = root / one.solution, root / one.stub
-        kernel.parent.mkdir()
-        kernel.write_text("int a;\nint b = 1;\nint c;\n")
-        stub.write_text("int a;\n// TODO(1): write it\nint c;\n")
-        adopt(one, root)
-        self.assertEqual(made(one, root), stub.read_text())
-        kernel.write_text("int first;\nint a;\nint b = 1;\nint c;\n")  # what changes elsewhere comes to the exercise
-        self.assertEqual(made(one, root), "int first;\nint a;\n// TODO(1): write it\nint c;\n")
-        kernel.write_text("int a;\nint b = 2;\nint c;\n")
-        with self.assertRaisesRegex(ValueError, "exercise.patch does not fit 03_x/kernel.cu: .*FAILED; edit 03_x/exercise.cu, then .*--adopt 03$"):
-            made(one, root)
+    def test_a_stub_is_the_kernel_with_lines_missing_at_its_todos(self):
+        self.as_root_of(place)
+        one = Exercise(Path("03_x/exercise.cu"))
+        kernel = "int a;\nint b = 1;\nint c;\n"
+        self.write({"03_x/kernel.cu": kernel})
+        for stub, fault in (("int a;\n// TODO(1): write it\nint c;\n", ""), ("int a;\n// TODO(1): write it\nint d;\n", "this one goes: int d;"),
+                            ("int c;\n// TODO(1): write it\nint a;\n", "this one goes: int a;"),
+                            ("// TODO(1): write it\nint b = 1;\n", "where a TODO stands, and 03_x/kernel.cu has others")):
+            self.write({"03_x/exercise.cu": stub})
+            self.assertEqual(bool(fault_of(one)), bool(fault), stub)
+            self.assertIn(fault, fault_of(one))
 
     def test_an_exercise_of_hoppers_instructions_is_named_as_its_kernel_is(self):
         one = Exercise(Path("08_x/01_y/exercise_sm90.cu"))
-        self.assertEqual((one.kind, one.name, str(one.patch), str(one.solution)),
-                         ("exercise", "08.01_y", "08_x/01_y/more/exercise.patch", "08_x/01_y/kernel_sm90.cu"))
+        self.assertEqual((one.kind, one.name, str(one.solution)), ("exercise", "08.01_y", "08_x/01_y/kernel_sm90.cu"))
 
     def test_a_mistake_lies_in_the_hole_whose_lines_it_changes(self):
         for name, hole in (("00.01_first_kernel.forgotten_guard", "1"), ("00.01_first_kernel.grid_rounded_down", "2"),

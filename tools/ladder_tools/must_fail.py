@@ -18,7 +18,7 @@ from ladder_tools.cases import first_tests
 from ladder_tools.boss import Boss, without_lines
 from ladder_tools.hints import Hints
 from ladder_tools.place import ROOT, Exercise, lesson_of, registered_names
-from ladder_tools.patches import header, under_head_of
+from ladder_tools.patches import fault_of, header
 
 _SECONDS = 600
 _PARTS = 12
@@ -74,15 +74,8 @@ def faults_of_holes(exercise):
         hints = [title for title, text in Hints(exercise).texts(hole) if text]
         if hints != ["Nudge", "Formula", "Nearly code"]:
             faults.append(f"{exercise.page.name}'s hints for {exercise.piece} {hole} are {hints}; they should be Nudge, Formula and Nearly code")
-    if exercise.begins_with:
-        if stub != under_head_of(stub, (ROOT / exercise.begins_with).read_text()):
-            faults.append(f"the stub is not {exercise.begins_with} under a comment and a name of its own")
-        return faults
-    solution = iter((ROOT / exercise.solution).read_text().splitlines())
-    gone = next((line for line in stub.splitlines() if "TODO(" not in line and line not in solution), None)  # `in` looks behind the line found last
-    if gone is not None:
-        faults.append(f"solving it must only add lines to reach {exercise.solution}; this one goes: {gone.strip()}")
-    return faults
+    fault = fault_of(exercise)
+    return faults + [fault] if fault else faults
 
 
 def faults_of_stub(program, stub):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ladder_tools import patches
 from ladder_tools.building import say
-from ladder_tools.place import MORE, ROOT, Exercise, Refused, chapters, idea_of, lesson_of, lessons, number_of, place_of, refused, registered_names, text_of
+from ladder_tools.place import MORE, ROOT, Refused, chapters, idea_of, lesson_of, lessons, number_of, place_of, refused, registered_names, text_of
 from ladder_tools.rows import operators
 
 _PLAIN = {".cu": "04", ".cpp": "01"}  # what is copied where nothing else is asked for
@@ -193,9 +193,6 @@ def _format(folder, files):
         for patch, (head, changed, text) in wrong.items():
             patch_text = patches.between((ROOT / changed).read_text(), formatted(text, changed), changed, changed)
             (ROOT / patch).write_text(head + patch_text)
-    for path in paths:
-        if path.stem in ("exercise", "scratch") and path.suffix != ".patch":
-            patches.adopt(Exercise(path), ROOT)
 
 
 def new(words, preset, caller):

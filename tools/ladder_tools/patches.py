@@ -1,4 +1,4 @@
-"""What a patch beside a kernel makes of it, what the lines above the patch say, and how a patch is written."""
+"""What a patch makes of a kernel, what the lines above the patch say, and which of a kernel's lines a stub leaves out."""
 import difflib
 import re
 import shutil
@@ -7,8 +7,6 @@ import tempfile
 from pathlib import Path
 
 from ladder_tools.place import ROOT, Failed, registered_names, text_of
-
-_HEAD = "# {stub} is made of {kernel} by this: tools/upkeep/exercises.py\n"
 
 
 def patched(kernel, patch, root=ROOT):
@@ -49,25 +47,9 @@ def changes(before, after):
     return [(at, to, after[begin:end]) for kind, at, to, begin, end in matcher.get_opcodes() if kind != "equal"]
 
 
-def made(exercise, root=ROOT):
-    """The exercise's text, from kernel and patch. ValueError, if the patch does not fit."""
-    try:
-        return patched(exercise.begins_with or exercise.solution, exercise.patch, root)
-    except ValueError as error:
-        raise ValueError(f"{str(error).rstrip()}; edit {exercise.stub}, then tools/upkeep/exercises.py --adopt {exercise.lesson}") from None
-
-
 def between(before, after, old, new):
     """The patch that makes the text `after`, of the file `new`, of `before`, of the file `old`."""
     return "".join(difflib.unified_diff(before.splitlines(True), after.splitlines(True), f"a/{old}", f"b/{new}"))
-
-
-def adopt(exercise, root=ROOT):
-    """Writes the patch from an exercise that was edited by hand."""
-    kernel = exercise.begins_with or exercise.solution
-    patch = between((root / kernel).read_text(), (root / exercise.stub).read_text(), kernel, exercise.stub)
-    (root / exercise.patch).parent.mkdir(exist_ok=True)
-    (root / exercise.patch).write_text(_HEAD.format(stub=exercise.stub.name, kernel=kernel if exercise.begins_with else kernel.name) + patch)
 
 
 def with_name_of(text, other):
@@ -93,6 +75,23 @@ def holes_of(exercise):
             done = to
         stub = "\n".join(lines + before[done:]) + "\n"
     return Holes(stub, kernel)
+
+
+def fault_of(exercise):
+    """A sentence, if the stub is not what the kernel is today but for the lines at its TODOs; "" if it is."""
+    stub = text_of(exercise.stub)
+    if exercise.begins_with:
+        same = stub == under_head_of(stub, text_of(exercise.begins_with))
+        return "" if same else f"{exercise.stub} is not {exercise.begins_with} under a comment and a name of its own"
+    kernel = iter(text_of(exercise.solution).splitlines())
+    gone = next((line for line in stub.splitlines() if not _TODO.search(line) and line not in kernel), None)  # `in` looks behind the line found last
+    if gone is not None:
+        return f"solving {exercise.stub} must only add lines to reach {exercise.solution}; this one goes: {gone.strip()}"
+    try:
+        holes_of(exercise)
+    except ValueError as error:
+        return f"{exercise.stub}: {error}, and {exercise.solution} has others"
+    return ""
 
 
 _TODO = re.compile(r"TODO\(([0-9]+)\)")

@@ -154,7 +154,6 @@ class Exercise:
         self.folder = stub.parents[1] if stub.parent.name == MORE else stub.parent
         self.lesson = lesson_of(self.folder)
         self.name = self.lesson + (f".{self.kind}" if self.kind == "scratch" else "")  # 03, 07.02_chunk_walk, 03.scratch
-        self.patch = self.folder / MORE / f"{self.kind}.patch"
         self.solution = self.folder / stub.name.replace(self.kind, "kernel")
         self.mine = Path("my") / self.folder / stub.name
         self.target = f"my{self.name}"  # CMake's, of the learner's copy
@@ -162,10 +161,10 @@ class Exercise:
 
     @property
     def begins_with(self):
-        """The kernel of an earlier lesson that the stub is, by the file that its patch changes: "03_cuda_baseline/kernel.cu"; None where the
-        stub is this lesson's kernel with holes."""
-        changed = re.search(r"^--- a/(.+)$", text_of(self.patch), re.MULTILINE)
-        return Path(changed[1]) if changed and changed[1] != str(self.solution) else None
+        """The kernel of an earlier lesson that the stub is, as its first line says: "03_cuda_baseline/kernel.cu"; None where the stub is this
+        lesson's kernel with holes."""
+        first = re.match(r"// .*; begins with (\S+)\.\n", text_of(self.stub))
+        return Path(first[1]) if first else None
 
     @property
     def page(self):

@@ -25,9 +25,9 @@ from ladder_tools.place import MORE, exercise_of, exercises, text_of
 
 SOLUTIONS, MUTANTS = "abc", 12
 RECORD = ROOT / "records" / "cross.json"
-_NEXT_PLACE = re.compile(r"^\s*// ----.*\n?", re.MULTILINE)  # between the lines of a hole that has several places
+NEXT_PLACE = re.compile(r"^\s*// ----.*\n?", re.MULTILINE)  # between the lines of a hole that has several places
 _PRAGMA = re.compile(r"^[ \t]*#pragma\b", re.MULTILINE)  # unlike other directives it is code
-_SHAPES = r"(kernel|exercise|test|xray_test|sm90_test)(_sm90)?\.(cu|cpp)|more/(exercise.patch|solutions/.*)"
+_SHAPES = r"(kernel|exercise|test|xray_test|sm90_test)(_sm90)?\.(cu|cpp)|more/solutions/.*"
 
 
 def fragment(exercise, hole, letter):
@@ -36,7 +36,7 @@ def fragment(exercise, hole, letter):
 
 def parts_of(text):
     """The lines for each of the hole's places."""
-    return [part.splitlines() for part in _NEXT_PLACE.split(text)]
+    return [part.splitlines() for part in NEXT_PLACE.split(text)]
 
 
 def solutions(exercise, holes, hole):

@@ -1,49 +1,183 @@
 #!/usr/bin/env python3
-"""Makes every lesson's exercise from its kernel: exercise.patch beside the kernel takes lines out and puts the holes in; scratch.patch makes
-the kernel to be written from scratch."""
+"""What follows from a kernel, brought up to date after an edit: its stub and scratch version, its planted mistakes and its boss, the solutions of
+its holes, and the words of its pages. A word of code that has another name everywhere is renamed; other changes are merged, with the kernel at a
+git revision as what both sides begin with. What cannot be merged is listed, and left as it is."""
 import argparse
+import re
+import subprocess
 import sys
+import tempfile
+from difflib import SequenceMatcher
+from pathlib import Path
 
+from cross import NEXT_PLACE, SOLUTIONS, fragment
 from nvcc import ROOT
-from ladder_tools.patches import adopt, made
-from ladder_tools.place import Refused, exercises, place_of
+from sources import without_comments
+from ladder_tools.patches import Holes, between, changes, fault_of, patched, under_head_of
+from ladder_tools.place import MORE, Refused, bosses, exercises, in_lessons, mistakes, place_of, text_of
+
+_BETWEEN = "\x1f\n"  # behind each line while git merges, so that changes of two lines side by side are two changes
+
+
+def text_at(revision, path):
+    """A file's text in a git revision; "" if it was not there."""
+    return subprocess.run(["git", "show", f"{revision}:{path}"], cwd=ROOT, capture_output=True, text=True).stdout
+
+
+def renames(before, after):
+    """{old: new} of the words of code that are gone, and have one other word in all their places."""
+    texts = [without_comments(text) for text in (before, after)]
+    before_words, after_words = (set(re.findall(r"\b[A-Za-z_]\w*", text)) for text in texts)
+    found, lines = {}, [text.splitlines() for text in texts]
+    for at, to, instead in changes(*lines):
+        old, new = (re.findall(r"\b[A-Za-z_]\w*", "\n".join(part)) for part in (lines[0][at:to], instead))
+        for kind, begin, end, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if kind == "replace" and end - begin == last - first:
+                for one, other in zip(old[begin:end], new[first:last]):
+                    if one not in after_words and other not in before_words:
+                        found.setdefault(one, set()).add(other)
+    return {one: others.pop() for one, others in found.items() if len(others) == 1}
+
+
+def renamed(text, names):
+    return re.sub(rf"\b({'|'.join(map(re.escape, names))})\b", lambda found: names[found[0]], text) if names else text
+
+
+def renamed_prose(text, names):
+    """The same in what is code on a page or in the head of a patch: in `code`, in blocks of code, and words with an underscore."""
+    longer = {old: new for old, new in names.items() if "_" in old}
+    parts = re.split(r"(^```.*?^```|`[^`\n]+`)", text, flags=re.DOTALL | re.MULTILINE)
+    return "".join(renamed(part, names if at % 2 else longer) for at, part in enumerate(parts))
+
+
+def merged(mine, base, new, *options):
+    """(the text with both changes of `base`, whether they conflict)"""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / name for name in ("mine", "base", "new")]
+        for file, text in zip(files, (mine, base, new)):
+            file.write_text(text.replace("\n", "\n" + _BETWEEN))
+        done = subprocess.run(["git", "merge-file", "-p", *options, *files], capture_output=True, text=True)
+        return done.stdout.replace(_BETWEEN, ""), done.returncode != 0
+
+
+class Carried:
+    """What is written, {path: text}, and what conflicts, {path: a sentence}, of the changes of a kernel, or of a header of its, since a revision."""
+
+    def __init__(self, file, revision):
+        self.file, self.revision, self.written, self.conflicts = file, revision, {}, {}
+        self._before, self._now = text_at(revision, file), text_of(file)
+        self._names = renames(self._before, self._now)
+        self._base = renamed(self._before, self._names)
+
+    def _write(self, path, text):
+        if text != text_of(path):
+            self.written[path] = text
+
+    def stub(self, exercise):
+        """Where the kernel has changed in a hole, the stub has nothing to change."""
+        text = text_of(exercise.stub)
+        if exercise.begins_with == self.file:
+            self._write(exercise.stub, under_head_of(text, self._now))
+            return
+        if not exercise.begins_with:
+            self._write(exercise.stub, merged(renamed(text, self._names), self._base, self._now, "--ours")[0])
+        self._write(exercise.page, renamed_prose(text_of(exercise.page), self._names))
+
+    def solutions(self, exercise):
+        """The lines of a hole that has changed in our kernel are merged with that change."""
+        try:
+            now = Holes(self.written.get(exercise.stub, text_of(exercise.stub)), self._now)
+            before = Holes(renamed(text_at(self.revision, exercise.stub), self._names), self._base)
+        except ValueError:  # the stub is stale, which faults() says
+            return
+        for hole in now.numbers():
+            ours, base = (["".join(f"{line}\n" for line in lines) for lines in each.ours(hole)] for each in (now, before))
+            for letter in SOLUTIONS:
+                path = fragment(exercise, hole, letter)
+                parts = re.split(f"({NEXT_PLACE.pattern})", renamed(text_of(path), self._names), flags=re.MULTILINE)
+                for place, (was, is_) in enumerate(zip(base, ours)):
+                    if was != is_ and 2 * place < len(parts):
+                        parts[2 * place], conflict = merged(parts[2 * place], was, is_)
+                        if conflict:
+                            self.conflicts[path] = f"{path}: hole {hole} has other lines in {self.file} now, where this solution has its own"
+                            break
+                else:
+                    self._write(path, "".join(parts))
+        path = exercise.folder / MORE / "solutions" / "equivalent.txt"
+        lines = [line.partition("  # ") for line in text_of(path).splitlines(True)]
+        self._write(path, "".join(renamed(key, self._names) + mark + why for key, mark, why in lines))
+
+    def patch(self, path):
+        head, _, _ = text_of(path).partition("--- a/")
+        with tempfile.TemporaryDirectory() as folder:
+            before = Path(folder) / "before"
+            before.write_text(self._before)
+            try:
+                text, conflict = merged(renamed(patched(before, path, ROOT), self._names), self._base, self._now)
+            except ValueError:  # it was made for today's file
+                return
+            if conflict:
+                self.conflicts[path] = f"{path}: {self.file} has other lines now where it changes them"
+                return
+        self._write(path, renamed_prose(head, self._names) + between(self._now, text, self.file, self.file))
+
+
+def changed_by(patch):
+    return Path(re.search(r"^\+\+\+ b/(.+)$", text_of(patch), re.MULTILINE)[1])
+
+
+def carry(revision, folders):
+    """Brings all that follows from what has changed since up to date; the paths that were written, and the conflicts."""
+    names = subprocess.run(["git", "diff", "--name-only", "--diff-filter=M", revision, "--", "[0-9][0-9]_*"], cwd=ROOT, capture_output=True, text=True)
+    if names.returncode:
+        raise Refused(f"revision is '{revision}': {names.stderr.strip()}")
+    written, conflicts = [], {}
+    for file in map(Path, names.stdout.split()):
+        one = Carried(file, revision)
+        for each in exercises() + exercises("scratch"):
+            if each.folder in folders and file in (each.solution, each.begins_with):
+                one.stub(each)
+                if each.kind == "exercise" and not each.begins_with:
+                    one.solutions(each)
+        for patch in [*mistakes().values(), *bosses().values()]:
+            if changed_by(patch) == file:
+                one.patch(patch)
+        for path, text in one.written.items():
+            (ROOT / path).write_text(text)
+        written += one.written
+        conflicts.update(one.conflicts)
+    return written, conflicts
+
+
+def faults(folders):
+    """(path, a sentence) for each stub that is not its kernel with lines missing, and for each patch that does not fit."""
+    for each in exercises() + exercises("scratch"):
+        if each.folder in folders and fault_of(each):
+            yield each.stub, fault_of(each)
+    for patch in [*mistakes().values(), *bosses().values()]:
+        if patch.parents[1 + (patch.parent.name == "mistakes")] in folders:
+            try:
+                patched(changed_by(patch), patch, ROOT)
+            except ValueError as error:
+                yield patch, str(error).rstrip()
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="tools/upkeep/exercises.py", description="Writes every lesson's exercise.cu and scratch.cu from its "
-                                     "kernel and the exercise.patch and scratch.patch beside it.")
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--check", action="store_true", help="compare instead of writing; ends with 1 when one is not what it should be")
-    group.add_argument("--adopt", action="store_true", help="write the patches from the exercises, after one was edited by hand")
+    parser = argparse.ArgumentParser(prog="tools/upkeep/exercises.py", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; ends with 1 when a stub or a patch does not fit its kernel")
+    parser.add_argument("--since", default="HEAD", metavar="REF", help="what kernels have changed against; default: %(default)s")
     parser.add_argument("lesson", nargs="?", help="such as 06.03; without it, all of them")
     options = parser.parse_args(arguments)
-    wrong = 0
     try:
-        folder = place_of(options.lesson).folder if options.lesson else None
+        folders = [page.parent for page in in_lessons("README.md") if not options.lesson or str(page.parent) == place_of(options.lesson).folder]
+        written, conflicts = ([], {}) if options.check else carry(options.since, folders)
     except Refused as error:
-        parser.error(error)
-    all_exercises = [each for each in exercises() + exercises("scratch") if folder in (None, str(each.folder))]
-    for exercise in all_exercises:
-        try:
-            text = made(exercise)
-        except (ValueError, OSError) as error:
-            if options.adopt:
-                adopt(exercise)
-                continue
-            print(f"exercises: {error}", file=sys.stderr)
-            wrong += 1
-            continue
-        if options.adopt:
-            if text != (ROOT / exercise.stub).read_text():
-                adopt(exercise)
-        elif not options.check:
-            (ROOT / exercise.stub).write_text(text)
-        elif (ROOT / exercise.stub).read_text() != text:
-            print(f"exercises: {exercise.stub} is not what {exercise.solution} and {exercise.patch} give; tools/upkeep/exercises.py writes it, "
-                  "tools/upkeep/exercises.py --adopt takes it as it is", file=sys.stderr)
-            wrong += 1
-    if options.check and not wrong:
-        print(f"{len(all_exercises)} exercises are what their kernels and patches give")
+        parser.error(str(error))
+    wrong = {**dict(faults(folders)), **conflicts}
+    print("".join(f"written: {path}\n" for path in written), end="")
+    print("".join(f"exercises: {each}\n" for each in wrong.values()), end="", file=sys.stderr)
+    if not wrong:
+        print("every stub is its kernel with lines missing, and every patch fits")
     return 1 if wrong else 0
 
 
