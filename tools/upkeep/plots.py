@@ -4,7 +4,8 @@ import math
 from xml.sax.saxutils import escape
 
 from pictures import SANS, STYLE
-from records import duration
+from records import duration  # finds ladder_tools
+from ladder_tools.recorded import best_rows
 
 _COLOURS = (("a", "#0969da", "#58a6ff"), ("b", "#bc4c00", "#f0883e"), ("c", "#1a7f37", "#3fb950"), ("d", "#8250df", "#bc8cff"), ("e", "#59636e", "#9198a1"))
 _STYLE = STYLE.replace("</style>", "".join(f".{name}{{fill:{light};stroke:{light}}}" for name, light, _ in _COLOURS)
@@ -87,8 +88,8 @@ class _Times:
 
     def __init__(self, root):
         document = json.loads((root / "records" / "best_h200.json").read_text())
-        self.rows = [(op, precision, T, heads, K, {document["implementations"][int(number)]: us * 1e-6 for number, us in times.items()})
-                     for op, precision, T, heads, K, V, times in document["rows"] if K == V]
+        self.rows = [(group["operator"], group["precision"], shape["T"], shape["H"], shape["K"], times)
+                     for group, shape, times in best_rows(document) if shape["K"] == shape["V"]]
         self.said = f"{document['run']['device']}, commit {document['run']['conditions']['commit']}, {document['run']['date']}"
 
     def points(self, kernel, along, wanted):
