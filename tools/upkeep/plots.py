@@ -3,7 +3,7 @@ import json
 import math
 from xml.sax.saxutils import escape
 
-from pictures import SANS, STYLE
+from pictures import SANS, STYLE, text
 from records import duration  # finds ladder_tools
 from ladder_tools.recorded import best_rows
 
@@ -34,7 +34,7 @@ class Plot:
         self.labels = []
         self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img" '
                       f'aria-label="{escape(title)}" {SANS}>', _STYLE, f'<rect class="ground" width="{_WIDTH}" height="{_HEIGHT}" rx="8"/>']
-        self.text(16, 24, title, size=15, more='font-weight="600"')
+        self.text(16, 24, title, size=15, more=' font-weight="600"')
         for line, words in enumerate(notes):
             self.text(16, 42 + 15 * line, words, "soft", 11.5)
         for value in _ticks(*x_range):
@@ -53,7 +53,7 @@ class Plot:
         return self.bottom - (self.bottom - _TOP) * math.log(value / self.y0) / math.log(self.y1 / self.y0)
 
     def text(self, x, y, words, classes="ink", size=12.5, anchor="start", more=""):
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{classes} word" font-size="{size}" text-anchor="{anchor}" {more}>{escape(words)}</text>')
+        self.parts.append(text(x, y, words, classes, size, anchor, more))
 
     def dot(self, x, y, colour, says):
         self.parts.append(f'<circle class="{colour}" cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="4"><title>{escape(says)}</title></circle>')
