@@ -245,12 +245,17 @@ def write_costs(lines, run):
         file.write("\n".join(text))
 
 
+def four_digits(value):
+    value = float(f"{value:.4g}")
+    return int(value) if value.is_integer() else value
+
+
 def record(run, shapes):
     """The run without what depends on nothing: a row is T, H, K, V and the microseconds of its group's kernels."""
     groups = {}
     for s in sorted(shapes, key=lambda s: (s["K"], s["V"], s["H"], s["T"])):
         rows = groups.setdefault((s["operator"], s["precision"], *sorted(s["us"])), [])
-        rows.append([s["T"], s["H"], s["K"], s["V"], *(float(f"{s['us'][name]:.4g}") for name in sorted(s["us"]))])
+        rows.append([s["T"], s["H"], s["K"], s["V"], *(four_digits(s["us"][name]) for name in sorted(s["us"]))])
     document = {"schema": BEST, "run": {key: run[key] for key in ("date", "device", "conditions")},
                 "groups": [{"operator": operator, "precision": precision, "implementations": names, "rows": rows}
                            for (operator, precision, *names), rows in sorted(groups.items())]}
