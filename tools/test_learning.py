@@ -10,7 +10,7 @@ from unittest import mock
 
 from for_tests import InAFolder, Refusals, printed
 from ladder_tools import exercise as exercise_module
-from ladder_tools import learning
+from ladder_tools import learning, recorded
 from ladder_tools.hints import Hints
 from ladder_tools.place import Refused, bosses, exercise_of, exercises
 
@@ -181,9 +181,9 @@ class Rewards(InAFolder):
     def test_a_step_that_was_measured_is_told_with_its_file(self):
         said = learning.recorded_step(exercise_of("04"))
         if said:  # records may hold no file with both
-            self.assertRegex(said, r"^on NVIDIA H200 wkv_no_atomic takes [0-9.]+ ms, [0-9.]+ % of the bound, and wkv_atomic took [0-9.]+ ms, at .*\(records/h200_")
-            path = Path(learning.ROOT) / re.search(r"records/\w+[-.\w]*\.json", said)[0]
-            names = {row["implementation"] for row in json.loads(path.read_text())["rows"]}
+            self.assertRegex(said, r"^on NVIDIA H200 wkv_no_atomic takes [0-9.]+ ms, [0-9.]+ % of the bound, and wkv_atomic took [0-9.]+ ms, at .*\(h200_[\w.-]+, records/h200_wkv.json[,)]")
+            runs = {run["name"]: run for _, run in recorded.runs(Path(learning.ROOT) / "records")}
+            names = {row["implementation"] for row in runs[re.search(r"\((h200_[\w.-]+),", said)[1]]["rows"]}
             self.assertIn("wkv_no_atomic", names)
         self.assertEqual(learning.recorded_step(exercises()[0]), "")
         self.assertIn("T_q=1", learning.recorded_step(exercise_of("08.20")))  # a kernel for decoding

@@ -12,15 +12,17 @@ _SHAPE = {"B": 4, "T": 4096, "H": 16, "K": 128, "V": 128}
 def run_of(operator, times, shape=None, **more):
     """A file of records/: {implementation: seconds}."""
     rows = [{"implementation": name, "seconds": seconds, "device": "NVIDIA X", "right": True, "ptx": "new"} for name, seconds in times.items()]
-    return json.dumps({"schema": "kernel-ladder/run/1", "operator": operator, "precision": "bf16", "shape": shape or _SHAPE, "date": "2026-01-02", "rows": rows, **more})
+    run = {"name": "x", "operator": operator, "precision": "bf16", "shape": shape or _SHAPE, "date": "2026-01-02", "rows": rows, **more}
+    return json.dumps({"schema": "kernel-ladder/runs/1", "runs": [run]})
 
 
 class Which(InAFolder):
     def setUp(self):
         super().setUp()
         self.as_root_of(which, place)
-        best = {"schema": "kernel-ladder/best-recorded/1", "run": {"device": "NVIDIA X", "date": "2026-01-03"}, "implementations": ["a", "b"],
-                "rows": [["wkv", "bf16", 4096, 256, 64, 64, {"0": 228.0, "1": 700.0}], ["wkv", "bf16", 64, 256, 64, 64, {"1": 9.0}]]}
+        best = {"schema": "kernel-ladder/best-recorded/2", "run": {"device": "NVIDIA X", "date": "2026-01-03"},
+                "groups": [{"operator": "wkv", "precision": "bf16", "implementations": ["a", "b"], "rows": [[4096, 256, 64, 64, 228.0, 700.0]]},
+                           {"operator": "wkv", "precision": "bf16", "implementations": ["b"], "rows": [[64, 256, 64, 64, 9.0]]}]}
         self.write({"records/kernels.json": json.dumps({"files": {"x.cu": "new"}}), "records/best.json": json.dumps(best),
                     "records/full.json": run_of("attention", {"slow": 2e-3, "fast": 8e-4}),
                     "records/causal.json": run_of("attention", {"fast": 4e-4}, causal=True),

@@ -109,7 +109,10 @@ std::string kernel_hash(const std::string& folder, const std::string& source);
 std::string to_table(const std::vector<Climb>& climbs);
 
 nlohmann::json to_json(const Shape& shape);
-// records/README.md says what the fields mean. "ptx" is the hash in that folder's kernels.json, for what ran on a GPU.
+inline constexpr const char* kRuns = "kernel-ladder/runs/1";  // the schema of a file of runs
+// With one row a line: a list of objects or of lists has a line for each, and nothing else has lines of its own.
+std::string as_rows(const nlohmann::json& json);
+// A run. records/README.md says what the fields mean. "ptx" is the hash in that folder's kernels.json, for what ran on a GPU.
 nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder = "");
 
 }  // namespace ladder::program

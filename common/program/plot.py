@@ -40,10 +40,6 @@ def rungs(run):
     return result
 
 
-def runs_of(document):
-    return document["runs"] if "runs" in document else [document]
-
-
 def title(run):
     shape = ", ".join(f"{name}={run['shape'][name]}" for name in ("B", "T", "T_q", "H", "H_kv", "K", "V") if name in run["shape"])
     causal = "causal " if run.get("causal") else ""
@@ -78,7 +74,7 @@ def main(run_path, plot_path):
     import matplotlib.pyplot as plt
 
     with open(run_path, encoding="utf-8") as file:
-        drawn = [(run, rungs(run)) for run in runs_of(json.load(file))]
+        drawn = [(run, rungs(run)) for run in json.load(file)["runs"]]
     drawn = [(run, lines) for run, lines in drawn if lines]
     if not drawn:
         sys.exit("no rung has a time")

@@ -736,6 +736,11 @@ nlohmann::json run_on_gpu(double seconds, const char* ptx = nullptr) {
   return run;
 }
 
+// A file of such runs.
+std::string of_runs(const std::vector<nlohmann::json>& runs) {
+  return nlohmann::json{{"schema", kRuns}, {"runs", runs}}.dump();
+}
+
 constexpr const char* kKernels =
     R"({"schema":"kernel-ladder/kernels/1","nvcc":"13.0","files":{"97_counted/kernel.cpp":"now"}})";
 
@@ -749,8 +754,8 @@ Climb beside(const std::map<std::string, std::string>& files, Climb now = emulat
 }
 
 TEST(Climb, ShowsRecordedTimesForEmulatedRows) {
-  const Climb now =
-      beside({{"run.json", run_on_gpu(0.125).dump()}, {"broken.json", "{"}, {"list.json", "[]"}});
+  const Climb now = beside(
+      {{"run.json", of_runs({run_on_gpu(0.125)})}, {"broken.json", "{"}, {"list.json", "[]"}});
   EXPECT_EQ(now.rows[0].recorded.seconds, 0.125);
   EXPECT_FALSE(now.rows[0].recorded.old);  // there is no kernels.json that could tell
   expect_says(to_table({now}), {"\nrecorded: on Some GPU, at this shape"});
@@ -763,7 +768,7 @@ TEST(Climb, MarksATimeWhoseKernelHasChangedAsOld) {
   const std::pair<const char*, bool> hashes[] = {{"now", false}, {"before", true}, {nullptr, true}};
   for (const auto& [ptx, old] : hashes) {
     const Climb now =
-        beside({{"kernels.json", kKernels}, {"run.json", run_on_gpu(0.125, ptx).dump()}});
+        beside({{"kernels.json", kKernels}, {"run.json", of_runs({run_on_gpu(0.125, ptx)})}});
     EXPECT_EQ(now.rows[0].recorded.seconds, 0.125);
     EXPECT_EQ(now.rows[0].recorded.old, old);
     EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_old"), old);
@@ -779,19 +784,27 @@ TEST(Climb, PrefersTheRecordedTimeOfTheKernelAsItIs) {
   older["date"] = "2026-11-01";
   older["rows"][0]["seconds"] = 1.0;
   const Climb now = beside({{"kernels.json", kKernels},
-                            {"a.json", fit.dump()},
-                            {"b.json", young.dump()},
-                            {"c.json", older.dump()}});
+                            {"a.json", of_runs({fit, young})},
+                            {"c.json", of_runs({older})}});
   EXPECT_EQ(now.rows[0].recorded.seconds, 0.25);
+}
+
+TEST(Climb, WritesARowALine) {
+  const auto json = nlohmann::json::parse(
+      R"({"a": {"b": [1, 2], "c": "x\ny"}, "none": [], "rows": [{"d": [[1], [2]]}, {"e": null}]})");
+  EXPECT_EQ(as_rows(json),
+            "{\"a\":{\"b\":[1,2],\"c\":\"x\\ny\"},\"none\":[],\"rows\":[\n"
+            "{\"d\":[\n[1],\n[2]\n]},\n{\"e\":null}\n]}");
+  EXPECT_EQ(nlohmann::json::parse(as_rows(json)), json);
 }
 
 TEST(Climb, KnowsTheShareOfTheBoundOfARecordedTime) {
   nlohmann::json run = run_on_gpu(0.125);
   run["rows"][0]["bound_seconds"] = 0.025;
-  const Climb old = beside({{"run.json", run.dump()}});
+  const Climb old = beside({{"run.json", of_runs({run})}});
   EXPECT_EQ(old.rows[0].recorded.bound_seconds, 0);  // it does not say of which units
   run["rows"][0]["units"] = "fp32 multiply-adds";
-  const Climb now = beside({{"run.json", run.dump()}});
+  const Climb now = beside({{"run.json", of_runs({run})}});
   EXPECT_EQ(now.rows[0].recorded.bound_seconds, 0.025);
   expect_says(to_table({now}), {" 20.0%"});
   EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_bound_seconds"), 0.025);
@@ -804,7 +817,7 @@ TEST(Climb, ShowsWhatItIsBuiltWithout) {
   ASSERT_EQ(now.rows.size(), 3u);
   EXPECT_EQ(now.rows[2].implementation, "test_absent");
   EXPECT_EQ(now.rows[2].message, "needs a GPU nobody has");
-  now = beside({{"run.json", run.dump()}}, now);
+  now = beside({{"run.json", of_runs({run})}}, now);
   EXPECT_EQ(now.rows[2].recorded.seconds, 0.5);
   expect_says(to_table({now}), {"500 ms", "needs a GPU nobody has"});
 }
@@ -817,7 +830,7 @@ TEST(Climb, TakesAllRecordedTimesOfATableFromOneGpu) {
   both["rows"][1]["implementation"] = "test_absent";
   one["rows"][0]["device"] = "A younger GPU";
   one["date"] = "2026-12-01";
-  now = beside({{"a.json", both.dump()}, {"b.json", one.dump()}}, now);
+  now = beside({{"a.json", of_runs({both})}, {"b.json", of_runs({one})}}, now);
   EXPECT_EQ(now.recorded_on, "Some GPU");
   EXPECT_EQ(cell_of(now, "test_counted", "recorded"), "500 ms") << to_table({now});
   EXPECT_EQ(cell_of(now, "test_absent", "recorded"), "500 ms") << to_table({now});
@@ -831,13 +844,14 @@ TEST(Climb, TakesARecordedTimeOfTheCpuForWhatIsNotInThisProgram) {
   run["rows"][0]["back_end"] = "cpu";
   run["rows"][0]["device"] = "Some CPU";
   const std::map<std::string, std::string> files = {{"kernels.json", kKernels},
-                                                    {"run.json", run.dump()}};
+                                                    {"run.json", of_runs({run})}};
   const Climb absent = beside(files, climb_gla({"test_absent"}));
   EXPECT_EQ(absent.recorded_on, "Some CPU");
   EXPECT_EQ(absent.rows.at(0).recorded.seconds, 0.5);
   EXPECT_FALSE(absent.rows[0].recorded.old);
   run["rows"][0]["implementation"] = "test_counted";
-  EXPECT_EQ(beside({{"run.json", run.dump()}}).rows.at(0).recorded.seconds, 0);  // an emulated one
+  EXPECT_EQ(beside({{"run.json", of_runs({run})}}).rows.at(0).recorded.seconds,
+            0);  // an emulated one
 }
 
 TEST(Climb, SaysWhatWasNotMeasuredYet) {
@@ -1022,7 +1036,6 @@ import json, plot, sys
 run = json.load(open(sys.argv[1]))
 assert [rung.factor for rung in plot.rungs(run)] == [1, 2, 1, 2], plot.rungs(run)
 assert [rung.bound for rung in plot.rungs(run)] == [None, 0.5, None, None]
-assert plot.runs_of({'runs': [run, run]}) == [run, run]
 assert plot.title(run).startswith('wkv in fp32 at '), plot.title(run)
 )");
   const std::string program = "PYTHONPATH='" + source_folder() + "/common/program' python3 -B '" +

@@ -77,9 +77,8 @@ int run_ladder(int argc, char** argv) {
       runs.back()["conditions"] = conditions;
     }
     fmt::print("{}", to_table(climbs));
-    nlohmann::json json = runs.front();
-    if (runs.size() > 1) json = {{"schema", "kernel-ladder/runs/1"}, {"runs", runs}};
-    if (!json_path.empty()) write_file(json_path, json.dump(2) + "\n");
+    if (!json_path.empty())
+      write_file(json_path, as_rows({{"schema", kRuns}, {"runs", runs}}) + "\n");
     std::fflush(stdout);
     const auto ran = [](const Climb& each) { return each.any_ran(); };
     if (std::none_of(climbs.begin(), climbs.end(), ran))

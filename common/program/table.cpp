@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/program/climb.hpp"
 #include "common/program/estimate.hpp"
@@ -20,19 +21,25 @@ nlohmann::json to_json(const Shape& shape) {
   return json;
 }
 
+std::string as_rows(const nlohmann::json& json) {
+  const bool list = json.is_array() && std::any_of(json.begin(), json.end(), [](const auto& each) {
+                      return each.is_structured();
+                    });
+  if (!list && !json.is_object()) return json.dump();
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : json.items())
+    texts.push_back(list ? as_rows(value) : nlohmann::json(key).dump() + ":" + as_rows(value));
+  return list ? fmt::format("[\n{}\n]", fmt::join(texts, ",\n"))
+              : fmt::format("{{{}}}", fmt::join(texts, ","));
+}
+
 nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder) {
   nlohmann::json json = {
-      {"schema", "kernel-ladder/run/1"},
-      {"operator", climb.options.op},
-      {"precision", climb.options.precision},
-      {"shape", to_json(climb.options.shape)},
-      {"causal", climb.options.causal},
-      {"states", climb.options.states},
-      {"options", nlohmann::json::object()},
-      {"fma_count", climb.fma_count},
-      {"bytes", climb.bytes},
-      {"ceilings", nlohmann::json::array()},
-      {"rows", nlohmann::json::array()},
+      {"operator", climb.options.op},          {"precision", climb.options.precision},
+      {"shape", to_json(climb.options.shape)}, {"causal", climb.options.causal},
+      {"states", climb.options.states},        {"options", nlohmann::json::object()},
+      {"fma_count", climb.fma_count},          {"bytes", climb.bytes},
+      {"ceilings", nlohmann::json::array()},   {"rows", nlohmann::json::array()},
   };
   for (const auto& [name, value] : climb.options.options)
     json["options"][name] = value;

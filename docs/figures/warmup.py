@@ -1,8 +1,12 @@
 """Draws chapter 00's figures beside this script. usage: python3 docs/figures/warmup.py"""
 import json
+import sys
 from math import log10
 
 from drawing import BLUE, DARK_BLUE, FOLDER, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
+
+sys.path.append(str(FOLDER.parents[1] / "tools"))
+from ladder_tools.recorded import runs  # noqa: E402
 
 NOTE = "#666666"
 PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
@@ -391,9 +395,8 @@ PRODUCTS = (  # bytes that the threads ask of global memory for each multiply-ad
 def measured():
     """Operator or implementation -> bytes (or operations) per second of its fastest row, from this chapter's records."""
     rates = {}
-    for file in sorted((FOLDER.parent.parent / "records").glob("h200_00_*.json")):
-        run = json.loads(file.read_text())
-        for row in run["rows"]:
+    for _, run in runs(FOLDER.parent.parent / "records"):
+        for row in run["rows"] if run["name"].startswith("h200_00_") else []:
             if row.get("seconds") and "NVIDIA" in row.get("device", ""):
                 operations = 2 * run["fma_count"] / row["seconds"]
                 for name, rate in ((run["operator"], run["bytes"] / row["seconds"]), (row["implementation"], operations)):

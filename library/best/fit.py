@@ -13,6 +13,9 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../../tools"))
+from ladder_tools.recorded import BEST, as_rows  # noqa: E402
+
 MULTIPROCESSORS = 132
 ROWS = (32, 64, 128, 256)
 # Lines are fitted for these, and straight lines in between are good enough; the other shapes measured show that.
@@ -242,16 +245,22 @@ def write_costs(lines, run):
         file.write("\n".join(text))
 
 
+def four_digits(value):
+    value = float(f"{value:.4g}")
+    return int(value) if value.is_integer() else value
+
+
 def record(run, shapes):
-    """The run without what depends on nothing: a row is operator, precision, T, H, K, V and the microseconds of its kernels."""
-    names = sorted({name for shape in shapes for name in shape["us"]})
-    rows = [json.dumps([s["operator"], s["precision"], s["T"], s["H"], s["K"], s["V"],
-                        {str(names.index(n)): float(f"{us:.4g}") for n, us in sorted(s["us"].items())}], separators=(",", ":"))
-            for s in sorted(shapes, key=lambda s: (s["operator"], s["precision"], s["K"], s["V"], s["H"], s["T"]))]
-    head = {key: run[key] for key in ("date", "device", "conditions")}
+    """The run without what depends on nothing: a row is T, H, K, V and the microseconds of its group's kernels."""
+    groups = {}
+    for s in sorted(shapes, key=lambda s: (s["K"], s["V"], s["H"], s["T"])):
+        rows = groups.setdefault((s["operator"], s["precision"], *sorted(s["us"])), [])
+        rows.append([s["T"], s["H"], s["K"], s["V"], *(four_digits(s["us"][name]) for name in sorted(s["us"]))])
+    document = {"schema": BEST, "run": {key: run[key] for key in ("date", "device", "conditions")},
+                "groups": [{"operator": operator, "precision": precision, "implementations": names, "rows": rows}
+                           for (operator, precision, *names), rows in sorted(groups.items())]}
     with open(os.path.join(HERE, "../../records/best_h200.json"), "w", encoding="utf-8") as file:
-        file.write('{"schema": "kernel-ladder/best-recorded/1",\n' + f'"run": {json.dumps(head)},\n' +
-                   f'"implementations": {json.dumps(names)},\n"rows": [\n' + ",\n".join(rows) + "\n]}\n")
+        file.write(as_rows(document) + "\n")
 
 
 def main():

@@ -53,11 +53,14 @@ std::vector<Measured> recorded() {
   std::ifstream file(LADDER_ROOT "/records/best_h200.json");
   const auto json = nlohmann::json::parse(file);
   std::vector<Measured> result;
-  for (const auto& row : json.at("rows")) {
-    Measured m{row[0], row[1], row[2], row[3], row[4], row[5], {}};
-    for (const auto& [index, us] : row[6].items())
-      m.microseconds.emplace_back(json.at("implementations").at(std::stoul(index)), us);
-    result.push_back(m);
+  for (const auto& group : json.at("groups")) {
+    const auto& names = group.at("implementations");
+    for (const auto& row : group.at("rows")) {
+      Measured m{group.at("operator"), group.at("precision"), row[0], row[1], row[2], row[3], {}};
+      for (std::size_t i = 0; i < names.size(); ++i)
+        m.microseconds.emplace_back(names[i], row.at(4 + i));
+      result.push_back(m);
+    }
   }
   return result;
 }
@@ -552,19 +555,28 @@ TEST(BestRules, ChooseTheFastestOfAllRecordedTimesOfAttention) {
                      seconds);
     }
   }
-  for (const char* file :
-       {"attention_backward_bf16_T4096_D128", "attention_backward_bf16_T4096_D128_causal",
-        "attention_bf16_T16384_D128_causal", "attention_bf16_T4096_D128",
-        "attention_bf16_T4096_D128_causal", "attention_bf16_T4096_D64",
-        "attention_bf16_T4096_D64_causal", "attention_bf16_decode_B1", "attention_bf16_decode_B8",
-        "attention_fp32_T4096_D128"}) {
-    const auto run = nlohmann::json::parse(std::ifstream(records + "h200_08_" + file + ".json"));
-    std::map<std::string, double> seconds;
-    for (const auto& row : run.at("rows")) {
-      if (row.contains("seconds") && row.at("seconds").is_number())
-        seconds[row.at("implementation")] = row.at("seconds").get<double>();
+  const std::set<std::string> runs = {"h200_08_attention_backward_bf16_T4096_D128",
+                                      "h200_08_attention_backward_bf16_T4096_D128_causal",
+                                      "h200_08_attention_bf16_T16384_D128_causal",
+                                      "h200_08_attention_bf16_T4096_D128",
+                                      "h200_08_attention_bf16_T4096_D128_causal",
+                                      "h200_08_attention_bf16_T4096_D64",
+                                      "h200_08_attention_bf16_T4096_D64_causal",
+                                      "h200_08_attention_bf16_decode_B1",
+                                      "h200_08_attention_bf16_decode_B8",
+                                      "h200_08_attention_fp32_T4096_D128"};
+  for (const char* file : {"h200_attention.json", "h200_attention_backward.json"}) {
+    const auto recorded = nlohmann::json::parse(std::ifstream(records + file));
+    for (const auto& run : recorded.at("runs")) {
+      if (!runs.contains(run.at("name").get<std::string>())) continue;
+      std::map<std::string, double> seconds;
+      for (const auto& row : run.at("rows")) {
+        if (row.contains("seconds") && row.at("seconds").is_number())
+          seconds[row.at("implementation")] = row.at("seconds").get<double>();
+      }
+      expect_fastest(run.at("name"), run.at("operator"), run.at("shape"), run.at("precision"),
+                     seconds);
     }
-    expect_fastest(file, run.at("operator"), run.at("shape"), run.at("precision"), seconds);
   }
   EXPECT_EQ(shapes, 29);
 }

@@ -12,6 +12,7 @@ from ladder_tools.building import Build, say
 from ladder_tools.patches import with_name_of
 from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, in_lessons, lesson_of, lessons, place_of,
                                 refused, registered_names, text_of, write_whole)
+from ladder_tools.recorded import runs
 
 PATHS = Path("docs") / "paths.txt"
 _SOLVED = Path("my") / ".solved.json"  # {"03.01_causal_dot_product": "2026-11-22"}
@@ -247,15 +248,15 @@ def _step_before(exercise):
 
 
 def recorded_step(exercise):
-    """What its kernel took on a GPU, in one sentence, from one file of records; "" where nothing was recorded. At the shape that it is made
+    """What its kernel took on a GPU, in one sentence, from one recorded run; "" where nothing was recorded. At the shape that it is made
     for: the first one that the lesson's page, or its chapter's, has a time of. The step before is named if it was measured there."""
     name, before = _implementation(exercise), _step_before(exercise)
     pages = (exercise.folder / "README.md", f"{exercise.folder.parts[0]}/README.md")
     tables = [table for page in pages for table in re.findall(r"<!-- table: (.*?) -->", text_of(page))]
     named = re.findall(r"h[12]00_[\w.-]+", "".join(text_of(f"records/tables/{table}.txt") for table in tables))
-    for path in (f"records/{each}.json" for each in named):
-        document = json.loads(text_of(path) or "{}")
-        rows = {row["implementation"]: row for row in document.get("rows", []) if row.get("seconds")}
+    known = {run["name"]: (path, run) for path, run in runs(ROOT / "records")}
+    for path, run in (known[each] for each in named if each in known):
+        rows = {row["implementation"]: row for row in run["rows"] if row.get("seconds")}
         if name in rows:
             break
     else:
@@ -271,8 +272,8 @@ def recorded_step(exercise):
     share = f", {100 * mine['bound_seconds'] / mine['seconds']:.2g} % of the bound" if "bound_seconds" in mine else ""
     return (f"on {mine['device']} {name} takes {milliseconds(mine)}{share}"
             + (f", and {earlier['implementation']} took {milliseconds(earlier)}" if earlier else "")
-            + f", at {', '.join(f'{axis}={size}' for axis, size in document['shape'].items())} in {document.get('precision', 'fp32')} "
-            f"({path}{', earlier versions of the kernels' if old else ''})")
+            + f", at {', '.join(f'{axis}={size}' for axis, size in run['shape'].items())} in {run.get('precision', 'fp32')} "
+            f"({run['name']}, records/{path.name}{', earlier versions of the kernels' if old else ''})")
 
 
 def budget_of(exercise):

@@ -10,6 +10,7 @@ from pathlib import Path
 from ladder_tools.building import Build, ask_nvidia, run_program
 from ladder_tools.place import ROOT, Failed, Refused, refused, text_of
 from ladder_tools.programs import named_shapes, require_known
+from ladder_tools.recorded import BEST, best_rows, documents, runs_of
 from ladder_tools.rows import members_of_cases, operators
 
 _BEST = "library/best/operators.inc"
@@ -52,20 +53,16 @@ def _options_of(run):
 def recorded(operator):
     """Every right time of this operator on a GPU."""
     found, kernels = [], set(json.loads(text_of("records/kernels.json"))["files"].values())
-    for path in sorted((ROOT / "records").glob("*.json")):
-        document = json.loads(path.read_text())
-        if document.get("schema") == "kernel-ladder/run/1" and document.get("operator") == operator:
-            found += [Recorded(row["implementation"], row["seconds"], document["shape"], document.get("precision", "fp32"), _options_of(document),
-                               f"{row['device']}, {document['date']}, records/{path.name}", row.get("ptx") not in kernels)
-                      for row in document["rows"] if row.get("seconds") and row.get("right", True) and "NVIDIA" in row.get("device", "")]
-        elif document.get("schema") == "kernel-ladder/best-recorded/1":
-            names, run = document["implementations"], document["run"]
-            for op, precision, T, heads, K, V, times in document["rows"]:
-                if op == operator:
-                    shape = {"B": 1, "T": T, "H": heads, "K": K, "V": V}
-                    found += [Recorded(names[int(number)], us * 1e-6, shape, precision, frozenset(),
-                                       f"{run['device']}, {run['date']}, records/{path.name}")
-                              for number, us in times.items()]
+    for path, document in documents(ROOT / "records"):
+        for run in runs_of(document):
+            if run["operator"] == operator:
+                found += [Recorded(row["implementation"], row["seconds"], run["shape"], run.get("precision", "fp32"), _options_of(run),
+                                   f"{row['device']}, {run['date']}, records/{path.name}", row.get("ptx") not in kernels)
+                          for row in run["rows"] if row.get("seconds") and row.get("right", True) and "NVIDIA" in row.get("device", "")]
+        if document.get("schema") == BEST:
+            found += [Recorded(name, seconds, {"B": 1, **shape}, group["precision"], frozenset(),
+                               f"{document['run']['device']}, {document['run']['date']}, records/{path.name}")
+                      for group, shape, times in best_rows(document) if group["operator"] == operator for name, seconds in times.items()]
     return found
 
 

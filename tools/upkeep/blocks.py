@@ -10,11 +10,10 @@ text with what records/ says:
     |---|---:|
     | `wkv_float4` | {{run : wkv_float4}} |
 
-A placeholder is {{RECORD : ROW : FIELD}}; FIELD may be left out. RECORD is a file of records/ without .json, or a case of
+A placeholder is {{RECORD : ROW : FIELD}}; FIELD may be left out. RECORD is the name of a run in records/, or a case of
 h200_compare*.json; @NAME = TEXT makes NAME stand for TEXT. A question mark at the end makes it empty where nothing was recorded.
 RECORD may also be a table of transcribed.json (ROW its first cell, FIELD its column) or a recorded X-ray (ROW a kernel, FIELD a counter).
-{{sample NAME}} is a recorded sample output, {{ceilings DEVICE : KEY : FACTOR : DIGITS}} the range of a ceiling over all runs, {{all runs}}
-a row for each recorded run, {{fastest kernels}} the table of the fastest for WKV by shape, {{lessons CHAPTER : FROM : TO}} a row for each lesson (all of them without numbers), {{exercise FOLDER}} what one's exercise asks for, {{refusals CHAPTER}} what each lesson's kernel does not take, {{number of lessons CHAPTER}}
+{{sample NAME}} is a recorded sample output, {{ceilings DEVICE : KEY : FACTOR : DIGITS}} the range of a ceiling over all runs, {{fastest kernels}} the table of the fastest for WKV by shape, {{lessons CHAPTER : FROM : TO}} a row for each lesson (all of them without numbers), {{exercise FOLDER}} what one's exercise asks for, {{refusals CHAPTER}} what each lesson's kernel does not take, {{number of lessons CHAPTER}}
 and {{minutes CHAPTER : FROM : TO}} what they say, {{path NAME}} the lessons of a path, {{hours CHAPTER : FROM : TO}}, {{hours NAME}} and {{hours all}} the hours of lessons, of a path, of all,
 {{number of WHAT}} a count of the whole tree (lessons.numbers), {{wrote NAME}} the lines that a sample's learner writes, {{address WORDS}} where
 the repository is published, or <WORDS>. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
@@ -88,8 +87,6 @@ def _placeholder(text, names, records):
         return lessons.exercise(text.removeprefix("exercise "))
     if text.startswith("path "):
         return lessons.path(text.removeprefix("path "))
-    if text.strip() == "all runs":
-        return "\n".join(records.all_runs(OLD))
     optional = text.rstrip().endswith("?")
     name, row, field = _parts(text.rstrip().removesuffix("?"), names)[:3]
     try:
@@ -159,6 +156,9 @@ class Definitions:
                     raise Missing(f"{words} translates '{said}', which {name} does not say")
                 text = text.replace(said, translated)
         return text
+
+    def names(self):
+        return sorted(self._texts)
 
     def unused(self):
         return sorted(set(self._texts) - self._used)

@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import copy
 import io
-import json
 import os
 import random
 import re
@@ -24,7 +23,6 @@ from ladder_tools.patches import holes_of
 from ladder_tools.place import MORE, exercise_of, exercises, text_of
 
 SOLUTIONS, MUTANTS = "abc", 12
-RECORD = ROOT / "records" / "cross.json"
 NEXT_PLACE = re.compile(r"^\s*// ----.*\n?", re.MULTILINE)  # between the lines of a hole that has several places
 _PRAGMA = re.compile(r"^[ \t]*#pragma\b", re.MULTILINE)  # unlike other directives it is code
 _SHAPES = r"(kernel|exercise|test|xray_test|sm90_test)(_sm90)?\.(cu|cpp)|more/solutions/.*"
@@ -186,12 +184,12 @@ def crossed(name, hole, place, most=MUTANTS):
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/cross.py", description="Checks every hole's right solutions and mutants as ./ladder exercise "
                                      "checks a learner's lines. more/solutions/1a.cu holds the lines for hole 1; those of a hole with several "
-                                     "places have lines // ---- between them. Writes records/cross.json.")
+                                     "places have lines // ---- between them.")
     parser.add_argument("lesson", nargs="*", help="such as 00.11; without it, all of them")
-    parser.add_argument("--since", metavar="REF", help="those whose files are others than in this git revision; no record is written")
+    parser.add_argument("--since", metavar="REF", help="those whose files are others than in this git revision")
     parser.add_argument("--check", action="store_true", help="only whether every hole has three solutions; nothing is built")
     parser.add_argument("--ours", action="store_true", help="only show our lines, as a solution would have them")
-    parser.add_argument("--mutants", type=int, default=MUTANTS, metavar="N", help="of a hole; with fewer than %(default)s no record is written")
+    parser.add_argument("--mutants", type=int, default=MUTANTS, metavar="N", help="of a hole (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N")
     options = parser.parse_args(arguments)
     chosen = [exercise_of(each) for each in options.lesson] if options.lesson else changed(options.since) if options.since else exercises()
@@ -205,7 +203,7 @@ def main(arguments=None):
     if options.check or faults or not chosen:
         print("\n".join(faults) or f"{len(chosen)} exercises have three solutions for every hole")
         return 1 if faults else 0
-    build, began, record = Build("default"), [each for each in chosen if begin(each)], json.loads(text_of(RECORD) or "{}")
+    build, began = Build("default"), [each for each in chosen if begin(each)]
     os.environ.setdefault("LADDER_EXERCISE_SECONDS", "60")  # for a loop that does not end
     checking.say, checking.note_solved = (lambda text: None), (lambda name: None)
     try:
@@ -219,13 +217,10 @@ def main(arguments=None):
             for each, hole, one in waiting:
                 found, wrong, notes = one.result()
                 faults += wrong
-                record.setdefault(each.name, {})[hole] = found
                 print("\n".join([*notes, *wrong, f"{each.name} hole {hole}: {found}"]), flush=True)
     finally:
         for each in began:
             (ROOT / each.mine).unlink()
-    if not options.since and options.mutants >= MUTANTS:
-        RECORD.write_text("{\n" + ",\n".join(f" {json.dumps(name)}: {json.dumps(holes)}" for name, holes in sorted(record.items())) + "\n}\n")
     print("\n".join(["", *faults, f"{len(waiting)} holes, {len(faults)} faults"]))
     return 1 if faults else 0
 

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import threading
 import time
-from pathlib import Path
 
 import nvcc
 from ladder_tools.building import Build
@@ -100,25 +99,10 @@ def run_cases(command, first, cases, jobs, seconds, heard):
     return sorted(found, key=lambda record: record["case"])
 
 
-def summary_of(records):
-    """Counts by outcome, by operator and by implementation, and the cases that are not right."""
-    outcomes = collections.Counter()
-    operators, implementations = collections.Counter(), collections.defaultdict(collections.Counter)
-    worst = {}
-    for record in records:
-        operators[record["operator"]] += 1
-        for run in record["runs"]:
-            outcomes[run["outcome"]] += 1
-            implementations[run["implementation"]][run["outcome"]] += 1
-            if run["outcome"] in ("right", "complaint") and run.get("error", 0) > worst.get(run["implementation"], 0):
-                worst[run["implementation"]] = run["error"]
-    return {"cases": len(records), "runs": sum(outcomes.values()),
-            "outcomes": {outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
-            "operators": dict(sorted(operators.items())),
-            "implementations": {name: dict(sorted(counts.items())) for name, counts in sorted(implementations.items())},
-            "largest_errors": dict(sorted(worst.items())),
-            "not_right": [record | {"runs": [run for run in record["runs"] if run["outcome"] not in ("right", "refused")]}
-                          for record in records if any(run["outcome"] not in ("right", "refused") for run in record["runs"])]}
+def outcomes_of(records):
+    """How many runs had each outcome."""
+    outcomes = collections.Counter(run["outcome"] for record in records for run in record["runs"])
+    return {outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]}
 
 
 def described(record, all_runs):
@@ -147,7 +131,6 @@ def main(arguments=None):
     parser.add_argument("--gpu", action="store_true", help="on this machine's GPU")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="default: all processors")
     parser.add_argument("--seconds", type=float, default=120, metavar="S", help="a case may take so long (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="the record of the run")
     options = parser.parse_args(arguments)
     if options.cases < 1 or options.jobs < 1 or options.first < 0 or (options.case or 0) < 0:
         parser.error("--cases and --jobs allow 1 or more, --first and --case 0 or more")
@@ -183,16 +166,9 @@ def execute(options):
 
     which = (options.case, 1, 1) if one else (options.first, options.cases, options.jobs)
     records = run_cases(command, *which, options.seconds, heard)
-    summary = summary_of(records)
-    outcomes = summary["outcomes"]
-    print(f"seed {options.seed}: {summary['cases']} cases, {summary['runs']} runs: "
+    outcomes = outcomes_of(records)
+    print(f"seed {options.seed}: {len(records)} cases, {sum(outcomes.values())} runs: "
           + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()))
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps({
-            "schema": "kernel-ladder/fuzz/1", "seed": options.seed, "first": options.first,
-            "back_end": "cuda" if options.gpu else "emulated", "commit": nvcc.commit_here(),
-            "date": time.strftime("%Y-%m-%d", time.gmtime()), "seconds": round(time.monotonic() - began), **summary}, indent=1) + "\n")
     return 1 if any(outcomes.get(outcome) for outcome in BAD) else 0
 
 

@@ -5,7 +5,6 @@ from xml.sax.saxutils import escape
 from records import duration
 
 SANS = "font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans SC', sans-serif\""
-MONO = "font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\""
 STYLE = """<style>
 .ground{fill:#ffffff}.ink{fill:#1f2328}.soft{fill:#59636e}.grid{stroke:#d8dee4}
 .fp32{fill:#0969da;stroke:#0969da}.bf16{fill:#bc4c00;stroke:#bc4c00}
@@ -13,15 +12,21 @@ STYLE = """<style>
 .fp32{fill:#58a6ff;stroke:#58a6ff}.bf16{fill:#f0883e;stroke:#f0883e}}
 .line{stroke-dasharray:5 4;fill:none}.word{paint-order:stroke;stroke:#ffffff;stroke-width:4px;stroke-linejoin:round}
 @media (prefers-color-scheme: dark){.word{stroke:#161b22}}
+.code{font-size:11px;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace}
 </style>"""
 
 
-def _text(x, y, text, classes="ink", size=13, anchor="start", more=""):
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{classes} word" font-size="{size}" text-anchor="{anchor}" {more}>{escape(text)}</text>'
+def number(value):
+    return f"{round(value, 1) + 0:g}"
 
 
-def _code(x, y, text, size=11):
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="ink" font-size="{size}" xml:space="preserve" {MONO}>{escape(text)}</text>'
+def text(x, y, words, classes="ink", size=13, anchor="start", more=""):
+    anchored = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    return f'<text x="{number(x)}" y="{number(y)}" class="{classes} word" font-size="{size}"{anchored}{more}>{escape(words)}</text>'
+
+
+def _code(x, y, words):
+    return f'<text x="{number(x)}" y="{number(y)}" class="ink code" xml:space="preserve">{escape(words)}</text>'
 
 
 def _shortened(text, most):
@@ -31,15 +36,20 @@ def _shortened(text, most):
 PANEL, BESIDE, ACROSS, LEFT = 402, 432, 64, 20  # one kernel's width, from one to the next, loads in a row, the margin
 
 
+def _boxes(corners, width, height, kind, look='stroke="none"'):
+    """As one element."""
+    path = "".join(f"M{number(x)},{number(y)}h{number(width)}v{number(height)}h-{number(width)}z" for x, y in corners)
+    return f'<path class="{kind}" {look} d="{path}"/>'
+
+
 def _loads(kernel, x, y, kind):
     """The lines of a kernel that load, each with a small box for each load that a warp makes for its 32 elements of o; and where that ends."""
     parts = []
     for site in kernel["loads"]:
         count = site["requests"] // kernel["stores"]
         parts.append(_code(x, y, f"{site['line']:3}  {_shortened(site['text'], 42)}"))
-        parts.append(_text(x + PANEL, y, f"{count} x {site['access_bytes']} bytes", "soft", 11, "end"))
-        boxes = "".join(f"M{x + 6.2 * (each % ACROSS):.1f},{y + 6 + 11 * (each // ACROSS)}h4.4v8h-4.4z" for each in range(count))
-        parts.append(f'<path class="{kind}" stroke="none" d="{boxes}"/>')
+        parts.append(text(x + PANEL, y, f"{count} x {site['access_bytes']} bytes", "soft", 11, "end"))
+        parts.append(_boxes(((x + 6.2 * (each % ACROSS), y + 6 + 11 * (each // ACROSS)) for each in range(count)), 4.4, 8, kind))
         y += 32 + 11 * -(-count // ACROSS)
     return parts, y
 
@@ -49,16 +59,15 @@ def _request(request, x, y, kind):
     pitch, size = PANEL / 32, 32 * request["sectors"]
     begin = min(request["lanes"]) // 32 * 32
     byte = PANEL / size
-    parts = [_text(x, y - 8, f"one of them: all 32 threads read the same {request['bytes']} bytes of {request['buffer']}", "soft", 11.5)]
-    for lane, at in enumerate(request["lanes"]):
-        middle = x + (at - begin + request["bytes"] / 2) * byte
-        parts.append(f'<line class="grid" x1="{x + pitch * (lane + 0.5):.1f}" y1="{y + 10}" x2="{middle:.1f}" y2="{y + 44}" stroke-width="0.8"/>')
-        parts.append(f'<rect class="{kind}" stroke="none" x="{x + pitch * lane + 1.2:.1f}" y="{y}" width="{pitch - 2.4:.1f}" height="10"/>')
+    parts = [text(x, y - 8, f"one of them: all 32 threads read the same {request['bytes']} bytes of {request['buffer']}", "soft", 11.5)]
+    middles = [x + (at - begin + request["bytes"] / 2) * byte for at in request["lanes"]]
+    lines = "".join(f"M{number(x + pitch * (lane + 0.5))},{y + 10}L{number(middle)},{y + 44}" for lane, middle in enumerate(middles))
+    parts.append(f'<path class="grid" stroke-width="0.8" d="{lines}"/>')
+    parts.append(_boxes(((x + pitch * lane + 1.2, y) for lane in range(len(middles))), pitch - 2.4, 10, kind))
     read = {at - begin + each for at in request["lanes"] for each in range(request["bytes"])}
-    for each in range(size):
-        look = f'class="{kind}" stroke="none"' if each in read else 'class="grid" fill="none"'
-        parts.append(f'<rect {look} x="{x + byte * each + 0.8:.1f}" y="{y + 44}" width="{byte - 1.6:.1f}" height="12"/>')
-    parts.append(_text(x, y + 74, f"{request['sectors']} sector{'s' * (request['sectors'] > 1)} of 32 bytes moves", "soft", 11.5))
+    for bytes_, *look in ((read, kind), (set(range(size)) - read, "grid", 'fill="none"')):
+        parts.append(_boxes(((x + byte * each + 0.8, y + 44) for each in sorted(bytes_)), byte - 1.6, 12, *look))
+    parts.append(text(x, y + 74, f"{request['sectors']} sector{'s' * (request['sectors'] > 1)} of 32 bytes moves", "soft", 11.5))
     return parts
 
 
@@ -68,14 +77,14 @@ def xray(sample):
     for at, (kernel, kind) in enumerate(zip(sample["sites"], ("bf16", "fp32"))):
         x, total = LEFT + BESIDE * at, sum(site["requests"] for site in kernel["loads"]) // kernel["stores"]
         parts, y = _loads(kernel, x, 84, kind)
-        panels.append([_text(x, 56, f"{kernel['loads'][0]['file']}: {total} loads", size=14, more='font-weight="600"'), *parts])
+        panels.append([text(x, 56, f"{kernel['loads'][0]['file']}: {total} loads", size=14, more=' font-weight="600"'), *parts])
         lowest = max(lowest, y)
     for at, (kernel, kind) in enumerate(zip(sample["sites"], ("bf16", "fp32"))):
         panels[at] += _request(kernel["request"], LEFT + BESIDE * at, lowest + 18, kind)
     width, height, title = 2 * LEFT + BESIDE + PANEL, lowest + 106, f"{sample['command'].partition(' --')[0]}: what a warp of 32 threads loads for 32 elements of o"
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
              f'aria-label="{escape(title)}" {SANS}>', STYLE, f'<rect class="ground" width="{width}" height="{height}" rx="8"/>',
-             _text(LEFT, 28, title, "soft", 13), *(each for panel in panels for each in panel)]
+             text(LEFT, 28, title, "soft", 13), *(each for panel in panels for each in panel)]
     return "\n".join(parts) + "\n</svg>\n"
 
 
@@ -136,30 +145,30 @@ def ladder(records):
 
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
              f'aria-label="{escape(title)}" {SANS}>', STYLE, f'<rect class="ground" width="{width}" height="{height}" rx="8"/>',
-             _text(20, 28, title, size=16, more='font-weight="600"'),
-             *(_text(20, 48 + 16 * number, line, "soft", 12) for number, line in enumerate(note))]
+             text(20, 28, title, size=16, more=' font-weight="600"'),
+             *(text(20, 48 + 16 * n, line, "soft", 12) for n, line in enumerate(note))]
     for exponent in range(-4, -1):
         for digit in (1, 2, 5):
             seconds = digit * 10.0**exponent
             if low <= seconds <= high:
-                parts.append(f'<line class="grid" x1="{x(seconds):.1f}" x2="{x(seconds):.1f}" y1="{top - 6}" y2="{bottom}" stroke-width="{1 if digit == 1 else 0.5}"/>')
-                parts.append(_text(x(seconds), bottom + 18, f"{seconds * 1e3:g}", "soft", 11, "middle"))
-    for number, (label, seconds, kind) in enumerate(sorted(ladder_lines(records), key=lambda each: each[1])):
-        y = 84 + 15 * (number % 5)
-        parts.append(f'<line class="{kind} line" x1="{x(seconds):.1f}" x2="{x(seconds):.1f}" y1="{y + 4}" y2="{bottom}" stroke-width="1.5"/>')
-        parts.append(_text(x(seconds) + 4, y + 2, f"{label}: {duration(seconds)}", kind, 11.5))
+                parts.append(f'<line class="grid" x1="{number(x(seconds))}" x2="{number(x(seconds))}" y1="{top - 6}" y2="{bottom}" stroke-width="{1 if digit == 1 else 0.5}"/>')
+                parts.append(text(x(seconds), bottom + 18, f"{seconds * 1e3:g}", "soft", 11, "middle"))
+    for n, (label, seconds, kind) in enumerate(sorted(ladder_lines(records), key=lambda each: each[1])):
+        y = 84 + 15 * (n % 5)
+        parts.append(f'<line class="{kind} line" x1="{number(x(seconds))}" x2="{number(x(seconds))}" y1="{y + 4}" y2="{bottom}" stroke-width="1.5"/>')
+        parts.append(text(x(seconds) + 4, y + 2, f"{label}: {duration(seconds)}", kind, 11.5))
     any_old = False
-    for number, (label, *places) in enumerate(RUNGS):
-        y = top + step * number + 30
-        parts.append(_text(20, y - 14, label, size=12.5))
+    for n, (label, *places) in enumerate(RUNGS):
+        y = top + step * n + 30
+        parts.append(text(20, y - 14, label, size=12.5))
         shown = sorted((*time, kind) for place, kind in zip(places, ("fp32", "bf16")) if (time := _time(records, place)))
         any_old = any_old or any(old for _, old, _ in shown)
         for index, (seconds, old, kind) in enumerate(shown):
-            parts.append(f'<circle class="{kind}" cx="{x(seconds):.1f}" cy="{y:.1f}" r="6"/>')
+            parts.append(f'<circle class="{kind}" cx="{number(x(seconds))}" cy="{number(y)}" r="6"/>')
             first_of_two = len(shown) == 2 and index == 0
-            parts.append(_text(x(seconds) + (-10 if first_of_two else 10), y + 4, duration(seconds) + ("°" if old else ""), kind, 12, "end" if first_of_two else "start"))
-    parts.append(_text(20, bottom + 40, "milliseconds, log scale" + ("; ° measured before the kernel's last edit" if any_old else ""), "soft", 12))
+            parts.append(text(x(seconds) + (-10 if first_of_two else 10), y + 4, duration(seconds) + ("°" if old else ""), kind, 12, "end" if first_of_two else "start"))
+    parts.append(text(20, bottom + 40, "milliseconds, log scale" + ("; ° measured before the kernel's last edit" if any_old else ""), "soft", 12))
     for index, kind in enumerate(("fp32", "bf16")):
         parts.append(f'<circle class="{kind}" cx="{width - 150 + 76 * index}" cy="{bottom + 36}" r="6"/>')
-        parts.append(_text(width - 140 + 76 * index, bottom + 40, kind, kind, 13))
+        parts.append(text(width - 140 + 76 * index, bottom + 40, kind, kind, 13))
     return "\n".join(parts) + "\n</svg>\n"

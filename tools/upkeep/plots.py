@@ -3,8 +3,9 @@ import json
 import math
 from xml.sax.saxutils import escape
 
-from pictures import SANS, STYLE
-from records import duration
+from pictures import SANS, STYLE, text
+from records import duration  # finds ladder_tools
+from ladder_tools.recorded import best_rows
 
 _COLOURS = (("a", "#0969da", "#58a6ff"), ("b", "#bc4c00", "#f0883e"), ("c", "#1a7f37", "#3fb950"), ("d", "#8250df", "#bc8cff"), ("e", "#59636e", "#9198a1"))
 _STYLE = STYLE.replace("</style>", "".join(f".{name}{{fill:{light};stroke:{light}}}" for name, light, _ in _COLOURS)
@@ -33,7 +34,7 @@ class Plot:
         self.labels = []
         self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img" '
                       f'aria-label="{escape(title)}" {SANS}>', _STYLE, f'<rect class="ground" width="{_WIDTH}" height="{_HEIGHT}" rx="8"/>']
-        self.text(16, 24, title, size=15, more='font-weight="600"')
+        self.text(16, 24, title, size=15, more=' font-weight="600"')
         for line, words in enumerate(notes):
             self.text(16, 42 + 15 * line, words, "soft", 11.5)
         for value in _ticks(*x_range):
@@ -52,7 +53,7 @@ class Plot:
         return self.bottom - (self.bottom - _TOP) * math.log(value / self.y0) / math.log(self.y1 / self.y0)
 
     def text(self, x, y, words, classes="ink", size=12.5, anchor="start", more=""):
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{classes} word" font-size="{size}" text-anchor="{anchor}" {more}>{escape(words)}</text>')
+        self.parts.append(text(x, y, words, classes, size, anchor, more))
 
     def dot(self, x, y, colour, says):
         self.parts.append(f'<circle class="{colour}" cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="4"><title>{escape(says)}</title></circle>')
@@ -87,8 +88,8 @@ class _Times:
 
     def __init__(self, root):
         document = json.loads((root / "records" / "best_h200.json").read_text())
-        self.rows = [(op, precision, T, heads, K, {document["implementations"][int(number)]: us * 1e-6 for number, us in times.items()})
-                     for op, precision, T, heads, K, V, times in document["rows"] if K == V]
+        self.rows = [(group["operator"], group["precision"], shape["T"], shape["H"], shape["K"], times)
+                     for group, shape, times in best_rows(document) if shape["K"] == shape["V"]]
         self.said = f"{document['run']['device']}, commit {document['run']['conditions']['commit']}, {document['run']['date']}"
 
     def points(self, kernel, along, wanted):

@@ -1,13 +1,18 @@
+#!/usr/bin/env python3
 """What records/ holds, by name: recorded runs of the ladder, comparisons with public kernels, sample outputs, counts of the X-ray,
-and tables of figures that no program's output was kept of."""
+and tables of figures that no program's output was kept of. As a program: puts runs into it."""
+import argparse
 import json
 import math
 import re
+import sys
 from pathlib import Path
 
+import nvcc  # finds ladder_tools
+from ladder_tools.place import write_whole
+from ladder_tools.recorded import RUNS, as_rows, documents, runs_of
 from ptx import short_hash
 
-RUN = "kernel-ladder/run/1"
 COMPARE = "kernel-ladder/compare/1"
 SAMPLES = "kernel-ladder/samples/1"
 TABLES = "kernel-ladder/tables/1"
@@ -108,23 +113,26 @@ class Records:
                     self.sources.setdefault(name, set()).add(path.relative_to(root).as_posix())
         kernels = folder / "kernels.json"
         self.kernels = set(json.loads(kernels.read_text())["files"].values()) if kernels.is_file() else set()  # by hash: files move
-        for path in sorted(folder.glob("*.json")):
-            document = json.loads(path.read_text())
+        for path, document in documents(folder):
             schema = document.get("schema")
-            wrong = impossible(document) if schema in (RUN, COMPARE) else ""
-            if wrong:
-                raise ValueError(f"{path.name}: {wrong}")
-            if schema == RUN:
-                self.runs[path.stem] = document
-                for row in document["rows"]:
+            for each in [document] if schema == COMPARE else runs_of(document):
+                wrong = impossible(each)
+                if wrong:
+                    raise ValueError(f"{path.name}: {wrong}")
+            for run in runs_of(document):
+                if run.get("name", "") in ("", *self.runs):
+                    raise ValueError(f"{path.name}: a run's name is '{run.get('name', '')}'; allowed: one that no other run has (tools/upkeep/records.py)")
+                self.runs[run["name"]] = run
+                for row in run["rows"]:
                     if row.get("source"):
                         self.sources.setdefault(row["implementation"], set()).add(row["source"])
-            elif schema == COMPARE:
+            if schema == COMPARE:
                 self._add_cases(document)
             elif schema == SAMPLES:
                 self.samples.update(document["samples"])
             elif schema == TABLES:
                 self.tables.update(document["tables"])
+        self.runs = dict(sorted(self.runs.items()))
 
     def _add_cases(self, document):
         """A case that was measured more than once counts as it was measured with the kernels of today, then as it was measured last."""
@@ -192,8 +200,8 @@ class Records:
         return f"{number:,.2f}".rstrip("0").rstrip(".") if number != int(number) else f"{int(number):,}"
 
     def all_runs(self, mark):
-        """Rows of a table: file, what was computed, conditions, times. `mark` stands behind those of kernels that have changed since."""
-        lines = []
+        """A table: name, what was computed, conditions, times. `mark` stands behind those of kernels that have changed since."""
+        lines = ["| run | operator | shape | commit, date | times |", "|---|---|---|---|---|"]
         for name, run in self.runs.items():
             usual = [key for key in ("B", "T", "T_q", "H", "H_kv", "K", "V") if key in run["shape"]]
             shape = ", ".join(f"{key}={run['shape'][key]}" for key in dict.fromkeys([*usual, *run["shape"]]))
@@ -202,6 +210,22 @@ class Records:
             times = [f"`{row['implementation']}` {duration(row['seconds'])}{mark if self.is_old(name, row['implementation']) else ''}"
                      for row in run["rows"] if "seconds" in row and row["back_end"] != "emulator"]
             lines.append(f"| `{name}` | {run['operator']}, {run.get('precision', 'fp32')}{more} | {shape} | {run['conditions']['commit']}, {run['date']} | {', '.join(times)} |")
+        return lines
+
+    def all_rows(self, name, mark):
+        """A table of a run's or a case's rows."""
+        run = name in self.runs
+        fields = ("time", "sustained", "call", "of bound", "error") if run else ("burst", "sustained", "whole", "TFLOP/s", "error")
+        lines = [f"{name}: {self.value(name, 'conditions', '')}", "", f"| | {' | '.join(fields)} |", "|---|" + "---:|" * len(fields)]
+
+        def cell(row, field):
+            try:
+                return self.value(name, row, field)
+            except Missing:
+                return "-"
+        for row in (self.runs[name] if run else self.cases[name][0])["rows"]:
+            row = row.get("implementation", row.get("name"))
+            lines.append(f"| `{row}`{mark if self.is_old(name, row) else ''} | {' | '.join(cell(row, field) for field in fields)} |")
         return lines
 
     def sample(self, name):
@@ -303,3 +327,36 @@ class Records:
         if field == "TB/s" and case.get("bytes"):
             return " / ".join(three_digits(1e-12 * case["bytes"] / seconds(regime)) for regime in ("burst", "sustained"))
         raise ValueError(f"field is {field}; allowed: burst, sustained, whole, both, error, TFLOP/s, TB/s, vs ROW, of ROW")
+
+
+def add(files, folder):
+    """Puts runs into the files of their operators and machines, CARD_OPERATOR.json, under the names of their own files, which begin with CARD_. One of
+    that name is replaced. The paths that were written."""
+    written = []
+    for file in files:
+        new = runs_of(json.loads(file.read_text()))
+        if not new or "_" not in file.stem:
+            raise ValueError(f"{file}; allowed: CARD_NAME.json that ./ladder run --json wrote, such as h200_07_wkv_bf16_training.json")
+        for run in new:
+            path = folder / f"{file.stem.partition('_')[0]}_{run['operator']}.json"
+            kept = {each["name"]: each for each in runs_of(json.loads(path.read_text()))} if path.exists() else {}
+            name = file.stem if len(new) == 1 else f"{file.stem}_{run['operator']}_{run['precision']}"
+            kept[name] = {"name": name, **run}
+            write_whole(path, as_rows({"schema": RUNS, "runs": [each for _, each in sorted(kept.items())]}) + "\n")
+            written.append(path)
+    return written
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="tools/upkeep/records.py", description="Puts runs of ./ladder run into records/, each under its file's name.")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what ./ladder run --json CARD_NAME.json wrote")
+    try:
+        print("\n".join(f"written: {path}" for path in add(parser.parse_args(arguments).files, nvcc.ROOT / "records")))
+    except (OSError, ValueError) as error:
+        print(f"records: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

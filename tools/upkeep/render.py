@@ -13,7 +13,8 @@ import nvcc
 import pictures
 import plots
 import samples
-from records import Records
+from ladder_tools.place import Refused
+from records import Missing, Records
 
 RESULTS = Path("records")
 STALE_LINE = "> **本页可能已过时**：英文版 [README.md](README.md) 在本页翻译之后有改动，请以英文版为准。(This page is older than the English one.)"
@@ -70,21 +71,37 @@ def compare_page(root):
     return tables.page(sorted((root / RESULTS).glob("h200_compare*.json")), root)
 
 
+def shown(name, records, definitions):
+    """A run's or a case's rows, a page's table, a table of transcribed figures; without a name all runs."""
+    if not name or name in records.runs or name in records.cases:
+        return "\n".join(records.all_rows(name, blocks.OLD) if name else records.all_runs(blocks.OLD))
+    try:
+        return blocks.render(definitions.of(name), records)
+    except Missing:
+        known = [*records.runs, *records.cases, *records.tables, *definitions.names()]
+        raise Refused(f"--show {name}: no run, case or table; allowed: --show alone lists all runs, records/tables/ has the pages' tables", name, known) from None
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/render.py", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; end with 1 where something is not up to date")
+    parser.add_argument("--show", nargs="?", const="", metavar="NAME", help="print a run's or a case's rows, or a page's table; without a name all runs")
     parser.add_argument("--record", nargs="*", metavar="SAMPLE", help="first run the sample outputs' commands anew (all, or those named)")
     parser.add_argument("--translated", action="store_true", help="README.zh-CN.md says today what README.md says: keep that")
     options = parser.parse_args(arguments)
     root = nvcc.ROOT
     try:
+        if options.show is not None:
+            records = Records(root)
+            print(shown(options.show, records, blocks.Definitions(root, records)))
+            return 0
         if options.record is not None:
             samples.record(options.record)
         if options.translated:
             path, definitions = root / "README.zh-CN.md", blocks.Definitions(root, Records(root))
             path.write_text(blocks.translation_stamped(path.read_text(), lambda name: blocks.meaning_hash((root / name).read_text(), definitions)))
         result = wanted(root, pages_of(root), compare_page(root))
-    except ValueError as error:  # blocks.Wrong, and what records/ may not hold
+    except (ValueError, Refused) as error:  # blocks.Wrong, and what records/ may not hold
         print(error, file=sys.stderr)
         return 2
     stale = [path for path, text in result.items() if not (root / path).exists() or (root / path).read_text() != text]

@@ -9,9 +9,11 @@ import check_links
 import pictures
 import render
 from for_tests import InAFolder
-from records import Missing, Records, duration, durations, factor, scientific, three_digits, xray_counts, xray_sites
+from ladder_tools.place import Refused
+from ladder_tools.recorded import RUNS, as_rows, runs
+from records import Missing, Records, add, duration, durations, factor, scientific, three_digits, xray_counts, xray_sites
 
-RUN = {"schema": "kernel-ladder/run/1", "date": "2026-01-02", "conditions": {"commit": "abc1234"}, "fma_count": 5e11, "bytes": 4e8,
+RUN = {"operator": "wkv", "precision": "fp32", "date": "2026-01-02", "conditions": {"commit": "abc1234"}, "fma_count": 5e11, "bytes": 4e8,
        "ceilings": [{"device": "NVIDIA X", "fma_per_second": 28e12, "bytes_per_second": 4e12}],
        "rows": [{"implementation": "slow", "back_end": "cuda", "source": "a.cu", "ptx": "now", "seconds": 0.02702, "error": 1.28e-7},
                 {"implementation": "fast", "back_end": "cuda", "source": "b.cu", "ptx": "then", "seconds": 2.27e-4, "sustained_seconds": 2.33e-4,
@@ -29,6 +31,7 @@ def compared(date, seconds, **more):
 class WithRecords(InAFolder):
     def records(self, **files):
         files = {"run": RUN, "kernels": {"schema": "kernel-ladder/kernels/1", "files": {"a.cu": "now", "b.cu": "now"}}, **files}
+        files["runs"] = {"schema": RUNS, "runs": [{"name": name, **files.pop(name)} for name in [*files] if "schema" not in files[name]]}
         self.write({f"records/{name}.json": json.dumps(document) for name, document in files.items()})
         return Records(self.root)
 
@@ -85,14 +88,31 @@ class Values(WithRecords):
             records.value("run", "slow", "colour")
 
     def test_what_cannot_be_is_refused(self):
-        for row, said in (({"bound_seconds": 3e-4}, "run.json: fast took 227 us, less than its bound of 300 us"),
-                          ({"ptx": "e3b0c44298fc1c14"}, "run.json: fast has the hash of no kernels")):
+        for row, said in (({"bound_seconds": 3e-4}, "runs.json: fast took 227 us, less than its bound of 300 us"),
+                          ({"ptx": "e3b0c44298fc1c14"}, "runs.json: fast has the hash of no kernels")):
             with self.assertRaisesRegex(ValueError, said):
                 self.records(run={**RUN, "rows": [RUN["rows"][0], RUN["rows"][1] | row]})
         empty = compared("2026-01-02", 2e-4)
         empty["conditions"]["kernels"]["c.cu"] = "e3b0c44298fc1c14"
         with self.assertRaisesRegex(ValueError, "c.cu has the hash of no kernels"):
             self.records(h200_compare_a=empty)
+
+    def test_a_run_has_a_name_of_its_own(self):
+        for runs in ([RUN], [{"name": "run", **RUN}]):
+            with self.assertRaisesRegex(ValueError, "a run's name is '(run)?'; allowed: one that no other run has"):
+                self.records(more={"schema": RUNS, "runs": runs})
+
+    def test_runs_are_put_into_the_file_of_their_operator_and_machine(self):
+        self.write({"h1_b.json": as_rows({"schema": RUNS, "runs": [RUN]}), "h1_a.json": json.dumps({"schema": RUNS, "runs": [RUN, {**RUN, "operator": "gla"}]})})
+        (self.root / "records").mkdir()
+        add([self.root / "h1_b.json", self.root / "h1_a.json", self.root / "h1_b.json"], self.root / "records")
+        found = [(path.name, run["name"], len(run["rows"])) for path, run in runs(self.root / "records")]
+        self.assertEqual(found, [("h1_gla.json", "h1_a_gla_fp32", 2), ("h1_wkv.json", "h1_a_wkv_fp32", 2), ("h1_wkv.json", "h1_b", 2)])
+        self.assertEqual((self.root / "records/h1_gla.json").read_text().count("\n"), 8)  # a line for each of four elements, one behind each of three lists, and the head's
+        self.write({"other.json": "{}", "h1_c.json": "[1"})
+        for name in ("h1_c.json", "other.json"):
+            with self.assertRaises(ValueError):
+                add([self.root / name], self.root / "records")
 
     def test_knows_the_kernels_that_have_changed(self):
         records = self.records(h200_compare_a=compared("2026-01-02", 2e-4))
@@ -155,10 +175,16 @@ class Blocks(WithRecords):
                 a="{{run : none}}\n{{run : slow}}\n{{none : slow}}", b="{{run : neither}}"))
         self.assertEqual(str(caught.exception).count("\n"), 2)
 
-    def test_list_all_runs(self):
+    def test_show_all_runs_or_one_table(self):
         run = {**RUN, "operator": "wkv", "shape": {"B": 8, "C": 3, "T": 4096}, "states": True, "options": {"decay": "strong"}}
-        self.assertEqual(blocks.render("{{all runs}}", self.records(run=run)).split("\n")[0],
-                         "| `run` | wkv, fp32, states, decay=strong | B=8, T=4096, C=3 | abc1234, 2026-01-02 | `slow` 27.0 ms, `fast` 227 us° |")
+        records = self.records(run=run, h200_compare_a=compared("2026-01-02", 2e-4), transcribed=TABLES)
+        definitions = self.definitions(records, a="{{run : slow}}")
+        for name, line in {"": "| `run` | wkv, fp32, states, decay=strong | B=8, T=4096, C=3 | abc1234, 2026-01-02 | `slow` 27.0 ms, `fast` 227 us° |",
+                           "run": "| `fast`° | 227 us | 233 us | - | 69.4 % | - |", "a": "27.0\u00a0ms",
+                           "case": "| `Their, kernel` | 1.72 ms | 1.72 ms | - | 0.233 / 0.233 | 2.0e-3 |", "tried": "| both | **4.45 ms** | kept |"}.items():
+            self.assertIn(line, render.shown(name, records, definitions).split("\n"))
+        with self.assertRaisesRegex(Refused, "--show rum: .*; did you mean run?"):
+            render.shown("rum", records, definitions)
 
     def test_only_times_are_marked(self):
         self.assertEqual(blocks.render("{{run : fast : of bound}}", self.records()), "69.4\u00a0%")

@@ -41,12 +41,8 @@ class Driver(InAFolder):
         self.assertEqual((crash["operator"], crash["name"]), ("gla", "B1_T5"))
         self.assertEqual((crash["runs"][0]["implementation"], crash["runs"][0]["schedule"]), ("of3", "reverse"))
 
-    def test_the_summary_counts_and_keeps_what_is_not_right(self):
-        summary = fuzz.summary_of(self.records(3))
-        self.assertEqual(summary["cases"], 8)
-        self.assertEqual(summary["outcomes"], {"right": 3, "refused": 1, "complaint": 1, "wrong": 1, "crash": 1, "time": 1})
-        self.assertEqual([record["case"] for record in summary["not_right"]], [1, 2, 3, 5])
-        self.assertEqual(summary["largest_errors"], {"i": 7e-8})
+    def test_outcomes_are_counted(self):
+        self.assertEqual(fuzz.outcomes_of(self.records(3)), {"right": 3, "refused": 1, "complaint": 1, "wrong": 1, "crash": 1, "time": 1})
 
     def test_a_program_that_does_not_begin_is_no_green_run(self):
         with self.assertRaisesRegex(nvcc.ToolError, "ended with 3: no such"):

@@ -1,9 +1,9 @@
 """docs/run_json.md is the schema of ./ladder run's JSON: it names every key of the records, and no key that nothing writes."""
-import json
 import re
 import unittest
 
-from nvcc import ROOT
+from nvcc import ROOT  # finds ladder_tools
+from ladder_tools.recorded import runs
 
 PARTS = {"A run": "run", "A shape": "shape", "A ceiling": "ceiling", "A row": "row", "Conditions": "conditions"}
 
@@ -17,14 +17,6 @@ def documented():
     return found
 
 
-def runs():
-    for path in sorted((ROOT / "records").glob("*.json")):
-        content = json.loads(path.read_text())
-        schema = content.get("schema") if isinstance(content, dict) else None
-        for run in [content] if schema == "kernel-ladder/run/1" else content["runs"] if schema == "kernel-ladder/runs/1" else []:
-            yield path.name, run
-
-
 class Schema(unittest.TestCase):
     def test_every_record_is_as_documented(self):
         schema = documented()
@@ -32,8 +24,9 @@ class Schema(unittest.TestCase):
         shared = set(re.findall(r'kName = "([a-z_]+)"', headers))
         self.assertIn("wkv", shared)
         count = 0
-        for name, run in runs():
+        for _, run in runs(ROOT / "records"):
             count += 1
+            name = run["name"]
             parts = [("run", run), ("shape", run["shape"]), ("conditions", run.get("conditions", {"commit": ""}))]
             parts += [("ceiling", each) for each in run["ceilings"]] + [("row", each) for each in run["rows"]]
             parts += [("shape", each["checked_shape"]) for each in run["rows"] if "checked_shape" in each]

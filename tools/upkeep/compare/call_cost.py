@@ -32,6 +32,7 @@ sys.path[:0] = [str(HERE), str(ROOT / "tools"), str(ROOT / "tools/upkeep"), str(
 
 import compare
 import peers
+from ladder_tools.recorded import as_rows
 from peers import torch
 
 SHAPE = {"B": 1, "T": 54, "H": 32, "K": 64}
@@ -163,7 +164,7 @@ def measure(options):
         except peers.NotThere as reason:
             print(f"FLA: {reason}", file=sys.stderr)
     document = recorded(torch.cuda.get_device_name(), f"{conditions}; our kernel is {kernel}", rows)
-    options.out.write_text(json.dumps(document, indent=1) + "\n")
+    options.out.write_text(as_rows(document) + "\n")
     table(document)
 
 

@@ -34,6 +34,7 @@ import peers as peer_module
 import sampling
 import tables
 from ladder_tools.place import write_whole
+from ladder_tools.recorded import as_rows
 from peers import torch
 
 if torch:
@@ -117,7 +118,7 @@ def conditions(options, peers):
 
 def write(path, document):
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(document, indent=1) + "\n")  # a run may be stopped at any time
+    write_whole(path, as_rows(document) + "\n")  # a run may be stopped at any time
 
 
 def row_json(side, has_whole):

@@ -214,7 +214,9 @@ def main():
     if options.command == "run":
         return run(options)
     if options.out:
-        options.out.write_text(json.dumps(tables_of(options.folder), indent=1) + "\n")
+        sys.path.append(str(HERE.parents[1]))
+        from ladder_tools.recorded import as_rows
+        options.out.write_text(as_rows(tables_of(options.folder)) + "\n")
     return table(options.folder)
 
 

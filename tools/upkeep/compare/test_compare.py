@@ -354,7 +354,7 @@ class Tables(InAFolder):
         compare.write(second, later)
         with self.assertRaisesRegex(ValueError, "other conditions"):
             tables.read([first, second])
-        other.write_text(json.dumps({"schema": "kernel-ladder/run/1"}))
+        other.write_text(json.dumps({"schema": "kernel-ladder/runs/1"}))
         with self.assertRaisesRegex(ValueError, "allowed: kernel-ladder/compare/1"):
             tables.read([other])
 

@@ -1,0 +1,42 @@
+"""What lies in records/: JSON with one row a line. A file that ./ladder run wrote, or that holds what it wrote of one operator on one machine, is a
+list of runs; in records/ each has a name."""
+import json
+
+RUNS = "kernel-ladder/runs/1"
+BEST = "kernel-ladder/best-recorded/2"
+
+
+def documents(folder):
+    """(path, content) of each file, in the order of their names."""
+    for path in sorted(folder.glob("*.json")):
+        try:
+            yield path, json.loads(path.read_text())
+        except ValueError as error:
+            raise ValueError(f"{path.name} is no JSON: {error}") from None
+
+
+def runs_of(document):
+    return document["runs"] if document.get("schema") == RUNS else []
+
+
+def runs(folder):
+    """(path, run) of each recorded run."""
+    for path, document in documents(folder):
+        for run in runs_of(document):
+            yield path, run
+
+
+def best_rows(document):
+    """(group, shape, {implementation: seconds}) of each row of best_h200.json. A group is of one operator, precision and choice of implementations."""
+    for group in document["groups"]:
+        for T, H, K, V, *times in group["rows"]:
+            yield group, {"T": T, "H": H, "K": K, "V": V}, {name: us * 1e-6 for name, us in zip(group["implementations"], times)}
+
+
+def as_rows(value):
+    """As the ladder's program writes it: a list of objects or of lists has a line for each, and nothing else has lines of its own."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(key, ensure_ascii=False)}:{as_rows(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list) and any(isinstance(each, (dict, list)) for each in value):
+        return "[\n" + ",\n".join(map(as_rows, value)) + "\n]"
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
