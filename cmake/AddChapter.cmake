@@ -2,8 +2,8 @@
 # NN_slug in it is a lesson, or NNx_slug with a letter; in both the same names stand:
 #
 #   kernel.cpp or kernel.cu      the idea: kernel and launcher. Other .cpp and .cu files beside it are built with it
-#   test.cpp, X_test.cpp         its tests                             chapter05.*, of a lesson chapter07.02_chunk_walk.*
-#   xray_test.cpp                what the lesson claims about memory accesses   chapter05.xray.*, chapter07.02_chunk_walk.xray.*
+#   test.cpp, X_test.cpp         its tests                             chapter05.emulated, of a lesson chapter07.02_chunk_walk.emulated
+#   xray_test.cpp                what the lesson claims about memory accesses   chapter05.xray, chapter07.02_chunk_walk.xray
 #   exercise.cpp or exercise.cu  the kernel with holes; its tests are a program of their own, never run by default: stub.05,
 #                                stub.07.02_chunk_walk; from a learner's copy in my/: my05, my07.02_chunk_walk, and our kernel under the
 #                                same tests, to be drawn beside it: my05_ours
@@ -32,8 +32,6 @@
 #
 # Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used, and `xray`, the emulator with
 # the kernels instrumented, for what looks through the X-ray.
-
-set(LADDER_SKIP_LOG ${PROJECT_BINARY_DIR}/skipped_tests.txt)  # tests that skip themselves note it here
 
 # What is known of a lesson by its id, 05 or 07.02_chunk_walk: ladder_kernels_BACKEND_ID and ladder_absent_BACKEND_ID, libraries of its
 # kernels and of what stands for those that cannot be built; ladder_operators_ID, of what they compute; ladder_needs_ID, the lessons whose
@@ -270,14 +268,10 @@ function(sort_sources prefix)
   set(${prefix}_programs ${main} PARENT_SCOPE)
 endfunction()
 
-# A program of tests over the kernels in `objects`, and its tests, which are called PREFIX.BACKEND.*; none, if ARGN is empty.
+# A program of tests over the kernels in `objects`; none, if ARGN is empty.
 function(add_lesson_tests lesson back_end objects)
   if(NOT ARGN)
     return()
-  endif()
-  set(prefix ${lesson}.${back_end}.)
-  if(back_end STREQUAL "cpu")
-    set(prefix ${lesson}.)
   endif()
   set(target ${lesson}_${back_end}_tests)
   if(back_end STREQUAL "xray")
@@ -285,8 +279,7 @@ function(add_lesson_tests lesson back_end objects)
   else()
     add_kernel_tests(${target} "${objects}" ${back_end} ${ARGN})
   endif()
-  gtest_discover_tests(${target} TEST_PREFIX ${prefix} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
-                       PROPERTIES LABELS ${label} ENVIRONMENT LADDER_SKIP_LOG=${LADDER_SKIP_LOG})
+  add_test_program(${lesson}.${back_end} ${target} ${label})
   add_dependencies(${label}_all ${target})
 endfunction()
 
@@ -708,15 +701,6 @@ function(add_chapter folder)
   endforeach()
 endfunction()
 
-# Stands for tests that cannot be built, so that they are seen to be skipped.
-function(add_skipped_test name reason needs_gpu)
-  add_test(NAME ${name}
-           COMMAND ${CMAKE_COMMAND} -D TEST=${name} -D "REASON=${reason}" -D NEEDS_GPU=${needs_gpu}
-                   -D SKIP_LOG=${LADDER_SKIP_LOG} -P ${PROJECT_SOURCE_DIR}/cmake/SkippedTest.cmake)
-  string(REGEX MATCH "^chapter[0-9][0-9](\\.[0-9][0-9][a-z]?_[a-z0-9_]+)?" lesson ${name})
-  set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED" LABELS "${lesson}")
-endfunction()
-
 # Sets out_var to what a registration's text says that it computes: launchers<ladder::Attention>(attend<float>, attend<bfloat16>)
 # is "attention", "attention_bf16".
 function(absent_launchers out_var code)
@@ -864,17 +848,4 @@ function(add_kernels_program name)
     add_executable(${name}_${back_end} EXCLUDE_FROM_ALL ${arg_SOURCES})
     target_link_libraries(${name}_${back_end} PRIVATE ${arg_LIBRARIES} ladder_device_${back_end} ${cpu} ${kernels})
   endforeach()
-endfunction()
-
-# What CTest does around a run. It gives neither the number of skipped tests nor the reason: hooks do. And tests allocate large arrays again
-# and again and have many short parallel loops: memory is not given back between them, and threads that wait do not spin.
-function(customise_ctest)
-  set(custom "set(ENV{OMP_WAIT_POLICY} passive)\nset(ENV{MALLOC_MMAP_THRESHOLD_} 1073741824)\nset(ENV{MALLOC_TRIM_THRESHOLD_} 1073741824)\n")
-  foreach(hook before:PRE after:POST)
-    string(REGEX REPLACE ":.*" "" step ${hook})
-    string(REGEX REPLACE ".*:" "" when ${hook})
-    string(APPEND custom "set(CTEST_CUSTOM_${when}_TEST [==[\"${CMAKE_COMMAND}\" -D STEP=${step} "
-                         "-D \"SKIP_LOG=${LADDER_SKIP_LOG}\" -P \"${PROJECT_SOURCE_DIR}/cmake/ReportSkips.cmake\"]==])\n")
-  endforeach()
-  file(WRITE ${PROJECT_BINARY_DIR}/CTestCustom.cmake "${custom}")
 endfunction()

@@ -62,5 +62,3 @@ else()
   set(BOOST_INCLUDE_LIBRARIES context)
   fetch_library(Boost libboost-context-dev https://github.com/boostorg/boost/releases/download/boost-1.84.0/boost-1.84.0.tar.xz)
 endif()
-
-include(GoogleTest)

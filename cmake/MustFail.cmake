@@ -13,8 +13,7 @@
 # Each is a test of the same name, with the label `mistake`, `stub` or `boss`; it is skipped in plain sight where the program is not built.
 
 find_program(LADDER_PATCH patch)
-find_program(LADDER_PYTHON python3)
-mark_as_advanced(LADDER_PATCH LADDER_PYTHON)
+mark_as_advanced(LADDER_PATCH)
 add_custom_target(mistakes)
 add_custom_target(exercises)
 add_custom_target(bosses)

@@ -1,7 +1,25 @@
-# Around a test run: STEP=before forgets the last run's skips, STEP=after says how many tests were skipped, which, and why.
+# Around a test run. STEP=before forgets the last run's counts and skips. STEP=after says how many tests of test programs there were, how many
+# were skipped, which, and why.
 if(STEP STREQUAL "before")
-  file(REMOVE ${SKIP_LOG})
-elseif(EXISTS ${SKIP_LOG})
+  file(REMOVE ${COUNTS} ${SKIP_LOG})
+  return()
+endif()
+if(EXISTS ${COUNTS})  # a line has a program's name, and how many of its tests passed, failed and were skipped
+  set(passed 0)
+  set(failed 0)
+  set(skipped 0)
+  file(STRINGS ${COUNTS} lines)
+  list(LENGTH lines programs)
+  foreach(line IN LISTS lines)
+    string(REPLACE " " ";" words "${line}")
+    foreach(result skipped failed passed)
+      list(POP_BACK words count)
+      math(EXPR ${result} "${${result}} + ${count}")
+    endforeach()
+  endforeach()
+  message("Tests in ${programs} programs: ${passed} passed, ${failed} failed, ${skipped} skipped.")
+endif()
+if(EXISTS ${SKIP_LOG})
   file(STRINGS ${SKIP_LOG} skips)
   list(LENGTH skips count)
   message("${count} skipped (LADDER_REQUIRE_GPU=1 makes a skip a failure):")

@@ -187,6 +187,19 @@ class Arguments(Refusals):
             (["--foo"], "option is '--foo'; allowed"), (["-R"], "-R needs a value"), (["99"], "chapter is '99'"),
             (["-R", "x", "03"], "option is '03'")))
 
+    def test_of_test_is_a_single_test(self):
+        for words, target, label, test_filter in (
+                (["chapter05.emulated.wkv_float4.IsRepeatable"], "chapter05.00_all", "^chapter05(\\.00)?$", "wkv_float4.IsRepeatable"),
+                (["wkv_float4.IsRepeatable"], "chapter05.00_all", "^chapter05(\\.00)?$", "wkv_float4.IsRepeatable"),
+                (["chapter07.02_chunk_walk.xray.A.B"], "chapter07.02_chunk_walk_all", "^chapter07(\\.02_chunk_walk)?$", "A.B"),
+                (["best.emulated.A.B"], "best_all", "^best(\\.|$)", "A.B"), (["cuda.hopper.A.B"], "hopper_tests", "^cuda$", "A.B"),
+                (["reference.A.B"], "reference_tests", "^reference$", "A.B"), (["7", "--gtest_filter=*A*-*B*"], "chapter07_all", "^chapter07(\\.|$)", "*A*-*B*")):
+            given = testing.Arguments(words)
+            self.assertEqual((given.targets, given.options[:2], given.filter), ([target], ["-L", label], test_filter))
+        self.assertIsNone(testing.Arguments(["07.02"]).filter)
+        self.assert_refused(testing.Arguments, ((["none_such.A"], "chapter is 'none_such.A'"), (["chapter07.99_x.emulated.A.B"], "lesson is"),
+                                                (["--gtest_filter"], "option is '--gtest_filter'; allowed: --gtest_filter=PATTERN")))
+
     def test_of_exercise(self):
         given = exercise.Arguments(["--hint", "04.00.1"])
         self.assertEqual((given.exercise.name, given.action, given.hole), ("04", "hint", "1"))
@@ -445,15 +458,20 @@ class Reports(unittest.TestCase):
 
     def test_a_line_a_chapter_and_the_names_of_what_fails(self):
         out = io.StringIO()
-        report = testing.Report(["chapter01.a.A", "chapter01.a.B", "emulator.C"], out, testing.Progress(io.StringIO()))
-        for line in ("Test project /x", "    Start 1: chapter01.a.A", "1/3 Test #1: chapter01.a.A .......   Passed    0.10 sec",
-                     "2/3 Test #3: emulator.C ...***Skipped   0.00 sec", "3/3 Test #2: chapter01.a.B ...***Failed    0.25 sec",
-                     "WRONG RESULT in o", "", "", "67% tests passed, 1 tests failed out of 3", "", "The following tests FAILED:",
-                     "\t  2 - chapter01.a.B (Failed)", "Errors while running CTest", "1 skipped (see above):"):
-            report.line(line)
+        with tempfile.TemporaryDirectory() as folder:
+            counts = Path(folder) / "counts"
+            counts.write_text("chapter01.a 7 0 2\nchapter01.b 11 1 0\n")  # of emulator.C there is one test, which is no program's
+            report = testing.Report(["chapter01.a", "chapter01.b", "emulator.C"], counts, out, testing.Progress(io.StringIO()))
+            for line in ("Test project /x", "    Start 1: chapter01.a", "1/3 Test #1: chapter01.a .......   Passed    0.10 sec",
+                         "2/3 Test #3: emulator.C ...***Skipped   0.00 sec", "3/3 Test #2: chapter01.b ...***Failed    0.25 sec",
+                         "FAILED: chapter01.b.A.B", "WRONG RESULT in o", "", "", "67% tests passed, 1 tests failed out of 3", "", "The following tests FAILED:",
+                         "\t  2 - chapter01.b (Failed)", "Errors while running CTest", "1 skipped (see above):"):
+                report.line(line)
+            self.assertEqual(report.tests(), 22)
         self.assertEqual([line.split() for line in out.getvalue().splitlines() if line],
-                         [line.split() for line in ("emulator 1 skipped 0.0 s", "FAILED: chapter01.a.B", "WRONG RESULT in o",
-                                                    "chapter01 1 passed, 1 failed 0.3 s", "67% tests passed, 1 tests failed out of 3", "1 skipped (see above):")])
+                         [line.split() for line in ("emulator 1 skipped 0.0 s", "FAILED: chapter01.b", "FAILED: chapter01.b.A.B", "WRONG RESULT in o",
+                                                    "chapter01 18 passed, 1 failed, 2 skipped 0.3 s", "67% tests passed, 1 tests failed out of 3",
+                                                    "1 skipped (see above):")])
 
     def test_a_mistake_of_a_lesson_goes_by_its_number(self):
         self.assertEqual(testing.must_fail("mistake.7.2"), ("mistake.07.02_chunk_walk", "mistake\\.07\\.02_chunk_walk\\."))
@@ -474,7 +492,7 @@ class Reports(unittest.TestCase):
 
     def test_a_failure_whose_reason_takes_several_lines_is_shown(self):
         out = io.StringIO()
-        report = testing.Report(["open.a"], out, testing.Progress(io.StringIO()))
+        report = testing.Report(["open.a"], Path("none"), out, testing.Progress(io.StringIO()))
         for line in ("1/1 Test #1: open.a ....***Failed  Required regular expression not found. Regex=[x", "]  4.05 sec", "what it said",
                      "0% tests passed, 1 tests failed out of 1"):
             report.line(line)

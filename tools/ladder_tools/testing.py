@@ -1,14 +1,15 @@
 """./ladder test: builds tests and runs them by ctest, one line a chapter while they run."""
 import collections
 import json
+import os
 import re
 import subprocess
 import sys
 
 from ladder_tools.building import Build, Progress, cores, run_program
 from ladder_tools.patches import header
-from ladder_tools.place import ROOT, Failed, Refused, bosses, chapters, exercises, lesson_of, lessons, mistakes, number_of, place_of, refused
-from ladder_tools.rows import operators
+from ladder_tools.place import ROOT, Failed, Refused, bosses, chapters, exercises, lesson_of, lessons, mistakes, number_of, place_of, refused, text_of
+from ladder_tools.rows import operators, rows
 
 # ctest's options that make sense here, and whether a value follows them.
 _CTEST = {"-R": True, "--tests-regex": True, "-E": True, "--exclude-regex": True, "-L": True, "--label-regex": True, "-LE": True,
@@ -49,12 +50,44 @@ def must_fail(word):
     raise refused("test", word, ["mistakes", "stubs", "bosses", "mistake.05", "mistake.07.2", "stub.05", *near])
 
 
+_PROGRAMS = {"reference": "reference_tests", "program": "program_tests", "emulator": "emulator_tests", "xray": "xray_tests",
+             "cuda.tiles": "tiles_tests", "cuda.hopper": "hopper_tests"}  # those of no chapter
+
+
+def single_test(word):
+    """(target, label, GoogleTest's filter) of a test as a failure names it, chapter05.emulated.wkv_float4.IsRepeatable, or of
+    wkv_float4.IsRepeatable, which is looked for where the implementation is; None for other words."""
+    match = re.fullmatch(r"(?:(.+)\.)?([A-Za-z_]\w*\.[^.\s]+)", word)
+    if not match or re.match(r"(mistake|stub|boss)\.|chapter\d\d[^.]*\.[^.]*$", word):
+        return None
+    entry, test = match.groups()
+    if entry in _PROGRAMS:
+        return _PROGRAMS[entry], f"^{room_of(entry)}$", test
+    if entry:
+        lesson = re.fullmatch(r"(?:chapter(\d\d)(?:\.(\d\d[a-z]?)_\w+)?|(best))\.\w+", entry)
+        if not lesson:
+            return None
+        place = place_of(lesson[3] or f"{lesson[1]}.{lesson[2] or '00'}")
+    else:
+        place = next((row.place for row in rows() if test.partition(".")[0] in row.names), None)
+        if place is None:
+            return None
+    return f"{place.room}_all", _label(place), test
+
+
+def _label(place):
+    """What CTest's labels of the place's entries match. What is skipped for a whole chapter has the chapter's label."""
+    if place.lesson is None or not place.room.startswith("chapter"):
+        return f"^{place.room}(\\.|$)"
+    return f"^{place.room[:9]}({re.escape(place.room[9:])})?$"
+
+
 class Arguments:
-    """The targets to build (all, if there are none) and the options for ctest."""
+    """The targets to build (all, if there are none), the options for ctest, and GoogleTest's filter, or None."""
 
     def __init__(self, words):
         self.targets, self.options = [], []
-        labels, names, left_out = [], [], []
+        labels, names, left_out, filters = [], [], [], []
         words = list(words)
         while words and not words[0].startswith("-"):
             word = words.pop(0)
@@ -63,10 +96,12 @@ class Arguments:
                 self.targets.append(target)
                 names.append(name)
                 continue
-            place = place_of(word)
-            self.targets.append(f"{place.room}_all")
-            # What is skipped for a whole chapter has the chapter's label.
-            labels.append(f"^{place.room}(\\.|$)" if place.lesson is None else f"^{place.room[:9]}({re.escape(place.room[9:])})?$")
+            single = single_test(word)
+            if single:
+                filters.append(single[2])
+            target, label = single[:2] if single else (f"{place_of(word).room}_all", _label(place_of(word)))
+            self.targets.append(target)
+            labels.append(label)
         if labels and names:
             raise Refused("chapters and mistakes, stubs or bosses are both given; allowed: one of them")
         if labels:
@@ -81,8 +116,10 @@ class Arguments:
             option, equals, _ = word.partition("=")
             if re.fullmatch(r"-j\d+", word):
                 self.options.append(word)
+            elif option == "--gtest_filter" and equals:
+                filters.append(word.partition("=")[2])
             elif option not in _CTEST:
-                raise refused("option", option, _CTEST, ", as ctest has them, after the chapters")
+                raise refused("option", option, ["--gtest_filter=PATTERN", *_CTEST], ", after the chapters; the others are ctest's")
             elif _CTEST[option] and not equals:
                 if not words:
                     raise Refused(f"{option} needs a value; allowed: {option} VALUE")
@@ -96,6 +133,7 @@ class Arguments:
             self.ctests_own_output |= option in _CTESTS_OWN_OUTPUT
         if left_out:
             self.options += ["-LE", "|".join(left_out)]
+        self.filter = ":".join(filters) or None
 
 
 def room_of(test):
@@ -104,9 +142,12 @@ def room_of(test):
 
 
 class Report:
-    """Reads what ctest says while it runs. Prints a line when a room's last test has ended, and what failing tests said."""
+    """Reads what ctest says while it runs. Prints a line when a room's last entry has ended, and what failing tests said. `counts`: the file in
+    which test programs write how many of their tests passed, failed and were skipped; an entry that is not in it is one test."""
 
-    def __init__(self, expected, out=sys.stdout, progress=None):
+    def __init__(self, expected, counts, out=sys.stdout, progress=None):
+        self._counts = counts
+        self._ended_entries = collections.Counter()
         self._expected = collections.Counter(room_of(name) for name in expected)
         self._results = {room: collections.Counter() for room in self._expected}
         self._seconds = collections.Counter()
@@ -140,7 +181,8 @@ class Report:
         kind = "passed" if result == "Passed" else "skipped" if "Skipped" in result or "Disabled" in result else "failed"
         room = room_of(name)
         results = self._results.setdefault(room, collections.Counter())
-        results[kind] += 1
+        results.update(self._of_program(name) or {kind: 1})
+        self._ended_entries[room] += 1
         self._seconds[room] += seconds
         if kind == "failed":
             self._failures += 1
@@ -148,12 +190,21 @@ class Report:
             print(f"FAILED: {name}{'' if '*Failed' in result else ' (' + result.strip('* ') + ')'}", file=self._out, flush=True)
             if self._failures <= _SHOWN_FAILURES:
                 self._failing = []
-        if sum(results.values()) == self._expected[room]:
+        if self._ended_entries[room] == self._expected[room]:
             counts = ", ".join(f"{results[each]} {each}" for each in ("passed", "failed", "skipped") if results[each])
             self._room_ended = f"{room:<12} {counts:<28} {self._seconds[room]:8.1f} s"
             if self._failing is None:
                 self._flush()
         self._progress.show(done, of, f"test {done} of {of}" + (f", {self._failures} failed" if self._failures else ""))
+
+    def _of_program(self, name):
+        """What of an entry's tests passed, failed and was skipped; None if it is no test program's."""
+        found = re.search(rf"^{re.escape(name)} (\d+) (\d+) (\d+)$", text_of(self._counts), re.MULTILINE)
+        return {kind: int(count) for kind, count in zip(("passed", "failed", "skipped"), found.groups())} if found else None
+
+    def tests(self):
+        """How many there were."""
+        return sum(sum(results.values()) for results in self._results.values())
 
     def _flush(self):
         if self._failing:
@@ -195,16 +246,20 @@ def test(words, preset, caller):
     build.prepare()
     build.build(*arguments.targets)
     command = ["ctest", "--preset", preset, "-j", str(cores()), *arguments.options]
+    environment = {**os.environ, **({"GTEST_FILTER": arguments.filter} if arguments.filter else {})}
     if arguments.ctests_own_output:
-        return subprocess.run(command, cwd=ROOT).returncode
+        return subprocess.run(command, cwd=ROOT, env=environment).returncode
     listed = subprocess.run([*command, "--show-only=json-v1"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         raise Failed(listed.stderr.strip() or listed.stdout.strip())
     # The hooks around a test run speak here too, after the JSON.
     tests, _ = json.JSONDecoder().raw_decode(listed.stdout[listed.stdout.find("{"):])
     names = [each["name"] for each in tests["tests"]]
-    report = Report(names)
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    report = Report(names, build.folder / "test_counts.txt")
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     for line in process.stdout:
         report.line(line.rstrip("\n"))
-    return process.wait()
+    status = process.wait()
+    if status == 0 and report.tests() == 0:
+        raise Failed(f"no test is called {arguments.filter}; ./ladder test CHAPTER names all that fail, build/PROGRAM --gtest_list_tests all that are")
+    return status

@@ -48,7 +48,7 @@ class Commands(unittest.TestCase):
     def test_that_mean_something_pass(self):
         for command in ("./ladder", "./ladder which", "./ladder --help", "./ladder exercise", "./ladder exercise 03.01 --hint", "./ladder exercise 03 --mistake decay_first", "./ladder exercise 03 --mistake",
                         "./ladder exercise 03.boss", "./ladder exercise 03.boss 12 race", "./ladder exercise NAME --hint [HOLE]", "./ladder exercise 03 --mistake NAME", "./ladder run 06.7 --emulator",
-                        "./ladder run 03 --mine", "./ladder xray my/03_cuda_baseline", "./ladder xray 08.09 --operator attention --options causal,window=64", "./ladder test 03 -R Repeatable --verbose",
+                        "./ladder run 03 --mine", "./ladder xray my/03_cuda_baseline", "./ladder xray 08.09 --operator attention --options causal,window=64", "./ladder test 03 -R xray --verbose", "./ladder test 07 --gtest_filter='*Hole*'", "./ladder test wkv_float4.IsRepeatable",
                         "./ladder apply --operator wkv --in a --out b --check", "./ladder which wkv B=8,T=4096", "OMP_NUM_THREADS=1 ./ladder run 02", "ctest --preset default -R chapter03",
                         "cmake --build build --target chapter07_cuda_tests", "git clone <this page's address> kernel-ladder", "nvcc -std=c++17 -o a 00_warmup/01_first_kernel/kernel.cu && ./a"):
             with self.subTest(command):

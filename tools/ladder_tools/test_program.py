@@ -1,0 +1,105 @@
+"""usage: run_tests NAME PROGRAM [GTEST_OPTION...]
+
+One CTest entry: all tests of a GoogleTest program, in one process. A test that ends the process, or takes too long, has failed; those behind it
+run in a new one. Says what failing tests said, each under NAME.SUITE.TEST, and how many passed. LADDER_TEST_COUNTS names a file to which the
+counts are appended; GTEST_FILTER chooses tests."""
+import collections
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+_BEGUN = re.compile(r"\[ RUN      \] (\S+)$")
+_ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+).* \(\d+ ms\)$")
+_SECONDS = 1500  # of one test
+
+
+class Process:
+    """A program's run. `ended`: {test: "OK", "FAILED" or "SKIPPED"}; `died`: the test in which it ended early, and how."""
+
+    def __init__(self, command, say, seconds=_SECONDS):
+        self.ended, self.died = {}, None
+        self._say, self._running, self._lines = say, None, []
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        how, rest, end = None, b"", time.monotonic() + seconds
+        while how is None:
+            readable, _, _ = select.select([process.stdout], [], [], max(0, end - time.monotonic()))
+            if not readable:
+                process.kill()
+                how = f"stopped after {seconds} seconds"
+                break
+            read = os.read(process.stdout.fileno(), 1 << 16)
+            if not read:
+                break
+            *lines, rest = (rest + read).split(b"\n")
+            for line in lines:
+                if self._line(line.decode(errors="replace")):
+                    end = time.monotonic() + seconds
+        self.status = process.wait()
+        process.stdout.close()
+        if how and not self._running:  # it hangs before its first test, or behind its last
+            self._running, self._lines = "(no test)", []
+        if self._running:
+            if how is None:
+                how = f"ended with {self.status}" if self.status >= 0 else f"crashed: {signal.Signals(-self.status).name}"
+            self.died = self._running, how
+            self._fail(f"the program was {how}" if how.startswith("stopped") else f"the program {how}")
+
+    def _line(self, text):
+        """Whether a test begins or ends with it."""
+        begun, ended = _BEGUN.match(text), _ENDED.match(text)
+        if begun:
+            self._running, self._lines = begun[1], []
+        elif ended and ended[2] == self._running:
+            if ended[1] == "FAILED":
+                self._fail()
+            else:
+                self.ended[self._running] = ended[1]
+            self._running = None
+        else:
+            self._lines.append(text)
+        return bool(begun or ended)
+
+    def _fail(self, *more):
+        self.ended[self._running] = "FAILED"
+        self._say(self._running, [*self._lines, *more])
+
+
+def run(name, command, chosen=None, out=sys.stdout):
+    """Counter of "OK", "FAILED" and "SKIPPED", and whether the last process ended as one does that has such tests."""
+    def say(test, lines):
+        print(f"FAILED: {name}.{test}", *lines, sep="\n", file=out, flush=True)
+
+    ended, chosen = {}, chosen or "*"
+    while True:
+        with tempfile.NamedTemporaryFile("w", suffix=".flags") as flags:
+            # A file, because a crash may come behind more names than a command line can have.
+            behind = (":" if "-" in chosen else "-") + ":".join(ended) if ended else ""
+            flags.write(f"--gtest_filter={chosen}{behind}\n--gtest_color=no\n")
+            flags.flush()
+            process = Process([*command, f"--gtest_flagfile={flags.name}"], say)
+        ended.update(process.ended)
+        if process.died is None:
+            break
+    counts = collections.Counter(ended.values())
+    as_expected = process.status == (1 if "FAILED" in process.ended.values() else 0)
+    if not as_expected:
+        print(f"FAILED: {name}: the program ended with {process.status}", file=out)
+    return counts, as_expected
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    name, *command = sys.argv[1:]
+    counts, as_expected = run(name, command, os.environ.pop("GTEST_FILTER", None))
+    print(f"{name}: {counts['OK']} passed, {counts['FAILED']} failed, {counts['SKIPPED']} skipped")
+    log = os.environ.get("LADDER_TEST_COUNTS")
+    if log:
+        with open(log, "a") as file:
+            file.write(f"{name} {counts['OK']} {counts['FAILED']} {counts['SKIPPED']}\n")
+    return 0 if as_expected and not counts["FAILED"] else 1
