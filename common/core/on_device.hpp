@@ -151,17 +151,21 @@ class OnDevice {
   // What the operator's function of that name makes of the problem.
   bool store(const Problem& problem, const ListedArray& stored, void* elements) const {
     bool is_stored = false;
-    Args::arrays(args_, [&](const char* name, const auto& pointer, const Axes&, auto...) {
-      using Element = Pointee<decltype(pointer)>;
-      if constexpr (requires(std::vector<Element> x) { Op::store(problem, args_, name, x); }) {
-        if (stored.name != name) return;
-        std::vector<Element> values(static_cast<std::size_t>(stored.elements()));
-        if (!values.empty()) std::memcpy(values.data(), elements, values.size() * sizeof(Element));
-        Op::store(problem, args_, name, values);
-        if (!values.empty()) std::memcpy(elements, values.data(), values.size() * sizeof(Element));
-        is_stored = true;
-      }
-    });
+    // Of: clang before 16 looks up names of Op in the lambda whatever the condition says.
+    Args::arrays(
+        args_, [&]<typename Of = Op>(const char* name, const auto& pointer, const Axes&, auto...) {
+          using Element = Pointee<decltype(pointer)>;
+          if constexpr (requires(std::vector<Element> x) { Of::store(problem, args_, name, x); }) {
+            if (stored.name != name) return;
+            std::vector<Element> values(static_cast<std::size_t>(stored.elements()));
+            if (!values.empty())
+              std::memcpy(values.data(), elements, values.size() * sizeof(Element));
+            Of::store(problem, args_, name, values);
+            if (!values.empty())
+              std::memcpy(elements, values.data(), values.size() * sizeof(Element));
+            is_stored = true;
+          }
+        });
     return is_stored;
   }
 

@@ -105,8 +105,9 @@ std::shared_ptr<const AnyCase> AnyCase::without(const std::vector<std::string>& 
   const Options of_other = other.options_unlike(*this);
   Options changed;
   for (const auto& [option, value] : options_unlike(other)) {
-    const auto its = std::find_if(of_other.begin(), of_other.end(),
-                                  [&](const auto& each) { return each.first == option; });
+    const auto its =
+        std::find_if(of_other.begin(), of_other.end(),
+                     [&, &name = option](const auto& each) { return each.first == name; });
     if (named(words_of(option, value)) && its != of_other.end()) changed.push_back(*its);
   }
   return with(changed, named(stored_in(storage())) ? other.storage() : storage());

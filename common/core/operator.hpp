@@ -282,7 +282,9 @@ std::vector<RealInput> inputs_of(const typename Op::Problem& problem) {
   };
   std::vector<RealInput> inputs;
   const auto host = Op::sizes(Op::case_of(problem));
-  for (const auto& [name, count] : problem.inputs()) {
+  for (const auto& input_and_count : problem.inputs()) {
+    // No structured binding, here and in make_case: clang before 16 refuses it in `requires`.
+    const std::string& name = input_and_count.first;
     if constexpr (requires { Op::kDerived; }) {
       if (is_one_of(Op::kDerived, name)) continue;
     }
@@ -319,7 +321,9 @@ class OperatorOf : public AnyOperator {
 
   std::unique_ptr<AnyCase> make_case(const Shape& shape, const Options& options,
                                      const std::string& storage) const override {
-    auto [c, sizes] = made(shape, options, storage);
+    const auto case_and_sizes = made(shape, options, storage);
+    Case c = case_and_sizes.first;
+    const Sizes& sizes = case_and_sizes.second;
     Shape settled = shape_of(sizes);
     if constexpr (requires { Op::settle(c, settled); }) Op::settle(c, settled);
     return std::make_unique<CaseOf>(c, settled, options_of(c, Op::make_case(sizes)));

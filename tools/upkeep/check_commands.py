@@ -18,7 +18,7 @@ from ladder_tools import boss, exercise, learning, new, place, programs, rows, t
 from ladder_tools.place import Refused, ToRead, exercise_of, exercises, place_of, refused
 from ladder_tools.rows import operators
 
-HISTORY = ("CHANGELOG.md",)  # what was called so then
+HISTORY = ("docs/CHANGELOG.md",)  # what was called so then
 _FENCE = re.compile(r"^(?P<mark>```+|~~~+)(?P<language>[^\n`]*)\n(?P<text>.*?)^(?P=mark)[ \t]*$", re.S | re.M)
 _SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _COMMAND = re.compile(r"(?:[A-Z_]+=\S+ +)*(?:\./ladder|ctest|cmake|git|nvcc|build/\S+|tools/\S+|\.ci/\S+|python3)(?:\s|$)")

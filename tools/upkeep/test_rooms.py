@@ -1,4 +1,5 @@
-"""The check of the includes refuses what it must, and nothing else; each lesson has what a lesson has, or says why not."""
+"""The check of the includes refuses what it must, and nothing else; HACKING.md has the rooms, and what it names is there; each lesson has what a
+lesson has, or says why not."""
 import importlib.machinery
 import importlib.util
 import re
@@ -7,7 +8,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from nvcc import ROOT
+from nvcc import ROOT, files_here
 from ladder_tools.place import MORE, chapters, exercises, in_lessons, lessons
 
 LOADER = importlib.machinery.SourceFileLoader("check_rooms", str(ROOT / ".ci/check_rooms"))
@@ -127,6 +128,40 @@ class Rooms(unittest.TestCase):
     def test_what_operators_share_includes_none_of_them(self):
         tree = {"common/operators/judge.hpp": ['"wkv/problem.hpp"'], "common/operators/wkv/problem.hpp": []}
         self.refused(tree, "common/operators/judge.hpp includes common/operators/wkv/problem.hpp: what operators share")
+
+
+class TheMap(unittest.TestCase):
+    """HACKING.md."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.page = (ROOT / "HACKING.md").read_text()
+        cls.files = [Path(each) for each in files_here()]
+
+    def test_has_each_room_of_common_and_what_it_may_include(self):
+        rows = re.findall(r"^\| `(\w+)` \|.*\| ([a-z, ]+) \|$", self.page, re.MULTILINE)
+        self.assertEqual({room: set(included.split(", ")) - {"nothing"} for room, included in rows},
+                         {room: included for room, included in ROOMS.ALLOWED.items() if "/" not in room})
+        self.assertEqual({room for room, _ in rows}, {each.parts[1] for each in self.files if each.parts[0] == "common"})
+
+    def test_has_each_folder_at_the_top(self):
+        folders = {each.parts[0] for each in self.files if len(each.parts) > 1} - {".github", ".devcontainer"}
+        self.assertEqual({each for each in folders if not ROOMS.NUMBERED.match(each)} - set(re.findall(r"`([\w.]+)/`", self.page)), set())
+
+    def test_walks_through_functions_that_are_there(self):
+        steps = re.findall(r"^[│├└ ]*(\w+) {2,}(\S+\.\w+) {2,}\S", self.page, re.MULTILINE)
+        self.assertGreater(len(steps), 20)
+        for function, file in steps:
+            with self.subTest(function, file=file):
+                self.assertRegex((ROOT / file).read_text(), rf"\b{function}\(")
+
+    def test_names_files_that_are_there(self):
+        """By their whole path, or by its end: a lesson's own files are named without the folder."""
+        spans = re.findall(r"`([^`\n ]+)`", self.page)
+        paths = [span for span in spans if re.search(r"/|\.(\w{2,3}|txt|json)$", span) and not re.search(r"NN|NAME|^\./", span)]
+        here = {f"/{each}" for path in self.files for each in (path, *path.parents)}
+        self.assertGreater(len(paths), 60)
+        self.assertEqual([path for path in paths if not any(each.endswith("/" + path.rstrip("/")) for each in here)], [])
 
 
 class Tools(unittest.TestCase):
