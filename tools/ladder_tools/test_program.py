@@ -96,6 +96,8 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     name, *command = sys.argv[1:]
+    if not os.access(command[0], os.X_OK):
+        sys.exit(f"{name}: {command[0]} is not built; ./ladder test builds what it runs")
     counts, as_expected = run(name, command, os.environ.pop("GTEST_FILTER", None))
     print(f"{name}: {counts['OK']} passed, {counts['FAILED']} failed, {counts['SKIPPED']} skipped")
     log = os.environ.get("LADDER_TEST_COUNTS")
