@@ -5,6 +5,7 @@ from xml.sax.saxutils import escape
 
 from pictures import SANS, STYLE, text
 from records import duration  # finds ladder_tools
+
 from ladder_tools.recorded import best_rows
 
 _COLOURS = (("a", "#0969da", "#58a6ff"), ("b", "#bc4c00", "#f0883e"), ("c", "#1a7f37", "#3fb950"), ("d", "#8250df", "#bc8cff"), ("e", "#59636e", "#9198a1"))

@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import nvcc  # finds ladder_tools
+from ptx import short_hash
+
 from ladder_tools.place import write_whole
 from ladder_tools.recorded import RUNS, as_rows, documents, runs_of
-from ptx import short_hash
 
 COMPARE = "kernel-ladder/compare/1"
 SAMPLES = "kernel-ladder/samples/1"

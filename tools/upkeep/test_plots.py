@@ -1,11 +1,18 @@
-"""Tests of the pictures of docs/results.md."""
+"""Tests of the pictures of docs/results.md, and of what docs/figures are drawn with."""
+import sys
+import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import plots
 from nvcc import ROOT
 from records import Records
+
+sys.path.append(str(ROOT / "docs/figures"))
+import drawing  # noqa: E402
 
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -48,6 +55,48 @@ class Pictures(unittest.TestCase):
         lines = plots.fastest(ROOT)
         self.assertTrue(all(line.count("|") == lines[0].count("|") for line in lines[:-2]))
         self.assertIn("not measured", "".join(lines))
+
+
+if __name__ == "__main__":
+    unittest.main()
+
+
+class Figures(unittest.TestCase):
+    def drawn(self, draw):
+        """The lines after the ground."""
+        figure = drawing.Drawing(100, 100)
+        draw(figure)
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(drawing, "FOLDER", Path(folder)):
+            figure.save("x.svg")
+            text = (Path(folder) / "x.svg").read_text()
+        ElementTree.fromstring(text)
+        return text.split('fill="white"/>\n')[1].splitlines()[:-1]
+
+    def test_what_lies_side_by_side_is_one_path_and_its_words_one_group(self):
+        def draw(figure):
+            for x in (0, 20, 40.04):
+                figure.box(x, 0, 20, 10, "#aabbcc", "none")
+                figure.text(x + 10, 8, "<", 10, colour="#123456")
+        words = [f'<text x="{x}" y="8">&lt;</text>' for x in (10, 30, 50)]
+        self.assertEqual(self.drawn(draw), ['<path fill="#abc" d="m0,0h20v10h-20zm20,0h20v10h-20zm20,0h20v10h-20z"/>',
+                                            '<g font-size="10" text-anchor="middle" fill="#123456">', *words, "</g>"])
+
+    def test_what_lies_on_another_is_drawn_after_it(self):
+        def draw(figure):
+            for x, colour in ((0, "red"), (5, "blue"), (8, "red"), (60, "red")):
+                figure.box(x, 0, 10, 10, colour, "none")
+            for x in (0, 5):
+                figure.box(x, 50, 10, 10)
+        self.assertEqual(self.drawn(draw), ['<path fill="red" d="m0,0h10v10h-10z"/>', '<path fill="blue" d="m5,0h10v10h-10z"/>',
+                                            '<path fill="red" d="m8,0h10v10h-10zm52,0h10v10h-10z"/>', '<g fill="white" stroke="#222">',
+                                            '<path d="m0,50h10v10h-10z"/>', '<path d="m5,50h10v10h-10z"/>', "</g>"])
+
+    def test_each_arrow_has_its_own_head(self):
+        def draw(figure):
+            for y in (10, 20):
+                figure.line(((0, y), (5, y - 5.25)), arrow=True)
+        self.assertEqual(self.drawn(draw), ['<g fill="none" stroke="#222" stroke-width="1.2" marker-end="url(#arrow)">',
+                                            '<path d="m0,10l5-5.2"/>', '<path d="m0,20l5-5.2"/>', "</g>"])
 
 
 if __name__ == "__main__":
