@@ -1,4 +1,5 @@
 """Tests of which of CI's dear checks are due."""
+import shutil
 import unittest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,6 +50,27 @@ class Due(unittest.TestCase):
     def test_a_source_is_due_when_what_it_includes_changes(self):
         self.assertEqual({check for check in self.changed(edit=("common/cuda/x.hpp", "int y;")) if check.startswith("nvcc ")},
                          {"nvcc 03_a/kernel.cu", "nvcc library"})
+
+    def test_a_fault_planted_in_a_lesson_of_the_tree_makes_it_due(self):
+        plant = {"01_naive_cpu/kernel.cpp": "lesson 01", "02_openmp/05_register_tiles/kernel.cpp": "lesson 02.05_register_tiles",
+                 "03_cuda_baseline/exercise.cu": "lesson 03", "04_no_atomic/test.cpp": "lesson 04", "05_float4/more/boss.patch": "lesson 05",
+                 "06_shared_mem/more/mistakes/first_barrier_missing.patch": "lesson 06", "07_chunkwise/02_chunk_walk/xray_test.cpp": "lesson 07.02_chunk_walk",
+                 "07_chunkwise/15_wkv_and_gla/kernel.cu": "lesson 07.15_wkv_and_gla", "08_flash_attention/11_tma/more/solutions/1a.cu": "lesson 08.11_tma",
+                 "08_flash_attention/15_hopper/kernel_sm90.cu": "lesson 08.15_hopper"}
+        names = checked.listed()
+        with TemporaryDirectory() as folder:
+            for name in names:
+                (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(checked.ROOT / name, Path(folder) / name)
+            with mock.patch.object(checked, "ROOT", Path(folder)):
+                passed = checked.Checks(names).hashes
+                for name in plant:
+                    with open(Path(folder) / name, "a") as file:
+                        file.write("int planted;\n")
+                changed = {check for check, why in checked.due(checked.Checks(names).hashes, passed, "commit").items() if why == "changed"}
+        self.assertEqual(set(plant.values()) - changed, set())
+        self.assertEqual({f"nvcc {name}" for name in plant if name.endswith(".cu") and "/solutions/" not in name} - changed, set())
+        self.assertLess(len(changed), 25, changed)
 
     def test_every_lesson_and_source_of_the_tree_is_known(self):
         checks = checked.Checks(checked.listed()).hashes
