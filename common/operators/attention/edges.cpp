@@ -8,6 +8,7 @@
 #include "common/judge/reach.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/operators/attention/truth.hpp"
+#include "common/operators/attention/visible.hpp"
 
 namespace ladder {
 namespace {

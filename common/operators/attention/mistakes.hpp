@@ -7,6 +7,7 @@
 
 #include "common/judge/variants.hpp"
 #include "common/operators/attention/truth.hpp"
+#include "common/operators/attention/visible.hpp"
 
 namespace ladder {
 

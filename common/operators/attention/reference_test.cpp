@@ -6,6 +6,7 @@
 
 #include "common/operators/attention/mistakes.hpp"
 #include "common/operators/attention/truth.hpp"
+#include "common/operators/attention/visible.hpp"
 #include "common/testing/self_test.hpp"
 
 namespace ladder {

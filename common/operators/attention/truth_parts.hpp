@@ -9,7 +9,8 @@
 
 #include "common/judge/limits.hpp"
 #include "common/judge/matrix.hpp"
-#include "common/operators/attention/truth.hpp"
+#include "common/operators/attention/cases.hpp"
+#include "common/operators/attention/visible.hpp"
 
 namespace ladder::attention {
 

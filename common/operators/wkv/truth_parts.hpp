@@ -10,7 +10,7 @@
 
 #include "common/judge/limits.hpp"
 #include "common/judge/matrix.hpp"
-#include "common/operators/wkv/truth.hpp"
+#include "common/operators/wkv/cases.hpp"
 
 namespace ladder::wkv {
 
