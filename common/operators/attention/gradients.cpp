@@ -6,6 +6,7 @@
 #include "common/core/generator.hpp"
 #include "common/core/threads.hpp"
 #include "common/operators/attention/operator.hpp"
+#include "common/operators/attention/truth.hpp"
 #include "common/operators/attention/truth_parts.hpp"
 
 namespace ladder {

@@ -4,6 +4,7 @@
 
 #include "common/core/threads.hpp"
 #include "common/operators/wkv/backwards.hpp"
+#include "common/operators/wkv/truth.hpp"
 #include "common/operators/wkv/truth_parts.hpp"
 
 namespace ladder {
