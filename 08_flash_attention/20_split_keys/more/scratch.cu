@@ -174,25 +174,36 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   // TODO(2): roughly 3 lines; ask for the warp's first C::kStages - 1 stages, of which each begins kStep keys behind the one before; `ahead` is the
   // TODO(2): first that was not asked for. budget: each unit once, and no wait
 
-  // The lane has two rows of every product. A negative scale is that of -q, so that the largest score remains the largest.
-  const std::uint32_t sign = args.scale < 0.0f ? 0x80008000u : 0u;
-  std::int64_t seen[2], hidden[2];
+  // The lane has two rows of every product.
   std::uint32_t q_reg[kBlocks][4];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = lane / 4 + 8 * i;
     const bool there = row < rows_here;
+    const int channels = there ? static_cast<int>(args.D) : 0;
     const std::int64_t query = query_of(args, rows, b, h, first_of_all + (there ? row : 0));
-    const std::int64_t query_here = (first_row + (there ? row : 0)) / rows.group;
-    seen[i] = sequence.keys_seen(query_here), hidden[i] = sequence.first_key_seen(query_here);
     const auto* const q =
         reinterpret_cast<const std::uint32_t*>(args.q + query * args.D) + lane % 4;
 #pragma unroll
     for (int block = 0; block < kBlocks; ++block) {
-      q_reg[block][i] = there && block * 16 < args.D ? q[block * 8] ^ sign : 0u;
-      q_reg[block][i + 2] = there && block * 16 + 8 < args.D ? q[block * 8 + 4] ^ sign : 0u;
+      q_reg[block][i] = block * 16 < channels ? q[block * 8] : 0u;
+      q_reg[block][i + 2] = block * 16 + 8 < channels ? q[block * 8 + 4] : 0u;
     }
   }
+  // Not in the loop above, which would be compiled twice: causal or not.
+  std::int64_t seen[2], hidden[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = lane / 4 + 8 * i;
+    const std::int64_t query = (first_row + (row < rows_here ? row : 0)) / rows.group;
+    seen[i] = sequence.keys_seen(query), hidden[i] = sequence.first_key_seen(query);
+  }
+  // A negative scale is that of -q, so that the largest score remains the largest. All of q is loaded first: a sign flipped beside its
+  // load waits for it, and so does the next load.
+  const std::uint32_t sign = args.scale < 0.0f ? 0x80008000u : 0u;
+#pragma unroll
+  for (int i = 0; i < 4 * kBlocks; ++i)
+    q_reg[i / 4][i % 4] ^= sign;
 
   // Bent scores are scaled already: 0 times a masked one is no number.
   const float scale = fabsf(args.scale), to_base_2 = (kBent ? 1.0f : scale) * ladder::cuda::kLog2e;
