@@ -96,15 +96,17 @@ def main():
     parser.add_argument("kind", nargs="?", default="", help="print what is due of this kind, without the kind: nvcc, lesson, sanitizers or loop; "
                         "must_fail: the stubs, mistakes and bosses of the lessons that are due")
     parser.add_argument("--all", action="store_true", default=os.environ.get("LADDER_CI_ALL") == "1", help="everything is due (LADDER_CI_ALL=1 too)")
-    parser.add_argument("--record", action="store_true", help="write the record: all have passed")
+    parser.add_argument("--record", action="store_true", help="write the record: all have passed, or all of this kind")
     arguments = parser.parse_args()
     checks = Checks(listed())
-    if arguments.record:
-        RECORD.write_text("".join(f"{check} {now}\n" for check, now in sorted(checks.hashes.items())))
-        return 0
     kinds = sorted({check.partition(" ")[0] for check in checks.hashes})
     if arguments.kind and arguments.kind not in (*kinds, "must_fail"):
         sys.exit(f"checked.py: kind is '{arguments.kind}'; allowed: {' '.join(kinds)} must_fail")
+    if arguments.record:
+        passed = {check: now for check, now in recorded().items() if check in checks.hashes}
+        passed |= {check: now for check, now in checks.hashes.items() if arguments.kind in ("", check.partition(" ")[0])}
+        RECORD.write_text("".join(f"{check} {now}\n" for check, now in sorted(passed.items())))
+        return 0
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     reasons = dict.fromkeys(checks.hashes, "all") if arguments.all else due(checks.hashes, recorded(), commit)
     if arguments.kind == "must_fail":
