@@ -38,7 +38,8 @@ def digest(*parts):
 
 
 class Checks:
-    """All checks by name: "nvcc 05_float4/kernel.cu", "lesson 07.02_chunk_walk", "loop"; and the hash of each one's sources."""
+    """All checks by name: "nvcc 05_float4/kernel.cu", "lesson 07.02_chunk_walk" (its stubs, mistakes and boss), "solution 07.02_chunk_walk", "loop"; and
+    the hash of each one's sources."""
 
     def __init__(self, files):
         self._files = files
@@ -50,7 +51,8 @@ class Checks:
             folder = re.match(r"(\d\d_\w+(?:/\d\d[a-z]?_\w+)?)/", name)
             if folder:
                 lessons.setdefault(f"lesson {lesson_of(PurePath(folder[1]))}", []).append(name)
-        self.hashes |= {lesson: self._of_lesson(names) for lesson, names in lessons.items()}
+        for lesson, names in lessons.items():
+            self.hashes[lesson] = self.hashes[lesson.replace("lesson", "solution")] = self._of_lesson(names)
         for check, wanted in _WHOLE.items():
             self.hashes[check] = digest(*(self._text(name) for name in files if re.search(wanted, name) and not name.endswith(".md")))
 
@@ -93,7 +95,7 @@ def due(hashes, passed, commit):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", nargs="?", default="", help="print what is due of this kind, without the kind: nvcc, lesson, sanitizers or loop; "
+    parser.add_argument("kind", nargs="?", default="", help="print what is due of this kind, without the kind: nvcc, lesson, solution, sanitizers or loop; "
                         "must_fail: the stubs, mistakes and bosses of the lessons that are due")
     parser.add_argument("--all", action="store_true", default=os.environ.get("LADDER_CI_ALL") == "1", help="everything is due (LADDER_CI_ALL=1 too)")
     parser.add_argument("--record", action="store_true", help="write the record: all have passed, or all of this kind")
