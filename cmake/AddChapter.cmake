@@ -832,11 +832,12 @@ function(add_asked_programs)
   endforeach()
 endfunction()
 
-# add_kernels_program(NAME SOURCES... LIBRARIES...): NAME_emulated and NAME_cuda, with the implementations of all lessons. Built on demand.
+# add_kernels_program(NAME [EMULATED] SOURCES... LIBRARIES...): NAME_emulated and, unless only that is wanted, NAME_cuda, with the implementations
+# of all lessons. Built on demand.
 function(add_kernels_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "EMULATED" "" "SOURCES;LIBRARIES")
   set(back_ends emulated)
-  if(LADDER_WITH_CUDA)
+  if(LADDER_WITH_CUDA AND NOT arg_EMULATED)
     list(APPEND back_ends cuda)
   endif()
   get_property(rows GLOBAL PROPERTY ladder_rows)

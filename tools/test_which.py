@@ -11,7 +11,7 @@ _SHAPE = {"B": 4, "T": 4096, "H": 16, "K": 128, "V": 128}
 
 def run_of(operator, times, shape=None, **more):
     """A file of records/: {implementation: seconds}."""
-    rows = [{"implementation": name, "seconds": seconds, "device": "NVIDIA X", "right": True, "ptx": "new"} for name, seconds in times.items()]
+    rows = [{"implementation": name, "seconds": seconds, "device": "NVIDIA X", "right": True, "code": "new"} for name, seconds in times.items()]
     run = {"name": "x", "operator": operator, "precision": "bf16", "shape": shape or _SHAPE, "date": "2026-01-02", "rows": rows, **more}
     return json.dumps({"schema": "kernel-ladder/runs/1", "runs": [run]})
 
@@ -23,7 +23,7 @@ class Which(InAFolder):
         best = {"schema": "kernel-ladder/best-recorded/2", "run": {"device": "NVIDIA X", "date": "2026-01-03"},
                 "groups": [{"operator": "wkv", "precision": "bf16", "implementations": ["a", "b"], "rows": [[4096, 256, 64, 64, 228.0, 700.0]]},
                            {"operator": "wkv", "precision": "bf16", "implementations": ["b"], "rows": [[64, 256, 64, 64, 9.0]]}]}
-        self.write({"records/kernels.json": json.dumps({"files": {"x.cu": "new"}}), "records/best.json": json.dumps(best),
+        self.write({"records/kernels.json": json.dumps({"launched": [{"name": "x", "code": {"slow": "new", "fast": "new"}}]}), "records/best.json": json.dumps(best),
                     "records/full.json": run_of("attention", {"slow": 2e-3, "fast": 8e-4}),
                     "records/causal.json": run_of("attention", {"fast": 4e-4}, causal=True),
                     "records/long.json": run_of("attention", {"fast": 9e-3}, {**_SHAPE, "T": 65536})})

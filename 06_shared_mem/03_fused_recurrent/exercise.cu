@@ -118,7 +118,7 @@ void wkv(const BasicWkvArgs<Element, LogW>& args) {
   CUDA_CHECK(cudaGetLastError());
   if (elements == 0) return;
   const auto blocks = static_cast<unsigned>((elements + kSumThreads - 1) / kSumThreads);
-  sum_parts<<<blocks, kSumThreads, 0, ladder::cuda::stream()>>>(
+  sum_parts<Element><<<blocks, kSumThreads, 0, ladder::cuda::stream()>>>(
       args.o, parts.pointer(), elements, static_cast<int>(tiles_K), args.scale);
   CUDA_CHECK(cudaGetLastError());
 }

@@ -155,7 +155,7 @@ void attention(const BasicAttentionArgs<Element>& args) {
   attention_softmax<<<rows, kRowWarps * kWarpSize>>>(args, scores.pointer());
   CUDA_CHECK(cudaGetLastError());
   const dim3 grid(tiles(args.D), tiles(args.T_q), heads * all);
-  attention_values<<<grid, tile>>>(args, scores.pointer());
+  attention_values<Element><<<grid, tile>>>(args, scores.pointer());
   CUDA_CHECK(cudaGetLastError());
 }
 

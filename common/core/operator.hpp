@@ -147,6 +147,10 @@ class AnyCase {
   virtual double judged_fma() const = 0;   // multiply-adds of the float64 truth
   virtual double truth_bytes() const = 0;  // what the truth takes besides its arrays
   virtual std::unique_ptr<AnyProblem> make() const = 0;
+  // Calls the implementation's launcher with arrays that lie where `place(bytes)` says and hold nothing: for whoever only wants to know
+  // what it launches. False where it has no launcher for this.
+  using Place = std::function<void*(std::size_t bytes)>;
+  virtual bool launch(const Implementation& implementation, const Place& place) const = 0;
   // What a problem writes before its inputs.
   virtual void write(std::ostream& out) const = 0;
 
@@ -631,6 +635,19 @@ class OperatorOf : public AnyOperator {
     }
     std::unique_ptr<AnyProblem> make() const override {
       return std::make_unique<ProblemOf>(Op::make_problem(case_));
+    }
+    bool launch(const Implementation& implementation, const Place& place) const override {
+      return with_storage<Op>(storage(), [&]<typename Args>() {
+        const auto launch = launcher<Key, Args>(implementation);
+        if (launch == nullptr) return false;
+        Args args;
+        copy_fields(Op::sizes(case_), args);
+        for (const ListedArray& array : those_wanted<Op>(case_, arrays_of(args))) {
+          if (array.elements() > 0) array.point_at(place(static_cast<std::size_t>(array.bytes())));
+        }
+        launch(args);
+        return true;
+      });
     }
     void write(std::ostream& out) const override {
       put(out, Op::kName);

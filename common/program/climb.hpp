@@ -95,15 +95,12 @@ double seconds_of(double fma_count, Units units, const std::string& precision,
 std::string to_string(Units units, const std::string& precision);
 
 // Adds what `folder` holds of the same operator, precision and shape to the rows that have no GPU here: of the device that most of them have a
-// time of. With a kernels.json in it (the hashes of the kernels as they are now) a time whose kernel has changed since is marked as old.
+// time of. With a kernels.json in it (the hashes of what is launched now) a time whose kernel has changed since is marked as old.
 void add_recorded(Climb& climb, const std::string& folder);
 
 // What the page beside a source says, for whoever sees its kernel take longer than the one before: `<!-- slower: WORDS -->`, at most six. Empty
 // where it says nothing.
 std::string slower_because(const std::string& source, const std::string& root);
-
-// The hash in `folder`'s kernels.json for a source; empty if there is none.
-std::string kernel_hash(const std::string& folder, const std::string& source);
 
 // At most 100 characters a line. One ladder after the other, and what is said of all of them once, at the end.
 std::string to_table(const std::vector<Climb>& climbs);
@@ -112,7 +109,7 @@ nlohmann::json to_json(const Shape& shape);
 inline constexpr const char* kRuns = "kernel-ladder/runs/1";  // the schema of a file of runs
 // With one row a line: a list of objects or of lists has a line for each, and nothing else has lines of its own.
 std::string as_rows(const nlohmann::json& json);
-// A run. records/README.md says what the fields mean. "ptx" is the hash in that folder's kernels.json, for what ran on a GPU.
-nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder = "");
+// A run. records/README.md says what the fields mean.
+nlohmann::json to_json(const Climb& climb);
 
 }  // namespace ladder::program

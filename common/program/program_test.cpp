@@ -726,13 +726,14 @@ TEST(Climb, GrowsAPartThatIsOverTooSoonToTell) {
 // ---- Earlier results beside it ----
 
 // As it would be in the JSON of a run on a GPU.
-nlohmann::json run_on_gpu(double seconds, const char* ptx = nullptr) {
+nlohmann::json run_on_gpu(double seconds, const char* code = nullptr) {
   nlohmann::json run = to_json(emulated_tiny());
+  run["name"] = "a_run";
   nlohmann::json& row = run.at("rows").at(0);
   row["back_end"] = "cuda";
   row["device"] = "Some GPU";
   row["seconds"] = seconds;
-  if (ptx != nullptr) row["ptx"] = ptx;
+  if (code != nullptr) row["code"] = code;
   return run;
 }
 
@@ -742,7 +743,7 @@ std::string of_runs(const std::vector<nlohmann::json>& runs) {
 }
 
 constexpr const char* kKernels =
-    R"({"schema":"kernel-ladder/kernels/1","nvcc":"13.0","files":{"97_counted/kernel.cpp":"now"}})";
+    R"({"schema":"kernel-ladder/kernels/2","launched":[{"name":"a_run","code":{"test_counted":"now"}}]})";
 
 // `now`, beside a folder that has these files.
 Climb beside(const std::map<std::string, std::string>& files, Climb now = emulated_tiny()) {
@@ -766,9 +767,9 @@ TEST(Climb, ShowsRecordedTimesForEmulatedRows) {
 
 TEST(Climb, MarksATimeWhoseKernelHasChangedAsOld) {
   const std::pair<const char*, bool> hashes[] = {{"now", false}, {"before", true}, {nullptr, true}};
-  for (const auto& [ptx, old] : hashes) {
+  for (const auto& [code, old] : hashes) {
     const Climb now =
-        beside({{"kernels.json", kKernels}, {"run.json", of_runs({run_on_gpu(0.125, ptx)})}});
+        beside({{"kernels.json", kKernels}, {"run.json", of_runs({run_on_gpu(0.125, code)})}});
     EXPECT_EQ(now.rows[0].recorded.seconds, 0.125);
     EXPECT_EQ(now.rows[0].recorded.old, old);
     EXPECT_EQ(to_json(now).at("rows").at(0).at("recorded_old"), old);
@@ -883,17 +884,6 @@ TEST(Climb, FindsOnALessonsPageWhyItIsSlower) {
   folder.write("README.md", "# x\n\n<!-- slower: waits for memory -->\n");
   EXPECT_EQ(slower_because("kernel.cu", folder.path()), "waits for memory");
   EXPECT_EQ(slower_because("elsewhere/kernel.cu", folder.path()), "");
-}
-
-TEST(Climb, NamesTheKernelsHashOfWhatRanOnAGpu) {
-  const Folder folder;
-  folder.write("kernels.json", kKernels);
-  Climb now = emulated_tiny();
-  EXPECT_FALSE(to_json(now, folder.path()).at("rows").at(0).contains("ptx"));
-  now.rows[0].back_end = "cuda";
-  EXPECT_EQ(to_json(now, folder.path()).at("rows").at(0).at("ptx"), "now");
-  now.rows[0].source = "another.cu";
-  EXPECT_FALSE(to_json(now, folder.path()).at("rows").at(0).contains("ptx"));
 }
 
 // ---- The table ----

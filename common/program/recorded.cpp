@@ -24,11 +24,14 @@ nlohmann::json parsed(const std::filesystem::path& file) {
   return nlohmann::json::parse(std::ifstream(file), nullptr, false);
 }
 
-// The files of a kernels.json by name; null where there is none.
-nlohmann::json kernels_of(const std::string& folder) {
+// What a kernels.json says of each recorded run: implementation -> hash of what it launches today. Null where there is no such file.
+nlohmann::json launched_in(const std::string& folder) {
   const nlohmann::json kernels = parsed(std::filesystem::path(folder) / "kernels.json");
-  if (!kernels.is_object() || text(kernels, "schema") != "kernel-ladder/kernels/1") return {};
-  return kernels.value("files", nlohmann::json());
+  if (!kernels.is_object() || text(kernels, "schema") != "kernel-ladder/kernels/2") return {};
+  nlohmann::json launched = nlohmann::json::object();
+  for (const auto& run : kernels.value("launched", nlohmann::json::array()))
+    launched[text(run, "name")] = run.value("code", nlohmann::json::object());
+  return launched;
 }
 
 bool is_same_run(const nlohmann::json& run, const nlohmann::json& mine) {
@@ -42,15 +45,16 @@ bool is_same_run(const nlohmann::json& run, const nlohmann::json& mine) {
 
 }  // namespace
 
-std::string kernel_hash(const std::string& folder, const std::string& source) {
-  const nlohmann::json kernels = kernels_of(folder);
-  return kernels.is_object() ? text(kernels, source.c_str()) : "";
-}
-
 void add_recorded(Climb& climb, const std::string& folder) {
   if (!std::filesystem::is_directory(folder)) return;
   const nlohmann::json mine = to_json(climb);
-  const nlohmann::json kernels = kernels_of(folder);
+  const nlohmann::json launched = launched_in(folder);
+  // The hash of what is launched today for a recorded row; a word that is no hash where that is not known.
+  const auto today = [&](const nlohmann::json& run, const nlohmann::json& row) -> std::string {
+    const auto its = launched.value(text(run, "name"), nlohmann::json::object());
+    const std::string hash = text(its, text(row, "implementation").c_str());
+    return hash.empty() ? "unknown" : hash;
+  };
   std::set<std::filesystem::path> files;  // in the order of their names
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".json") files.insert(entry.path());
@@ -76,10 +80,7 @@ void add_recorded(Climb& climb, const std::string& folder) {
         if (text(each, "implementation") != row.implementation || !fits ||
             !each.value("right", false) || !each.contains("seconds"))
           continue;
-        // By the hash, not by the file: files move.
-        const bool old =
-            on_gpu && kernels.is_object() &&
-            std::find(kernels.begin(), kernels.end(), text(each, "ptx")) == kernels.end();
+        const bool old = on_gpu && launched.is_object() && text(each, "code") != today(run, each);
         const Rank rank(!old, text(run, "date"));
         auto& [best, recorded] = found[text(each, "device")][i];
         if (recorded.seconds > 0 && rank < best) continue;

@@ -70,9 +70,7 @@ int run_ladder(int argc, char** argv) {
       auto conditions = options.conditions();
       if (std::any_of(climbs.back().rows.begin(), climbs.back().rows.end(), on_gpu))
         conditions["cuda_compiler"] = cuda_compiler();
-      // A kernel that was edited is not the one whose hash is kept.
-      const bool edited = conditions.at("commit").find("-dirty") != std::string::npos;
-      runs.push_back(to_json(climbs.back(), edited ? "" : recorded));
+      runs.push_back(to_json(climbs.back()));
       runs.back()["date"] = today();
       runs.back()["conditions"] = conditions;
     }

@@ -33,7 +33,7 @@ std::string as_rows(const nlohmann::json& json) {
               : fmt::format("{{{}}}", fmt::join(texts, ","));
 }
 
-nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder) {
+nlohmann::json to_json(const Climb& climb) {
   nlohmann::json json = {
       {"operator", climb.options.op},          {"precision", climb.options.precision},
       {"shape", to_json(climb.options.shape)}, {"causal", climb.options.causal},
@@ -56,10 +56,6 @@ nlohmann::json to_json(const Climb& climb, const std::string& kernels_folder) {
                             {"device", row.device},   {"back_end", row.back_end},
                             {"ran", row.ran},         {"right", row.right},
                             {"message", row.message}, {"source", row.source}};
-    if (row.back_end == "cuda" && !kernels_folder.empty()) {
-      const std::string hash = kernel_hash(kernels_folder, row.source);
-      if (!hash.empty()) entry["ptx"] = hash;
-    }
     if (row.right) {
       entry["error"] = row.error;
       entry["limit"] = row.limit;

@@ -3,6 +3,7 @@ list of runs; in records/ each has a name."""
 import json
 
 RUNS = "kernel-ladder/runs/1"
+COMPARE = "kernel-ladder/compare/1"
 BEST = "kernel-ladder/best-recorded/2"
 
 
@@ -24,6 +25,25 @@ def runs(folder):
     for path, document in documents(folder):
         for run in runs_of(document):
             yield path, run
+
+
+def measured_in(document):
+    """(name, conditions, {implementation: row}) of each run and each case of a comparison: the rows that were measured on a GPU and are ours."""
+    for run in runs_of(document):
+        yield run["name"], run["conditions"], {row["implementation"]: row for row in run["rows"] if row["back_end"] == "cuda"}
+    if document.get("schema") == COMPARE:
+        for case in document["cases"]:
+            yield case["name"], document["conditions"], {row["name"]: row for row in case["rows"] if row["ours"]}
+
+
+def launched_in(record):
+    """Of records/kernels.json: name of a run or case -> implementation -> the hash of what it launches today."""
+    return {each["name"]: each["code"] for each in record["launched"]}
+
+
+def launched_today(folder):
+    path = folder / "kernels.json"
+    return launched_in(json.loads(path.read_text())) if path.is_file() else {}
 
 
 def best_rows(document):

@@ -10,7 +10,7 @@ from pathlib import Path
 from ladder_tools.building import Build, ask_nvidia, run_program
 from ladder_tools.place import ROOT, Failed, Refused, refused, text_of
 from ladder_tools.programs import named_shapes, require_known
-from ladder_tools.recorded import BEST, best_rows, documents, runs_of
+from ladder_tools.recorded import BEST, best_rows, documents, launched_today, runs_of
 from ladder_tools.rows import members_of_cases, operators
 
 _BEST = "library/best/operators.inc"
@@ -52,12 +52,12 @@ def _options_of(run):
 
 def recorded(operator):
     """Every right time of this operator on a GPU."""
-    found, kernels = [], set(json.loads(text_of("records/kernels.json"))["files"].values())
+    found, today = [], launched_today(ROOT / "records")
     for path, document in documents(ROOT / "records"):
         for run in runs_of(document):
             if run["operator"] == operator:
                 found += [Recorded(row["implementation"], row["seconds"], run["shape"], run.get("precision", "fp32"), _options_of(run),
-                                   f"{row['device']}, {run['date']}, records/{path.name}", row.get("ptx") not in kernels)
+                                   f"{row['device']}, {run['date']}, records/{path.name}", row.get("code", "") != today.get(run["name"], {}).get(row["implementation"]))
                           for row in run["rows"] if row.get("seconds") and row.get("right", True) and "NVIDIA" in row.get("device", "")]
         if document.get("schema") == BEST:
             found += [Recorded(name, seconds, {"B": 1, **shape}, group["precision"], frozenset(),

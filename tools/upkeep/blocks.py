@@ -17,7 +17,7 @@ RECORD may also be a table of transcribed.json (ROW its first cell, FIELD its co
 and {{minutes CHAPTER : FROM : TO}} what they say, {{path NAME}} the lessons of a path, {{hours CHAPTER : FROM : TO}}, {{hours NAME}} and {{hours all}} the hours of lessons, of a path, of all,
 {{number of WHAT}} a count of the whole tree (lessons.numbers), {{wrote NAME}} the lines that a sample's learner writes, {{address WORDS}} where
 the repository is published, or <WORDS>. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
-that row was, or was not, recorded. What belongs to a kernel that has changed since is marked with a ring, and a line says so.
+that row was, or was not, recorded. A time of a kernel whose machine code has changed since is marked with a ring, and a line names the commit.
 
 A NAME without such a file is a table of transcribed.json as a whole. On a page X.LANGUAGE.md the lines "TEXT = TRANSLATION" of
 NAME.LANGUAGE.txt are put in the place of their texts."""
@@ -38,7 +38,7 @@ CONDITION = re.compile(r"\[(if|unless) ([^\]]+)\] ?")
 OLD = "°"
 NO_BREAK = "\u00a0"
 TIMES = ("", "time", "sustained", "both", "call", "burst", "whole")
-OLD_LINES = {"": "Measured before the last edit of this kernel's source.", "zh-CN": "在该核函数的源文件最后一次修改之前测得。"}
+OLD_LINES = {"": "Measured at commit {}, before its machine code changed.", "zh-CN": "在提交 {} 测得，此后该核函数的机器码已改变。"}
 STALE = "<!-- stale -->"
 
 
@@ -59,7 +59,7 @@ def address(root):
     return found[1] if found else ""
 
 
-def _placeholder(text, names, records):
+def _placeholder(text, names, records, commits):
     if text.startswith("sample "):
         return "\n".join(records.sample(text.removeprefix("sample ").strip())["lines"])
     if text.startswith("ceilings "):
@@ -97,6 +97,8 @@ def _placeholder(text, names, records):
         if optional:
             return ""
         raise
+    if old and records.commit(name) not in commits:
+        commits.append(records.commit(name))
     # A number and its unit stay on one line of a narrow table.
     return (value.replace(" ", NO_BREAK) if about_a_row else value) + (OLD if old else "")
 
@@ -112,7 +114,7 @@ def _holds(kind, text, names, records):
 
 def render(template, records, language=""):
     """The block's text. Wrong names every placeholder that stands for nothing, a line each."""
-    names, lines, wrong = {}, [], []
+    names, lines, wrong, commits = {}, [], [], []
     for line in template.split("\n"):
         if line.startswith("@"):
             name, equals, text = line[1:].partition(" = ")
@@ -126,13 +128,13 @@ def render(template, records, language=""):
                 continue
             line = line[condition.end():]
         try:
-            lines.append(PLACEHOLDER.sub(lambda found: _placeholder(found[1], names, records), line))
+            lines.append(PLACEHOLDER.sub(lambda found: _placeholder(found[1], names, records, commits), line))
         except (Missing, ValueError) as error:
             wrong.append(f"'{line}': {error.args[0]}")
     if wrong:
         raise Wrong("\n".join(wrong))
     text = "\n".join(lines)
-    return text + (f"\n\n{OLD} {OLD_LINES[language]}" if OLD in text else "")
+    return text + (f"\n\n{OLD} {OLD_LINES[language].format(', '.join(commits))}" if commits else "")
 
 
 class Definitions:

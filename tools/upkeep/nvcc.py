@@ -1,5 +1,6 @@
 """PTX, registers and spills of every kernel of a tree: by nvcc, kept in a cache by what was compiled."""
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -160,7 +161,8 @@ class Compiler:
         return self.cache / f"{ptx.short_hash('resources' + self.version + self.architecture + kernel_hash)}.json"
 
     def resources(self, tree, kernels):
-        """Hash -> registers and spills of every kernel of `kernels` (source -> kernels), by ptxas; equal kernels once."""
+        """Hash -> registers, spills and the hash of the machine code of every kernel of `kernels` (source -> kernels), by ptxas; equal
+        kernels once."""
         wanted, work = set(), []
         for source, its in kernels.items():
             names = []
@@ -178,15 +180,22 @@ class Compiler:
     def _assemble(self, tree, source, kernels):
         text = self.text(tree, source)
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "in.ptx"
+            file, assembled = Path(folder) / "in.ptx", Path(folder) / "out.cubin"
             file.write_text(text)
-            told = _run([find_tool("ptxas"), f"-arch={self.architecture}", "-O3", "-v", "-o", str(Path(folder) / "out.cubin"),
+            told = _run([find_tool("ptxas"), f"-arch={self.architecture}", "-O3", "-v", "-o", str(assembled),
                          "--entry", ",".join(kernel.name for kernel in kernels), str(file)], folder)
+            codes = codes_in(_run(["readelf", "-SW", str(assembled)], folder), assembled.read_bytes())
         found = resources_told(told)
+        called = [codes[name] for name in sorted(codes.keys() - {kernel.name for kernel in kernels})]
+        if called and len(kernels) > 1:  # functions that are not inlined: whose they are is seen where a kernel is alone
+            for kernel in kernels:
+                self._assemble(tree, source, [kernel])
+            return
         for kernel in kernels:
-            if kernel.name not in found:
+            if kernel.name not in found or kernel.name not in codes:
                 raise ToolError(f"ptxas said nothing about {kernel.name} of {source}")
-            _write(self._resources_path(kernel.hash), json.dumps(found[kernel.name]).encode())
+            code = ptx.hash_of_hashes([codes[kernel.name], *called])
+            _write(self._resources_path(kernel.hash), json.dumps({**found[kernel.name], "code": code}).encode())
         self.say(f"{source}: registers of {len(kernels)} kernels")
 
 
@@ -206,6 +215,14 @@ def resources_told(text):
         elif found := re.search(r"Used (\d+) registers", line):
             result[name]["registers"] = int(found.group(1))
     return {name: its for name, its in result.items() if its["registers"] is not None}
+
+
+def codes_in(sections, assembled):
+    """Mangled name -> hash of its instructions, which hold no names. `sections`: what `readelf -SW` says of the file."""
+    found = {}
+    for name, at, size in re.findall(r"^ *\[ *\d+\] \.text\.(\S+) +PROGBITS +\S+ (\w+) (\w+)", sections, re.MULTILINE):
+        found[name] = hashlib.sha256(assembled[int(at, 16):int(at, 16) + int(size, 16)]).hexdigest()[:16]
+    return found
 
 
 def demangled(names):

@@ -9,17 +9,12 @@ import sys
 from pathlib import Path
 
 import nvcc  # finds ladder_tools
-from ptx import short_hash
 
 from ladder_tools.place import write_whole
-from ladder_tools.recorded import RUNS, as_rows, documents, runs_of
+from ladder_tools.recorded import COMPARE, RUNS, as_rows, documents, launched_today, runs_of
 
-COMPARE = "kernel-ladder/compare/1"
 SAMPLES = "kernel-ladder/samples/1"
 TABLES = "kernel-ladder/tables/1"
-
-
-NO_KERNELS = short_hash("")
 
 
 class Missing(LookupError):
@@ -93,13 +88,11 @@ def xray_sites(document, names):
 
 
 def impossible(document):
-    """What cannot be, in a run or a comparison: a time below its bound, or the hash of no kernels; "" where all can be."""
-    hashes = dict(document["conditions"].get("kernels", {}))
+    """What cannot be, in a run: a time below its bound; "" where all can be."""
     for row in document.get("rows", []):
-        hashes[row["implementation"]] = row.get("ptx")
         if row.get("seconds") and row.get("bound_seconds", 0) > row["seconds"]:
             return f"{row['implementation']} took {duration(row['seconds'])}, less than its bound of {duration(row['bound_seconds'])}: the bound is none"
-    return next((f"{name} has the hash of no kernels" for name, its in hashes.items() if its == NO_KERNELS), "")
+    return ""
 
 
 class Records:
@@ -107,26 +100,17 @@ class Records:
 
     def __init__(self, root):
         self.root, folder = Path(root), Path(root) / "records"
-        self.runs, self.cases, self.samples, self.sources, self.tables = {}, {}, {}, {}, {}
-        for path in sorted(Path(root).glob("[0-9][0-9]_*/**/*.cu")):  # of those that only a comparison has measured
-            if not {"solutions", "exercise.cu", "exercise_sm90.cu", "scratch.cu", "scratch_sm90.cu"} & set(path.parts):
-                for name in re.findall(r'\.name = "(\w+)"', path.read_text()):
-                    self.sources.setdefault(name, set()).add(path.relative_to(root).as_posix())
-        kernels = folder / "kernels.json"
-        self.kernels = set(json.loads(kernels.read_text())["files"].values()) if kernels.is_file() else set()  # by hash: files move
+        self.runs, self.cases, self.samples, self.tables = {}, {}, {}, {}
+        self.launched = launched_today(folder)
         for path, document in documents(folder):
             schema = document.get("schema")
-            for each in [document] if schema == COMPARE else runs_of(document):
-                wrong = impossible(each)
+            for run in runs_of(document):
+                wrong = impossible(run)
                 if wrong:
                     raise ValueError(f"{path.name}: {wrong}")
-            for run in runs_of(document):
                 if run.get("name", "") in ("", *self.runs):
                     raise ValueError(f"{path.name}: a run's name is '{run.get('name', '')}'; allowed: one that no other run has (tools/upkeep/records.py)")
                 self.runs[run["name"]] = run
-                for row in run["rows"]:
-                    if row.get("source"):
-                        self.sources.setdefault(row["implementation"], set()).add(row["source"])
             if schema == COMPARE:
                 self._add_cases(document)
             elif schema == SAMPLES:
@@ -137,14 +121,17 @@ class Records:
 
     def _add_cases(self, document):
         """A case that was measured more than once counts as it was measured with the kernels of today, then as it was measured last."""
-        def rank(conditions):
-            then = conditions.get("kernels", {})
-            return self.kernels.issuperset(then.values()), conditions["date"]
+        def rank(case, conditions):
+            return not any(row["ours"] and self._is_other(case["name"], row["name"], row) for row in case["rows"]), conditions["date"]
 
         for case in document["cases"]:
             before = self.cases.get(case["name"])
-            if before is None or rank(before[1]) <= rank(document["conditions"]):
+            if before is None or rank(*before) <= rank(case, document["conditions"]):
                 self.cases[case["name"]] = (case, document["conditions"])
+
+    def _is_other(self, name, implementation, row):
+        """Whether something else is launched for it today than was measured, or nothing says what that was."""
+        return "code" not in row or row["code"] != self.launched.get(name, {}).get(implementation)
 
     def value(self, name, row_name, field):
         """What a placeholder stands for. Missing, or ValueError for a field that does not exist."""
@@ -235,19 +222,18 @@ class Records:
         return self.samples[name]
 
     def is_old(self, name, row_name):
-        """Whether the kernel has changed since, or the record does not say which one it was."""
-        if name not in self.runs and name not in self.cases:
-            return False
+        """Whether the kernel's machine code or its launch has changed since, or the record does not say which one it was."""
         if name in self.runs:
             row = self._row(self.runs[name], name, row_name)
-            return row["back_end"] == "cuda" and row.get("ptx") not in self.kernels
-        case, conditions = self.cases[name]
-        if not self._row(case, name, row_name)["ours"]:
-            return False
-        then = conditions.get("kernels", {})
-        its = {then[source] for source in self.sources.get(row_name, ()) if source in then}
-        # One that only chooses among the others, such as best_wkv, is as old as the oldest.
-        return not self.kernels.issuperset(its or then.values())
+            return row["back_end"] == "cuda" and self._is_other(name, row_name, row)
+        if name in self.cases:
+            row = self._row(self.cases[name][0], name, row_name)
+            return row["ours"] and self._is_other(name, row_name, row)
+        return False
+
+    def commit(self, name):
+        """Where a run or a case was measured."""
+        return (self.runs[name] if name in self.runs else {"conditions": self.cases[name][1]})["conditions"]["commit"]
 
     @staticmethod
     def _row(document, name, row_name):

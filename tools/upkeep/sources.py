@@ -97,7 +97,7 @@ class Tree:
             spaces |= {"::".join(parts[:n]) + "::" for n in range(1, len(parts) + 1)}
         files = set()
         headers = "\n".join(self.code(each) for each in self.closure(path) if each.endswith(".hpp"))
-        for name in set(re.findall(r"(?<![\w.>:])((?:\w+::)*\w+)\s*(?:<[^<>;(){}]*>)?\s*[(]", code)):
+        for name in set(re.findall(r"(?<![\w.>:])((?:\w+::)*\w+)\s*(?:<[^<>;(){}]*>)?\s*[(},]", code)):  # called, or in a list of launchers
             simple = name.rsplit("::", 1)[-1]
             if not re.search(rf"\b{simple}\s*\([^;{{}}]*\)\s*;", headers):
                 continue  # what no header declares is a function of this file

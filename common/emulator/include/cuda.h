@@ -54,9 +54,10 @@ enum CUtensorMapFloatOOBfill : int {
   CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
 };
 
-struct alignas(64) CUtensorMap {
+struct alignas(64) CUtensorMap_st {  // as in CUDA: a kernel that takes one has the same name there
   cuuint64_t opaque[16];
 };
+using CUtensorMap = CUtensorMap_st;
 
 // Refuses what the driver refuses. Interleaved layouts, steps between elements and NaN beyond the edge are not emulated:
 // CUDA_ERROR_NOT_SUPPORTED. emulator::last_report() says why.

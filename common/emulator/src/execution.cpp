@@ -819,6 +819,7 @@ struct Settings {
   Schedule schedule = asked_schedule();
   unsigned workers = 0;
   LaunchSummary last;
+  std::vector<NotedLaunch>* noted = nullptr;  // of whoever wants launches noted and not run
 };
 
 Settings& settings() {
@@ -966,6 +967,11 @@ void run(const Configuration& configuration, const Kernel& kernel) {
   const dim3& block = configuration.block;
   const std::size_t dynamic_limit = max_dynamic_shared(kernel.address);
   if (!can_start(configuration, kernel, dynamic_limit)) return;
+  if (settings().noted != nullptr) {
+    settings().noted->push_back(
+        {kernel.name, kernel.address, grid, block, configuration.dynamic_shared});
+    return;
+  }
 
   const std::lock_guard<std::mutex> guard(settings().mutex);
   const DeviceMemoryOpen open;
@@ -1150,6 +1156,17 @@ void name_memory(const MemoryName& name) {
 
 void forget_recorded() {
   if (detail::observer() != nullptr) detail::observer()->forget();
+}
+
+std::vector<NotedLaunch> launches_of(const std::function<void()>& work) {
+  std::vector<NotedLaunch> noted;
+  struct Noting {
+    explicit Noting(std::vector<NotedLaunch>& noted) { detail::settings().noted = &noted; }
+    ~Noting() { detail::settings().noted = nullptr; }
+  } const noting(noted);
+  work();
+  cudaDeviceSynchronize();  // what waits in streams is launched
+  return noted;
 }
 
 LaunchSummary last_launch() {

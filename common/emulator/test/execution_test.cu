@@ -50,6 +50,32 @@ TEST_F(Execution, EveryThreadRunsOnceAndEarlyExitsAreFine) {
   }
 }
 
+template <int n, typename Value>
+__global__ void write_value(Value* out, Value value) {
+  out[0] = value + n;
+}
+
+TEST_F(Execution, LaunchesCanBeNotedInsteadOfRun) {
+  DeviceVector<int> out(std::vector<int>{7});
+  cudaStream_t stream;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  const auto noted = emulator::launches_of([&] {
+    write_identity<<<dim3(4, 2), 256, 96>>>(out.data(), 1000);
+    write_value<2><<<1, 32, 0, stream>>>(out.data(), 3);
+  });
+  ASSERT_EQ(noted.size(), 2u);
+  EXPECT_EQ(noted[0].name, "write_identity");
+  EXPECT_EQ(noted[0].kernel, reinterpret_cast<const void*>(write_identity));
+  EXPECT_EQ(noted[0].grid.y, 2u);
+  EXPECT_EQ(noted[0].block.x, 256u);
+  EXPECT_EQ(noted[0].dynamic_shared_bytes, 96u);
+  EXPECT_EQ(noted[1].kernel, reinterpret_cast<const void*>(write_value<2, int>));
+  EXPECT_EQ(out.host(), std::vector<int>{7});
+  write_value<2><<<1, 32>>>(out.data(), 3);
+  EXPECT_EQ(out.host(), std::vector<int>{5});  // and from now on they run again
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 __global__ void count_in_three_dimensions(int* counts) {
   const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
   const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);

@@ -112,7 +112,7 @@ def conditions(options, peers):
     return {"gpu": torch.cuda.get_device_name(), "driver": said("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"),
             "cuda": torch.version.cuda, "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "triton": triton_version,
             "commit": options.commit or said("git", "describe", "--always", "--dirty"),
-            "peers": versions, "opt_in": peer_module.opt_in(), "kernels": tables.kernels_of(ROOT),
+            "peers": versions, "opt_in": peer_module.opt_in(),
             "date": datetime.date.today().isoformat()}
 
 
@@ -196,7 +196,7 @@ def measure_all(options):
     stream = torch.cuda.Stream()
     torch.cuda.set_stream(stream)
     library, peers, settings = ours.Library(find_library(options.library), find_kernels(options.kernels)), peer_module.Peers(options.peers), sampling.Settings()
-    document = {"schema": tables.SCHEMA, "conditions": conditions(options, peers), "settings": dataclasses.asdict(settings), "cases": []}
+    document = {"schema": tables.COMPARE, "conditions": conditions(options, peers), "settings": dataclasses.asdict(settings), "cases": []}
     if options.out.is_file():
         before = tables.read([options.out])
         if before["conditions"] == document["conditions"] and before["settings"] == document["settings"]:

@@ -2,21 +2,21 @@
 import json
 import pathlib
 
+from blocks import OLD, OLD_LINES
 from records import duration
 
-SCHEMA = "kernel-ladder/compare/1"
+from ladder_tools.recorded import COMPARE, launched_today
+
 TITLES = {"wkv": "WKV (RWKV-6)", "gla": "Gated linear attention", "linear_attention": "Linear attention, causal, not normalised",
           "attention": "Softmax attention", "warmup": "Chapter 00: what moves bytes, and products of matrices"}
 
 
 def same_conditions(one, other):
-    """Two commits may differ in anything but the kernels."""
+    """The commit aside: a row says itself which kernel it is of."""
     def rest(document):
-        return {name: value for name, value in document["conditions"].items() if name not in ("commit", "kernels")}
+        return {name: value for name, value in document["conditions"].items() if name != "commit"}, document["settings"]
 
-    kernels, others = (document["conditions"].get("kernels", {}) for document in (one, other))
-    return (rest(one) == rest(other) and one["settings"] == other["settings"]
-            and all(kernels[source] == others[source] for source in kernels.keys() & others.keys()))
+    return rest(one) == rest(other)
 
 
 def read(paths):
@@ -24,14 +24,13 @@ def read(paths):
     merged = None
     for path in paths:
         document = json.loads(pathlib.Path(path).read_text())
-        if document.get("schema") != SCHEMA:
-            raise ValueError(f"{path} has the schema {document.get('schema')}; allowed: {SCHEMA}")
+        if document.get("schema") != COMPARE:
+            raise ValueError(f"{path} has the schema {document.get('schema')}; allowed: {COMPARE}")
         if merged is None:
             merged = document
             continue
         if not same_conditions(merged, document):
             raise ValueError(f"{path} was measured under other conditions than {paths[0]}: show them apart")
-        merged["conditions"]["kernels"] = merged["conditions"].get("kernels", {}) | document["conditions"].get("kernels", {})
         commits = merged["conditions"]["commit"].split(", ")
         if document["conditions"]["commit"] not in commits:
             merged["conditions"]["commit"] = ", ".join([*commits, document["conditions"]["commit"]])
@@ -94,7 +93,12 @@ def shape_of(case):
            f"{', state in and out' if case['states'] else ''}"
 
 
-def group_table(cases):
+def is_old(case, row, launched):
+    """Whether something else is launched for it today than was measured. `launched`: as launched_today; None for what was measured just now."""
+    return launched is not None and row["ours"] and measured(row) and row.get("code", "") != launched.get(case["name"], {}).get(row["name"])
+
+
+def group_table(cases, launched):
     lines = ["| | error | burst | sustained | times ours | whole call | |", "|---|---:|---:|---:|---:|---:|---|"]
     for case in cases:
         lines.append(f"| **{shape_of(case)}** | | | | | | |")
@@ -103,7 +107,7 @@ def group_table(cases):
             if not row["errors"] and not measured(row):
                 lines.append(f"| {row['name']} | | | | | | {row['message']} |")
                 continue
-            cells = [row["name"], errors_text(row["errors"])]
+            cells = [row["name"] + (OLD if is_old(case, row, launched) else ""), errors_text(row["errors"])]
             if measured(row):
                 times = [] if first is None else [f"{row[regime]['seconds'] / first[regime]['seconds']:.2f}" for regime in ("burst", "sustained")]
                 counts = (case["operations"], case.get("bytes", 0))
@@ -128,39 +132,30 @@ def conditions_text(document):
             "float64. Times ours: burst / sustained, above 1 the peer is slower.")
 
 
-def render(document):
+def render(document, launched=None):
     parts = [conditions_text(document)]
     for group, title in TITLES.items():
         cases = [case for case in document["cases"] if case["group"] == group]
         if cases:
-            parts += [f"## {title}", group_table(cases)]
+            parts += [f"## {title}", group_table(cases, launched)]
+    if has_old(document, launched):
+        parts.append(f"{OLD} {OLD_LINES[''].format(document['conditions']['commit'])}")
     return "\n\n".join(parts) + "\n"
 
 
-def old_kernels(document, kernels_now):
-    """A sentence about the sources whose kernels are not those that were measured; empty where there are none."""
-    measured_then = document["conditions"].get("kernels", {})
-    old = sorted(source for source, ptx in measured_then.items() if ptx not in kernels_now.values())
-    if not old:
-        return ""
-    return f"**Old**: the kernels of {', '.join(f'`{source}`' for source in old)} have changed since (`tools/upkeep/kernel_hashes.py`).\n\n"
+def has_old(document, launched):
+    return any(is_old(case, row, launched) for case in document["cases"] for row in case["rows"])
 
 
-def kernels_of(root):
-    """Source -> hash of its kernels, as records/kernels.json has them."""
-    path = root / "records" / "kernels.json"
-    return json.loads(path.read_text())["files"] if path.is_file() else {}
-
-
-def runs_of(files, kernels_now):
-    """One document for all files of the same conditions and settings, those with today's kernels first, then the youngest. A case
+def runs_of(files, launched):
+    """One document for all files of the same conditions and settings, those of today's kernels first, then the youngest. A case
     that was measured more than once stands in the first only."""
     groups = {}
     for path in files:
         document = json.loads(pathlib.Path(path).read_text())
         groups.setdefault(json.dumps([document.get("conditions"), document.get("settings")], sort_keys=True), []).append(path)
     runs = sorted((read(paths) for paths in groups.values()), reverse=True,
-                  key=lambda run: (not old_kernels(run, kernels_now), run["conditions"]["date"]))
+                  key=lambda run: (not has_old(run, launched), run["conditions"]["date"]))
     seen = set()
     for run in runs:
         run["cases"] = [case for case in run["cases"] if case["name"] not in seen]
@@ -173,4 +168,5 @@ def page(files, root):
     names = ", ".join(f"`{path.relative_to(root / 'records')}`" for path in files)
     head = ("# Our kernels beside the public ones, on one stopwatch\n\nWritten by `tools/upkeep/render.py` from "
             f"{names}. How it is measured: [tools/upkeep/compare](../tools/upkeep/compare/README.md).\n\n")
-    return head + "\n".join(old_kernels(run, kernels_of(root)) + render(run) for run in runs_of(files, kernels_of(root)))
+    launched = launched_today(root / "records")
+    return head + "\n".join(render(run, launched) for run in runs_of(files, launched))

@@ -283,7 +283,7 @@ def document():
                   "peers": {"FLA": "abc"}}
     attention = {**case, "name": "attention", "group": "attention", "operator": "attention", "precision": "bf16",
                  "operations": 8e12}
-    return {"schema": tables.SCHEMA, "conditions": conditions, "settings": settings, "cases": [
+    return {"schema": tables.COMPARE, "conditions": conditions, "settings": settings, "cases": [
         {**case, "rows": [row("best_wkv", True, 3e-7, 700e-6, 800e-6), row("FLA chunk", False, 1.5e-3, 500e-6, 600e-6),
                           row("FLA recurrent", False, 1e-7, 3.1e-3, 3.2e-3), row("RWKV", False, None, message="not installed: x"),
                           row("bad", False, 0.5, message="wrong: not timed")]},
@@ -372,20 +372,24 @@ class SeveralRuns(InAFolder):
         young["cases"] = document()["cases"]
         compare.write(second, young)
         self.assertEqual(len(tables.runs_of([first, second], {})), 1)
-        young["conditions"]["kernels"] = {"a.cu": "then"}
+        young["cases"][0]["rows"][0]["code"] = "now"
         compare.write(second, young)
-        self.assertEqual([run["conditions"]["date"] for run in tables.runs_of([first, second], {"a.cu": "now"})], ["2026-01-01"])
+        self.assertEqual([run["conditions"]["date"] for run in tables.runs_of([first, second], {"wkv_fp32": {young["cases"][0]["rows"][0]["name"]: "now"}})], ["2026-01-02"])
 
 
 class KernelsThatHaveChanged(unittest.TestCase):
-    def test_they_are_named(self):
+    def test_their_rows_are_marked_and_the_commit_is_named(self):
         one = document()
-        self.assertEqual(tables.old_kernels(one, {"a.cu": "1"}), "")
-        one["conditions"]["kernels"] = {"a.cu": "1", "b.cu": "2", "c.cu": "3"}
-        self.assertEqual(tables.old_kernels(one, one["conditions"]["kernels"]), "")
-        said = tables.old_kernels(one, {"a.cu": "1", "b.cu": "9"})
-        self.assertIn("`b.cu`, `c.cu` have changed", said)
-        self.assertNotIn("a.cu", said)
+        one["conditions"]["commit"] = "abc1234"
+        row = one["cases"][0]["rows"][0]
+        row["code"] = "then"
+        ours = {case["name"]: {each["name"]: "now" for each in case["rows"]} for case in one["cases"]}
+        self.assertIn(f"| {row['name']}° |", tables.render(one, ours))
+        self.assertIn("at commit abc1234", tables.render(one, ours))
+        for case in one["cases"]:
+            for each in case["rows"]:
+                each["code"] = "now"
+        self.assertNotIn("°", tables.render(one, ours))
 
 
 @unittest.skipUnless(torch, "PyTorch is not installed")

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "emulator/vector_types.hpp"
 
@@ -47,6 +49,16 @@ struct LaunchSummary {
   std::size_t dynamic_shared_bytes = 0;  // third launch argument
 };
 LaunchSummary last_launch();
+
+// What `work` launches, in this order. None of it runs: arrays stay as they are.
+struct NotedLaunch {
+  std::string name;    // as the launcher writes the kernel
+  const void* kernel;  // the function; null where it is not known
+  dim3 grid;
+  dim3 block;
+  std::size_t dynamic_shared_bytes;
+};
+std::vector<NotedLaunch> launches_of(const std::function<void()>& work);
 
 // The CUDA thread that runs on the calling operating-system thread.
 struct ThreadIdentity {

@@ -25,7 +25,8 @@ struct Configuration {
 
 struct Kernel {
   const char* name;
-  const void* address;  // null where the kernel's template arguments are deduced from its arguments
+  const void*
+      address;  // null where the kernel's template arguments are deduced from arguments of other types
   void (*invoke)(const void* body);
   const void* body;  // holds the arguments
   std::size_t body_bytes;
@@ -63,6 +64,15 @@ void run(const Configuration& configuration, const char* name, const void* addre
 
 struct NoAddress {};
 struct Tag {};
+template <typename Function>
+struct As {};
+
+template <typename... Each>
+struct Overloaded : Each... {
+  using Each::operator()...;
+};
+template <typename... Each>
+Overloaded(Each...) -> Overloaded<Each...>;
 
 template <typename... Parameters>
 auto address_of(Tag, void (*kernel)(Parameters...)) {
@@ -117,12 +127,17 @@ struct Configured<void (*)(Parameters...), Call> {
   Call call;
 };
 
+// Where parameters have the types of the arguments, these tell the kernel's template arguments.
 template <typename Call>
 struct Configured<NoAddress, Call> {
   template <typename... Arguments>
   void operator()(Arguments... arguments) const {
+    using Function = void (*)(Arguments...);
+    const void* known = nullptr;
+    if constexpr (!std::is_void_v<decltype(call(As<Function>{}))>)
+      known = reinterpret_cast<const void*>(call(As<Function>{}));
     run(
-        configuration, name, nullptr, [call = call, arguments...] { call(arguments...); },
+        configuration, name, known, [call = call, arguments...] { call(arguments...); },
         arguments...);
   }
 
@@ -163,4 +178,9 @@ Launcher<Address, Call> launch(const char* name, Address address, Call call) {
           return ::emulator::detail::NoAddress{};                                       \
         }                                                                               \
       }(::emulator::detail::Tag{}),                                                     \
-      [&](const auto&... arguments) { __VA_ARGS__(arguments...); })
+      ::emulator::detail::Overloaded{                                                   \
+          [&]<typename Function>(::emulator::detail::As<Function>) {                    \
+            if constexpr (requires { static_cast<Function>(__VA_ARGS__); })             \
+              return static_cast<Function>(__VA_ARGS__);                                \
+          },                                                                            \
+          [&](const auto&... arguments) { __VA_ARGS__(arguments...); }})
