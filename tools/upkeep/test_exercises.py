@@ -52,6 +52,12 @@ class Carry(InAFolder):
         self.assertEqual(self.now("exercise.cu"), STUB.replace("store(", "store(&").replace("int old_sum", "long old_sum"))
         self.assertIn("   long old_sum = 0;\n-  int n = 4;\n+  int n = 5;\n", self.now("more/mistakes/n.patch"))
 
+    def test_a_line_that_goes_with_its_hole_stays_in_the_stub(self):
+        stub = STUB.replace("  // TODO(1)", "  int more = 0;  // until hole 1 is filled\n  // TODO(1)")
+        self.write({"03_x/exercise.cu": stub})
+        self.assertEqual(self.carried(("  store(old_sum);", "  store(&old_sum);")), (0, ""))
+        self.assertEqual(self.now("exercise.cu"), stub.replace("store(", "store(&"))
+
     def test_what_has_changed_in_a_hole_concerns_its_solutions(self):
         status, said = self.carried(("  old_sum += n;", "  old_sum += +n;"))
         self.assertEqual((status, self.now("exercise.cu")), (1, STUB))
