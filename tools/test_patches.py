@@ -1,4 +1,5 @@
 """Exercises are made from kernels by patches."""
+import re
 import unittest
 from contextlib import redirect_stdout
 from io import StringIO
@@ -289,6 +290,25 @@ class LinesThatGoWithAHole(InAFolder):
 
     def test_are_no_part_of_a_stage_either(self):
         self.assertEqual(Holes("// TODO(3): roughly 1 line\nint x = 0;  // until stage 3 is filled\n", "int x = 1;\n").ours("3"), [["int x = 1;"]])
+
+
+class Kernels(unittest.TestCase):
+    def test_give_no_variable_a_value_that_a_hole_overwrites(self):
+        """That is a stub's need: its line says until when."""
+        declared = re.compile(r"( *)(?!const|return|using)[A-Za-z_][\w:<>]* (\w+ = [^;{]*(?:, \w+ = [^;{]*)*);(?:  //.*)?")
+
+        def overwritten(lines):
+            for at, line in enumerate(lines):
+                found = declared.fullmatch(line)
+                for name in re.findall(r"(\w+) = ", found[2]) if found else []:
+                    first = next((each for each in lines[at + 1:] if re.search(rf"\b{name}\b", each.partition("//")[0])), "")
+                    if re.match(rf"{found[1]}{name} = (?!.*\b{name}\b)", first):
+                        yield line.strip()
+
+        self.assertEqual(list(overwritten(["  int a = 0, b = 0;  // two", "  // why", "  b = 1;", "  a += b;"])), ["int a = 0, b = 0;  // two"])
+        self.assertEqual(list(overwritten(["  int a = 0;", "  if (b) a = 1;", "  int c = 1;", "  c = a + c;"])), [])
+        for one in exercises():
+            self.assertEqual(list(overwritten((ROOT / one.solution).read_text().splitlines())), [], one.solution)
 
 
 class WhereLinesAreMissing(unittest.TestCase):
