@@ -101,7 +101,7 @@ class Look(Check):
     def _light_up(self, target):
         return []
 
-    def _dear_hole(self, target, text):
+    def _hole_of(self, fault, target, text):
         return None
 
     def _note_red(self, holes):
