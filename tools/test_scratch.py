@@ -81,6 +81,9 @@ class Todos(unittest.TestCase):
     def test_several_stand_side_by_side(self):
         self.assertIn("\n  // TODO(1): a\n  // TODO(1): b\n  // TODO(2): c\n  for", stub('"int n"', "  1: a", "     b", "  2: c"))
 
+    def test_a_line_of_code_may_stand_there_too(self):
+        self.assertIn("\n  // TODO(1): a\n  int n = 0;  // until hole 1 is filled\n  // TODO(1): b\n  for", stub('"int n"', "  1: a", "  + int n = 0;  // until hole 1 is filled", "     b"))
+
 
 class Refused(InAFolder):
     def assert_wrong(self, said, *holes):
@@ -97,7 +100,7 @@ class Refused(InAFolder):
         self.assert_wrong('3: "int n" begins no line of kernel.cu below line 12, only one above it', '"store"', "  1: x", '"int n"', "  1: x")
 
     def test_what_is_neither_a_cut_nor_a_todo(self):
-        for number, holes in ((1, ("  1: x",)), (1, ("int n",)), (1, ('"int n" "store"',)), (2, ('"int n"', "     further")), (2, ('"int n"', "1: x")), (3, ('"int n"', "  1: x", ""))):
+        for number, holes in ((1, ("  1: x",)), (1, ("int n",)), (1, ('"int n" "store"',)), (2, ('"int n"', "     further")), (2, ('"int n"', "  + int n;")), (2, ('"int n"', "1: x")), (3, ('"int n"', "  1: x", ""))):
             with self.assertRaisesRegex(ValueError, f'^more/scratch.holes:{number}: allowed: "words" .. "words"'):
                 stub(*holes)
 

@@ -6,6 +6,9 @@
     "copy(q)"                           one line
       1: roughly 1 line; the copy
       2: roughly 2 lines; the rest      two TODOs side by side
+    "return sum"
+      1: roughly 1 line; the mean
+      + return 0;                       a line of code that stands there, too, so that the stub compiles
     "for (int i" .. "int sum" .. "}"    by way of a line between, where the last words would find an earlier one
     below "void f(": "int n" .. "}"     by way of a line that stays, where the first words would
 
@@ -16,6 +19,7 @@ import re
 _CUT = re.compile(r'(?:below "([^"]+)": )?("[^"]+"(?: \.\. "[^"]*")*)')
 _TODO = re.compile(r"  ([0-9]+): (.+)")
 _FURTHER = re.compile(r"     (\S.*)")
+_CODE = re.compile(r"  \+ (.+)")
 _ALLOWED = 'allowed: "words" .. "words", and below it "  1: roughly 3 lines; what", and five blanks before what else it says'
 
 
@@ -56,14 +60,16 @@ def stub_of(holes, path_of_holes, kernel, path_of_kernel):
     """The stub's text. ValueError, if a line of the holes names nothing in today's kernel, or is none."""
     kernel, stub, done, depth, hole = _Kernel(path_of_kernel, kernel), [], 0, None, None
     for number, line in enumerate(holes.splitlines(), 1):
-        cut, todo, further = (kind.fullmatch(line) for kind in (_CUT, _TODO, _FURTHER))
+        cut, todo, further, code = (kind.fullmatch(line) for kind in (_CUT, _TODO, _FURTHER, _CODE))
         try:
             if cut:
                 begin, depth, end = kernel.cut(cut[1], re.findall('"([^"]*)"', cut[2]))
                 stub += kernel.lines[done:begin]
                 done, hole = end, None
-            elif depth is None or not (todo or further and hole):
+            elif depth is None or not (todo or (further or code) and hole):
                 raise ValueError(_ALLOWED)
+            elif code:
+                stub.append(" " * depth + code[1])
             else:
                 hole, said = todo.groups() if todo else (hole, further[1])
                 stub.append(f"{' ' * depth}// TODO({hole}): {said}")
