@@ -778,7 +778,7 @@ class Check:
             return [("On the CPU", self._target)]
         one_build = self._exercise.name.startswith(_SMALL_PROBLEMS) and self._build.has_xray()
         found = [("In the emulator", f"{self._target}_{'xray' if one_build else 'emulated'}")]
-        on_gpus = self._build.has_cuda() and ("_sm90" not in self._exercise.stub.name or self._build.has_hopper())
+        on_gpus = self._build.has_cuda() and ("_sm90" not in self._exercise.solution.name or self._build.has_hopper())
         return found + ([("On the GPU", f"{self._target}_cuda")] if on_gpus else [])
 
     def programs(self):

@@ -1,5 +1,5 @@
 """usage: must_fail mistake TEST PROGRAM PATCH SOURCE
-       must_fail stub TEST PROGRAM STUB
+       must_fail stub TEST PROGRAM STUB    (of a kernel from scratch its more/scratch.holes)
        must_fail boss TEST PROGRAM PATCH
 
 The test of a program that must fail. A mistake's program ends with failing tests, one of which says the diagnosis that the patch
@@ -63,7 +63,7 @@ def faults_of_mistake(program, patch, source):
 
 
 def faults_of_holes(exercise):
-    stub = (ROOT / exercise.stub).read_text()
+    stub = exercise.text
     faults = [] if exercise.holes() else ["the stub has no numbered TODO"]
     for hole in exercise.holes():
         lines = "\n".join(line for line in stub.splitlines() if f"TODO({hole})" in line)

@@ -67,7 +67,7 @@ def under_head_of(head, text):
 
 def holes_of(exercise):
     """Where lines are missing. An exercise that begins with the step before has one hole: what this lesson's kernel has instead."""
-    stub, kernel = text_of(exercise.stub), text_of(exercise.solution)
+    stub, kernel = exercise.text, text_of(exercise.solution)
     if exercise.begins_with:
         before = under_head_of(kernel, text_of(exercise.begins_with)).splitlines()
         lines, done = [], 0
@@ -80,7 +80,10 @@ def holes_of(exercise):
 
 def fault_of(exercise):
     """A sentence, if the stub is not what the kernel is today but for the lines at its TODOs; "" if it is."""
-    stub = text_of(exercise.stub)
+    try:
+        stub = exercise.text
+    except Failed as stale:
+        return str(stale)
     if exercise.begins_with:
         same = stub == under_head_of(stub, text_of(exercise.begins_with))
         return "" if same else f"{exercise.stub} is not {exercise.begins_with} under a comment and a name of its own"
