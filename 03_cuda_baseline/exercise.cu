@@ -22,11 +22,13 @@ constexpr int kThreads = 32;
 
 template <int kHeadSize>
 __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
-  std::int64_t channel = 0, iv = 0, h = 0, b = 0;  // o(b, t, h, iv) is this thread's, for all t
+  // o(b, t, h, iv) is this thread's, for all t.
+  std::int64_t channel = 0;  // until hole 1 is filled
   // TODO(1): roughly 4 lines, at two places; which of all B * H * V channels is this thread's;
   // The last block may have more threads than there are channels left.
   // TODO(2): roughly 1 line; a thread without a channel does nothing; budget: no access beyond an array.
   // Columns lie side by side, then heads, then batches.
+  std::int64_t iv = 0, h = 0, b = 0;  // until hole 1 is filled
   // TODO(1): then the column, the head and the batch of that channel; budget: no global read.
 
   float state[kHeadSize] = {};  // column iv of S
@@ -51,7 +53,7 @@ __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
 template <int kHeadSize>
 void launch(const WkvArgs& args) {
   const std::int64_t channels = args.B * args.H * kHeadSize;
-  std::int64_t blocks = 0;
+  std::int64_t blocks = 0;  // until hole 4 is filled
   // TODO(4): roughly 1 line; how many blocks have work? budget: no block without a channel.
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");

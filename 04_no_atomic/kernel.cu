@@ -22,14 +22,14 @@ constexpr int kThreads = 32;
 
 template <int kHeadSize>
 __global__ void __launch_bounds__(kThreads) wkv_no_atomic(const WkvArgs args) {
-  std::int64_t channel = 0, iv = 0, h = 0, b = 0;  // o(b, t, h, iv) is this thread's, for all t
-  channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  // o(b, t, h, iv) is this thread's, for all t.
+  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   // The last block may have more threads than there are channels left.
   if (channel >= args.B * args.H * kHeadSize) return;
   // Columns lie side by side, then heads, then batches.
-  iv = channel % kHeadSize;
-  h = channel / kHeadSize % args.H;
-  b = channel / kHeadSize / args.H;
+  const std::int64_t iv = channel % kHeadSize;
+  const std::int64_t h = channel / kHeadSize % args.H;
+  const std::int64_t b = channel / kHeadSize / args.H;
 
   float state[kHeadSize] = {};  // column iv of S
 
@@ -56,8 +56,7 @@ __global__ void __launch_bounds__(kThreads) wkv_no_atomic(const WkvArgs args) {
 template <int kHeadSize>
 void launch(const WkvArgs& args) {
   const std::int64_t channels = args.B * args.H * kHeadSize;
-  std::int64_t blocks = 0;
-  blocks = (channels + kThreads - 1) / kThreads;
+  const std::int64_t blocks = (channels + kThreads - 1) / kThreads;
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
   const unsigned grid = static_cast<unsigned>(blocks);

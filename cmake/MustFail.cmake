@@ -140,14 +140,34 @@ function(add_dear_stub stub lesson tests xray_tests folder)
   add_must_fail_test(stub exercises ${lesson} kernel ${stub})
 endfunction()
 
-# A lesson's stub; `name` is kernel or scratch. `tests`: the lesson's test program, of which `test` is the source that tests the kernel.
-function(add_stub stub lesson name back_end tests test)
+# A lesson's stub; `name` is kernel or scratch. `stored`: the stub, or what it is made of. `tests`: the lesson's test program, of which `test` is
+# the source that tests the kernel.
+function(add_stub stub stored lesson name back_end tests test)
   set(target stub.${lesson}.${name})
   add_kernel_objects(${target}.objects ${back_end} ${stub})
   object_of(test ${tests} ${test})
   add_executable(${target} ${test})
   link_must_fail(${target} ${back_end})
-  add_must_fail_test(stub exercises ${lesson} ${name} ${stub})
+  add_must_fail_test(stub exercises ${lesson} ${name} ${stored})
+endfunction()
+
+# A lesson's kernel that is to be written from scratch: `stub` is made of `kernel` and more/scratch.holes when a program needs it.
+function(add_scratch stub kernel lesson back_end tests test)
+  if(NOT LADDER_PYTHON)
+    add_skipped_test(stub.${lesson}.scratch "python3 is not installed" OFF)
+    set_tests_properties(stub.${lesson}.scratch PROPERTIES LABELS stub)
+    return()
+  endif()
+  get_filename_component(folder ${kernel} DIRECTORY)
+  get_filename_component(place ${stub} DIRECTORY)
+  set(holes ${folder}/more/scratch.holes)
+  add_custom_command(
+    OUTPUT ${stub}
+    COMMAND ${LADDER_PYTHON} ${PROJECT_SOURCE_DIR}/tools/scratch ${holes} ${place}
+    DEPENDS ${holes} ${kernel} ${PROJECT_SOURCE_DIR}/tools/scratch ${PROJECT_SOURCE_DIR}/tools/ladder_tools/scratch.py
+    COMMENT "Leaving out lines of ${lesson}'s kernel"
+    VERBATIM)
+  add_stub(${stub} ${holes} ${lesson} scratch ${back_end} ${tests} ${test})
 endfunction()
 
 # A lesson's kernel as `patch` breaks it, instrumented if it is for the GPU. `tests` and `xray_tests`: the lesson's programs, which have the

@@ -86,7 +86,7 @@ class Places(Refusals):
         with_stages = [each for each in exercises("scratch") if each.piece == "stage"]
         self.assertEqual([each.name for each in with_stages if each.name[:2] == "06"][0], "06.scratch")
         for each in with_stages:
-            tests = "sm90_test.cpp" if each.stub.name.endswith("_sm90.cu") else "test.cpp"
+            tests = "sm90_test.cpp" if each.mine.name.endswith("_sm90.cu") else "test.cpp"
             test = (place.ROOT / each.folder / tests).read_text()
             self.assertLessEqual(3, len(each.holes()))
             self.assertEqual(re.findall(r'"Stage([0-9]+)[A-Z]', test), sorted(each.holes()), each.name)

@@ -86,6 +86,10 @@ class Warnings(InAFolder):
         self.assertEqual([line.partition(": ")[2][:7] for line in said[drawing.Look]], ["line 10"])
         self.assertEqual(len(said[drawing.Check]), 2)
 
+    def test_a_mistake_that_is_dear_is_blamed_on_no_hole(self):
+        mistake = mock.Mock(holes=mock.Mock(return_value=["1", "2"]), target="x")
+        self.assertIsNone(drawing.Look(mistake, None)._hole_of(lambda *_: True, "x_xray", ""))
+
 
 class Pages(InAFolder):
     def report(self, *errors):

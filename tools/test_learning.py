@@ -217,7 +217,7 @@ class Watch(InAFolder):
     def test_checks_when_the_file_changes_and_goes_on_to_what_the_lesson_has_more(self):
         copies = {name: self.root / f"{name}.cu" for name in ("03", "03.scratch", "03.01_causal_dot_product")}
         for name, copy in copies.items():
-            copy.write_text((learning.ROOT / exercise_of(name).stub).read_text())
+            copy.write_text(exercise_of(name).text)
         saved, checks = iter(("03", "03.scratch")), []
 
         class Stop(Exception):

@@ -1,4 +1,5 @@
 """Exercises are made from kernels by patches."""
+import re
 import unittest
 from contextlib import redirect_stdout
 from io import StringIO
@@ -8,7 +9,7 @@ from unittest import mock
 from for_tests import InAFolder, printed
 from ladder_tools import checking, hints, place
 from ladder_tools.checking import Check, in_files_of
-from ladder_tools.patches import Holes, fault_of, hole_of, holes_of
+from ladder_tools.patches import Holes, fault_of, hole_of, holes_of, without_lines_of
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
 
 
@@ -22,6 +23,22 @@ class Patches(InAFolder):
                             ("int c;\n// TODO(1): write it\nint a;\n", "this one goes: int a;"),
                             ("// TODO(1): write it\nint b = 1;\n", "where a TODO stands, and 03_x/kernel.cu has others")):
             self.write({"03_x/exercise.cu": stub})
+            self.assertEqual(bool(fault_of(one)), bool(fault), stub)
+            self.assertIn(fault, fault_of(one))
+
+    def test_a_line_that_goes_with_a_hole_stands_beside_its_todo_and_in_no_kernel(self):
+        self.as_root_of(place)
+        one = Exercise(Path("03_x/exercise.cu"))
+        goes = "int b = 0;  // until hole 1 is filled\n"
+        for kernel, stub, fault in (
+                ("int a;\nconst int b = 1;\n", f"int a;\n{goes}// TODO(1): b\n", ""),
+                ("int a;\nconst int b = 1;\n", f"int a;\n// TODO(1): b\n{goes}", ""),
+                ("int a;\nconst int b = 1;\n", f"{goes}int a;\n// TODO(1): b\n", "`int b = 0;  // until hole 1 is filled` does not stand beside a TODO(1)"),
+                ("int a;\nconst int b = 1;\n", f"int a;\n// TODO(2): b\n{goes}", "does not stand beside a TODO(1)"),
+                ("int a;\nconst int b = 1;\n", "int a;\nint b = 0;\n// TODO(1): b\n", "this one goes: int b = 0;"),
+                (f"int a;\n{goes}b = 1;\n", f"int a;\n{goes}// TODO(1): b\n", "03_x/kernel.cu is what a stub becomes; this line is a stub's: int b = 0;"),
+                ("int a;\nconst int b = 1;\n", "int a;\n// until hole 1 is filled\n// TODO(1): b\n", "this one goes: // until hole 1 is filled")):
+            self.write({"03_x/kernel.cu": kernel, "03_x/exercise.cu": stub})
             self.assertEqual(bool(fault_of(one)), bool(fault), stub)
             self.assertIn(fault, fault_of(one))
 
@@ -221,6 +238,77 @@ class HolesOfACopy(InAFolder):
             check = self.filled(one, two)
             check._red = red
             self.assertEqual(check._unfinished(), left)
+
+
+class LinesThatGoWithAHole(InAFolder):
+    GOES, RETURNS = "  int x = 0;  // until hole 1 is filled\n", "  return 0;  // until hole 2 is filled\n"
+    STUB = f"f() {{\n{GOES}  // TODO(1): roughly 1 line; x\n  use(x);\n}}\ng() {{\n  // TODO(2): roughly 1 line; y\n{RETURNS}}}\n"
+    KERNEL = "f() {\n  const int x = 1;\n  use(x);\n}\ng() {\n  return 2;\n}\n"
+
+    def setUp(self):
+        super().setUp()
+        self.holes = Holes(self.STUB, self.KERNEL)
+        self.as_root_of(place, hints)
+        self.write({"03_x/exercise.cu": self.STUB, "03_x/kernel.cu": self.KERNEL})
+
+    def check(self, mine):
+        self.write({"my/03_x/exercise.cu": mine})
+        return Check(Exercise(Path("03_x/exercise.cu")), None)
+
+    def test_are_no_part_of_the_kernel_once_it_is_filled(self):
+        self.assertEqual([self.holes.ours(hole) for hole in "12"], [[["  const int x = 1;"]], [["  return 2;"]]])
+        self.assertEqual(self.holes.filled("1", [["  int x{1};"]]), (self.KERNEL.replace("const int x = 1", "int x{1}"), [2]))
+        self.assertEqual(without_lines_of("2", self.STUB), self.STUB.replace(self.RETURNS, "").splitlines())
+
+    def test_a_reader_may_delete_them_change_them_or_leave_them(self):
+        for line in ("  const int x = 2;\n", "  int x = 2;  // until hole 1 is filled\n", f"{self.GOES}  x = 2;\n", "  int x = 0;\n  x = 2;\n"):
+            written = self.holes.of(self.STUB.replace(f"{self.GOES}  // TODO(1): roughly 1 line; x\n", line))
+            self.assertEqual(written.holes, {"1": [line.splitlines()], "2": [self.RETURNS.splitlines()]})
+            self.assertEqual([written.begun(hole) for hole in "12"], [True, False])
+            self.assertEqual(self.holes.filled("1", written.holes["1"])[0], self.KERNEL.replace("  const int x = 1;\n", line))
+
+    def test_where_nothing_else_stands_the_hole_is_empty(self):
+        self.assertEqual(self.check(self.STUB)._empty(), ["1", "2"])
+        self.assertEqual(self.check(self.STUB.replace("  use(x);", "  x = 1;\n  use(x);"))._empty(), ["2"])
+
+    def test_one_that_is_left_is_named_where_the_compiler_meets_it_or_nothing_behind_it_runs(self):
+        left = self.STUB.replace("  // TODO(1)", "  const int x = 1;\n  // TODO(1)").replace("  // TODO(2)", "  return 3;\n  // TODO(2)")
+        said = "Line 2 of my/03_x/exercise.cu, `int x = 0;`, goes when hole 1 is filled: delete it."
+        check = self.check(left)
+        for log, words in ((f"{self.root}/my/03_x/exercise.cu:2:7: note: 'int x' previously declared here", [said]),
+                           ("my/03_x/exercise.cu(2): error: x has already been declared", [said]), ("my/03_x/exercise.cu:22:7: error: no", [])):
+            self.assertEqual(check._left_beside(log), words)
+        self.assertEqual(check._left_beside(), ["Line 10 of my/03_x/exercise.cu, `return 0;`, goes when hole 2 is filled: delete it."])
+        self.assertEqual(self.check(self.STUB)._left_beside("my/03_x/exercise.cu:2:7: error: no"), [], "it is not filled yet")
+
+    def test_are_spoken_of_when_the_exercise_begins(self):
+        for stub, said in ((self.STUB, "The line `int x = 0;  // until hole 1 is filled` lets the file compile; it and all that end like it go when you fill"),
+                           (self.STUB.replace(self.GOES, "").replace(self.RETURNS, ""), "")):
+            self.check(stub)
+            self.assertIn(said, printed(checking.introduce, Exercise(Path("03_x/exercise.cu")))[1])
+        self.assertNotIn("lets the file compile", printed(checking.introduce, Exercise(Path("03_x/exercise.cu")))[1])
+
+    def test_are_no_part_of_a_stage_either(self):
+        self.assertEqual(Holes("// TODO(3): roughly 1 line\nint x = 0;  // until stage 3 is filled\n", "int x = 1;\n").ours("3"), [["int x = 1;"]])
+
+
+class Kernels(unittest.TestCase):
+    def test_give_no_variable_a_value_that_a_hole_overwrites(self):
+        """That is a stub's need: its line says until when."""
+        declared = re.compile(r"( *)(?!const|return|using)[A-Za-z_][\w:<>]* (\w+ = [^;{]*(?:, \w+ = [^;{]*)*);(?:  //.*)?")
+
+        def overwritten(lines):
+            for at, line in enumerate(lines):
+                found = declared.fullmatch(line)
+                for name in re.findall(r"(\w+) = ", found[2]) if found else []:
+                    first = next((each for each in lines[at + 1:] if re.search(rf"\b{name}\b", each.partition("//")[0])), "")
+                    if re.match(rf"{found[1]}{name} = (?!.*\b{name}\b)", first):
+                        yield line.strip()
+
+        self.assertEqual(list(overwritten(["  int a = 0, b = 0;  // two", "  // why", "  b = 1;", "  a += b;"])), ["int a = 0, b = 0;  // two"])
+        self.assertEqual(list(overwritten(["  int a = 0;", "  if (b) a = 1;", "  int c = 1;", "  c = a + c;"])), [])
+        for one in exercises():
+            self.assertEqual(list(overwritten((ROOT / one.solution).read_text().splitlines())), [], one.solution)
 
 
 class WhereLinesAreMissing(unittest.TestCase):

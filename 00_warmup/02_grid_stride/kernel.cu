@@ -38,9 +38,7 @@ void add_per_element_on(const VectorAddArgs& args, std::int64_t blocks) {
 }
 
 std::int64_t unwritten_elements(std::int64_t N, std::int64_t blocks) {
-  std::int64_t unwritten = 0;
-  if (blocks * kThreads < N) unwritten = N - blocks * kThreads;
-  return unwritten;
+  return std::max<std::int64_t>(0, N - blocks * kThreads);
 }
 
 namespace {
@@ -71,10 +69,8 @@ void add_grid_stride_on(const VectorAddArgs& args, std::int64_t blocks) {
 
 std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors,
                         std::int64_t per_multiprocessor) {
-  std::int64_t blocks = 1;
   const std::int64_t with_work = (items + kThreads - 1) / kThreads;
-  blocks = std::max(blocks, std::min(with_work, multiprocessors * per_multiprocessor));
-  return blocks;
+  return std::max<std::int64_t>(1, std::min(with_work, multiprocessors * per_multiprocessor));
 }
 
 namespace {

@@ -17,10 +17,7 @@ namespace warmup {
 
 // From a view's first element to the one at (row, col).
 __host__ __device__ std::int64_t offset_of(std::int64_t row, std::int64_t col, Strides strides) {
-  std::int64_t offset = 0;
-  offset += row * strides.row;
-  offset += col * strides.col;
-  return offset;
+  return row * strides.row + col * strides.col;
 }
 
 namespace {
@@ -34,10 +31,9 @@ struct Place {
 };
 
 __device__ Place my_place() {
-  Place place{};
-  place.row = static_cast<std::int64_t>(blockIdx.y) * kRows + threadIdx.y;
-  place.col = static_cast<std::int64_t>(blockIdx.x) * kColumns + threadIdx.x;
-  return place;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kRows + threadIdx.y;
+  const std::int64_t col = static_cast<std::int64_t>(blockIdx.x) * kColumns + threadIdx.x;
+  return {row, col};
 }
 
 __device__ void add_element(const MatrixAddArgs& args, std::int64_t row, std::int64_t col) {

@@ -20,7 +20,8 @@ constexpr int kRows = 8, kColumns = 32;
 
 __global__ void __launch_bounds__(kRows* kColumns) matmul_naive_kernel(const MatmulArgs args) {
   const std::int64_t blocks_across = (args.N + kColumns - 1) / kColumns;
-  std::int64_t m = 0, n = 0;  // the element of C that is this thread's
+  // The element of C that is this thread's.
+  std::int64_t m = 0, n = 0;  // until hole 1 is filled
   // TODO(1): roughly 3 lines; blocks lie row by row over C: which row and column are this thread's? nothing, if C ends before
   // TODO(1): budget: no global read; 32 neighbouring threads have 32 neighbours in a row
 

@@ -20,9 +20,9 @@ constexpr int kRows = 8, kColumns = 32;
 
 __global__ void __launch_bounds__(kRows* kColumns) matmul_naive_kernel(const MatmulArgs args) {
   const std::int64_t blocks_across = (args.N + kColumns - 1) / kColumns;
-  std::int64_t m = 0, n = 0;  // the element of C that is this thread's
-  m = blockIdx.x / blocks_across * kRows + threadIdx.y;
-  n = blockIdx.x % blocks_across * kColumns + threadIdx.x;
+  // The element of C that is this thread's.
+  const std::int64_t m = blockIdx.x / blocks_across * kRows + threadIdx.y;
+  const std::int64_t n = blockIdx.x % blocks_across * kColumns + threadIdx.x;
   if (m >= args.M || n >= args.N) return;
 
   float sum = 0.0f;

@@ -31,26 +31,23 @@ struct Place {
 
 // A (16 x 16): register i of a lane, 0 to 3, has the element at this place, and its right neighbour.
 __device__ Place place_in_a(int lane, int i) {
-  Place place = {};
-  place.row = lane / 4 + i % 2 * 8;
-  place.column = lane % 4 * 2 + i / 2 * 8;
-  return place;
+  const int row = lane / 4 + i % 2 * 8;
+  const int column = lane % 4 * 2 + i / 2 * 8;
+  return {row, column};
 }
 
 // B (16 x 8): register i of a lane, 0 or 1, has the element at this place, and the one below it.
 __device__ Place place_in_b(int lane, int i) {
-  Place place = {};
-  place.row = lane % 4 * 2 + i * 8;
-  place.column = lane / 4;
-  return place;
+  const int row = lane % 4 * 2 + i * 8;
+  const int column = lane / 4;
+  return {row, column};
 }
 
 // C (16 x 8): register i of a lane, 0 to 3, has the element at this place.
 __device__ Place place_in_c(int lane, int i) {
-  Place place = {};
-  place.row = lane / 4 + i / 2 * 8;
-  place.column = lane % 4 * 2 + i % 2;
-  return place;
+  const int row = lane / 4 + i / 2 * 8;
+  const int column = lane % 4 * 2 + i % 2;
+  return {row, column};
 }
 
 // The element of x (rows, columns), 0 beyond an edge.

@@ -43,7 +43,7 @@ struct Tile {
   bfloat16* smem;
 
   static __device__ unsigned place(unsigned row, unsigned column) {
-    unsigned unit = 0;
+    unsigned unit = 0;  // until hole 1 is filled
     // TODO(1): roughly 1 line; the unit's place in its row: every place is taken once, and a unit's places in 8 rows differ modulo 8
     // TODO(1): budget: four wavefronts for each load of four matrices
     return row * kColumns + unit * kUnit + column % kUnit;

@@ -43,8 +43,7 @@ struct Tile {
   bfloat16* smem;
 
   static __device__ unsigned place(unsigned row, unsigned column) {
-    unsigned unit = 0;
-    unit = column / kUnit ^ row % 8;
+    const unsigned unit = column / kUnit ^ row % 8;
     return row * kColumns + unit * kUnit + column % kUnit;
   }
   __device__ bfloat16* at(unsigned row, unsigned column) const { return smem + place(row, column); }

@@ -26,10 +26,9 @@ namespace warmup {
 
 __host__ __device__ TilePlace grouped_place(std::int64_t block, std::int64_t down,
                                             std::int64_t across, std::int64_t group) {
-  TilePlace place = {};
-  // TODO(1): roughly 5 lines; the group of this block, its first row, its number of rows; then the place in the group, by columns
+  // TODO(1): roughly 4 lines; the group of this block, its first row, its number of rows; then the place in the group, by columns
   // TODO(1): budget: no access to memory
-  return place;
+  return {};  // until hole 1 is filled
 }
 
 namespace {

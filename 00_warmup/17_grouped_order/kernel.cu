@@ -26,13 +26,10 @@ namespace warmup {
 
 __host__ __device__ TilePlace grouped_place(std::int64_t block, std::int64_t down,
                                             std::int64_t across, std::int64_t group) {
-  TilePlace place = {};
   const std::int64_t whole = group * across;  // tiles of a whole group
   const std::int64_t first = block / whole * group, rest = block % whole;
   const std::int64_t rows = down - first < group ? down - first : group;
-  place.down = first + rest % rows;
-  place.across = rest / rows;
-  return place;
+  return {first + rest % rows, rest / rows};
 }
 
 namespace {

@@ -25,8 +25,8 @@ __global__ void __launch_bounds__(kTile* kTile) shared_a_kernel(const SharedAMat
   const int row = threadIdx.x / kTile, column = threadIdx.x % kTile;  // in a tile
   const std::int64_t m = blockIdx.x / tiles_across * kTile + row;
   const std::int64_t j = blockIdx.x % tiles_across * kTile + column;  // among all batches' columns
-  std::int64_t batch = B, n = 0;                                      // there is no batch B
   // Whose column is j?
+  std::int64_t batch = B, n = 0;  // until hole 1 is filled
   // TODO(1): roughly 2 lines; which batch does column j belong to, and which of its columns is it?
   // TODO(1): budget: no global read
 

@@ -25,10 +25,9 @@ __global__ void __launch_bounds__(kTile* kTile) shared_a_kernel(const SharedAMat
   const int row = threadIdx.x / kTile, column = threadIdx.x % kTile;  // in a tile
   const std::int64_t m = blockIdx.x / tiles_across * kTile + row;
   const std::int64_t j = blockIdx.x % tiles_across * kTile + column;  // among all batches' columns
-  std::int64_t batch = B, n = 0;                                      // there is no batch B
   // Whose column is j?
-  batch = j / N;
-  n = j % N;
+  const std::int64_t batch = j / N;
+  const std::int64_t n = j % N;
 
   float sum = 0.0f;
   for (std::int64_t first_k = 0; first_k < K; first_k += kTile) {

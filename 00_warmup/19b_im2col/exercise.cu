@@ -21,8 +21,8 @@ constexpr int kTile = 32;  // rows and columns of each of the three tiles; a thr
 // Row k of im2col's matrix, in the column that belongs to (oy, ox) of image b: the pixel below tap k of the window.
 __device__ float unrolled(const Conv2dArgs& args, std::int64_t k, std::int64_t b, std::int64_t oy,
                           std::int64_t ox) {
-  std::int64_t c = 0, ky = 0, kx = 0;
   // The weights of a channel of y lie in the order c, ky, kx.
+  std::int64_t c = 0, ky = 0, kx = 0;  // until hole 1 is filled
   // TODO(1): roughly 3 lines; which channel of x, and which row and column of the window?
   // TODO(1): budget: no global read
   const std::int64_t iy = oy * args.stride + ky - args.pad, ix = ox * args.stride + kx - args.pad;
@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(kTile* kTile)
   const int row = threadIdx.x / kTile, column = threadIdx.x % kTile;  // in a tile
   const std::int64_t m = blockIdx.x / tiles_across * kTile + row;
   const std::int64_t j = blockIdx.x % tiles_across * kTile + column;  // among all images' columns
-  std::int64_t batch = j, oy = 0, ox = 0;  // so it is where y has one pixel for each image
   // Whose column is j?
+  std::int64_t batch = j, oy = 0, ox = 0;  // until hole 2 is filled
   // TODO(2): roughly 3 lines; which image does column j belong to, and which row and column of y?
   // TODO(2): budget: no global read
 

@@ -21,11 +21,10 @@ constexpr int kTile = 32;  // rows and columns of each of the three tiles; a thr
 // Row k of im2col's matrix, in the column that belongs to (oy, ox) of image b: the pixel below tap k of the window.
 __device__ float unrolled(const Conv2dArgs& args, std::int64_t k, std::int64_t b, std::int64_t oy,
                           std::int64_t ox) {
-  std::int64_t c = 0, ky = 0, kx = 0;
   // The weights of a channel of y lie in the order c, ky, kx.
-  c = k / (args.KH * args.KW);
-  ky = k / args.KW % args.KH;
-  kx = k % args.KW;
+  const std::int64_t c = k / (args.KH * args.KW);
+  const std::int64_t ky = k / args.KW % args.KH;
+  const std::int64_t kx = k % args.KW;
   const std::int64_t iy = oy * args.stride + ky - args.pad, ix = ox * args.stride + kx - args.pad;
   if (iy < 0 || iy >= args.H || ix < 0 || ix >= args.W) return 0.0f;
   return args.x[((b * args.C + c) * args.H + iy) * args.W + ix];
@@ -39,11 +38,10 @@ __global__ void __launch_bounds__(kTile* kTile)
   const int row = threadIdx.x / kTile, column = threadIdx.x % kTile;  // in a tile
   const std::int64_t m = blockIdx.x / tiles_across * kTile + row;
   const std::int64_t j = blockIdx.x % tiles_across * kTile + column;  // among all images' columns
-  std::int64_t batch = j, oy = 0, ox = 0;  // so it is where y has one pixel for each image
   // Whose column is j?
-  batch = j / N;
-  oy = j % N / OW;
-  ox = j % OW;
+  const std::int64_t batch = j / N;
+  const std::int64_t oy = j % N / OW;
+  const std::int64_t ox = j % OW;
 
   float sum = 0.0f;
   for (std::int64_t first_k = 0; first_k < K; first_k += kTile) {

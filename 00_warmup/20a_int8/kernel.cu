@@ -35,14 +35,9 @@ __global__ void __launch_bounds__(kThreads) quantize_kernel(const QuantizeArgs a
     least = fminf(least, args.r[k * N + n]);
     most = fmaxf(most, args.r[k * N + n]);
   }
-  float scale = 1.0f, zero = kMiddle;
-  if (args.symmetric) {
-    scale = fmaxf(-least, most) / (kMost - kMiddle);
-  } else {
-    scale = (most - least) / kMost;
-  }
+  float scale = args.symmetric ? fmaxf(-least, most) / (kMost - kMiddle) : (most - least) / kMost;
   if (scale == 0.0f) scale = 1.0f;  // a group of zeros
-  if (!args.symmetric) zero = rintf(-least / scale);
+  const float zero = args.symmetric ? kMiddle : rintf(-least / scale);
   args.scale[i] = scale;
   args.zero[i] = static_cast<std::uint8_t>(zero);
   for (std::int64_t k = first; k < end; ++k) {

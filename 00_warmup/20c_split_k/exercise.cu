@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   const std::int64_t n = first_n + threadIdx.x % kAcross * kColumns;
 
   // This block's parts of K.
-  int begin = 0, end = 0;
+  int begin = 0, end = 0;  // until hole 1 is filled
   // TODO(1): roughly 2 lines; split `split` has parts_each parts, the last one perhaps fewer; budget: no access to memory
 
   // Asked for before the block waits for A.

@@ -102,9 +102,8 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   const std::int64_t n = first_n + threadIdx.x % kAcross * kColumns;
 
   // This block's parts of K.
-  int begin = 0, end = 0;
-  begin = split * parts_each;
-  end = min(begin + parts_each, parts);
+  const int begin = split * parts_each;
+  const int end = min(begin + parts_each, parts);
 
   // Asked for before the block waits for A.
   Part ahead[kAhead] = {};

@@ -20,18 +20,15 @@ namespace openmp {
 constexpr std::int64_t kLine = 16;  // floats of a cache line: 64 bytes
 
 Columns columns_of(std::int64_t part, std::int64_t parts, std::int64_t V) {
-  Columns columns{0, V};
   const std::int64_t lines = (V + kLine - 1) / kLine;
-  columns.first = std::min(V, part * lines / parts * kLine);
-  columns.end = std::min(V, (part + 1) * lines / parts * kLine);
-  return columns;
+  return {std::min(V, part * lines / parts * kLine),
+          std::min(V, (part + 1) * lines / parts * kLine)};
 }
 
 std::int64_t parts_of(std::int64_t threads, std::int64_t heads, std::int64_t V) {
-  std::int64_t parts = 1;
+  if (heads >= threads) return 1;
   const std::int64_t lines = (V + kLine - 1) / kLine;
-  if (heads < threads) parts = std::min((threads + heads - 1) / heads, lines);
-  return parts;
+  return std::min((threads + heads - 1) / heads, lines);
 }
 
 namespace {

@@ -65,15 +65,14 @@ constexpr std::uint32_t kHalf = 0x00001000u;  // half of the last bit that is ke
 
 template <Products kProducts>
 __device__ Parts split(float x) {
-  Parts parts = {};
   if constexpr (kProducts == Products::kCheap) {
     // TODO(1): roughly 2 lines; the big part is x rounded to what tf32 keeps, the small part what is left, cut off; budget: no cvt, and no
     // TODO(1): access to memory.
+    return {};  // until hole 1 is filled
   } else {
-    parts.big = to_tf32(x);
-    parts.small = to_tf32(x - __uint_as_float(parts.big));
+    const std::uint32_t big = to_tf32(x);
+    return {big, to_tf32(x - __uint_as_float(big))};
   }
-  return parts;
 }
 
 // A fragment of floats has 16 k, an instruction takes 8: two fragments of tf32 for each part. With `pair` for lane % 4, the instruction

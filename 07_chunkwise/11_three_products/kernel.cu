@@ -65,15 +65,13 @@ constexpr std::uint32_t kHalf = 0x00001000u;  // half of the last bit that is ke
 
 template <Products kProducts>
 __device__ Parts split(float x) {
-  Parts parts = {};
   if constexpr (kProducts == Products::kCheap) {
-    parts.big = (__float_as_uint(x) + kHalf) & kKept;
-    parts.small = __float_as_uint(x - __uint_as_float(parts.big)) & kKept;
+    const std::uint32_t big = (__float_as_uint(x) + kHalf) & kKept;
+    return {big, __float_as_uint(x - __uint_as_float(big)) & kKept};
   } else {
-    parts.big = to_tf32(x);
-    parts.small = to_tf32(x - __uint_as_float(parts.big));
+    const std::uint32_t big = to_tf32(x);
+    return {big, to_tf32(x - __uint_as_float(big))};
   }
-  return parts;
 }
 
 // A fragment of floats has 16 k, an instruction takes 8: two fragments of tf32 for each part. With `pair` for lane % 4, the instruction

@@ -35,7 +35,7 @@ Number Row<Number>::log_sum_exp() const {
 
 template <typename Number>
 Row<Number> with_key(const Row<Number>& row, const Key<Number>& key) {
-  Row<Number> next = row;
+  Row<Number> next;
   next.m = std::max(row.m, key.score);
   const Number rescale = weight(row.m, next.m), p = weight(key.score, next.m);
   next.l = row.l * rescale + p;

@@ -55,9 +55,9 @@ struct MkToA {
   using Element = typename Tile::Element;
   const Element* from;  // this lane's first element
 
-  __device__ MkToA(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    from = tile.at(row + lane / 4, lane % 4 * 2);
-  }
+  __device__ MkToA(Tile tile, int row, int lane)
+      // The place of this lane's register 0.
+      : from(tile.at(row + lane / 4, lane % 4 * 2)) {}
   __device__ FragmentA<Element> load(int rows, int columns) const {
     FragmentA<Element> a = {};
 #pragma unroll
@@ -75,9 +75,9 @@ struct NkToB {
   using Element = typename Tile::Element;
   const Element* from;
 
-  __device__ NkToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    from = tile.at(row + lane / 4, lane % 4 * 2);
-  }
+  __device__ NkToB(Tile tile, int row, int lane)
+      // The place of this lane's register 0.
+      : from(tile.at(row + lane / 4, lane % 4 * 2)) {}
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -93,9 +93,9 @@ struct KnToB {
   using Element = typename Tile::Element;
   const Element* from;
 
-  __device__ KnToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    from = tile.at(row + lane % 4 * 2, lane / 4);
-  }
+  __device__ KnToB(Tile tile, int row, int lane)
+      // The place of this lane's register 0.
+      : from(tile.at(row + lane % 4 * 2, lane / 4)) {}
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {

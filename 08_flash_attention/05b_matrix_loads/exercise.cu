@@ -44,9 +44,10 @@ struct MkToA {
   using Element = typename Tile::Element;
   const Element* from;  // the row that this lane names
 
-  __device__ MkToA(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    // TODO(1): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
-  }
+  __device__ MkToA(Tile tile, int row, int lane)
+      // The row that this lane names.
+      // TODO(1): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
+      : from(tile.at(row, 0)) {}  // until hole 1 is filled
   __device__ FragmentA<Element> load(int rows, int columns) const {
     FragmentA<Element> a = {};
     // TODO(1): roughly 1 line; the four matrices, for Q and for the weights; budget: one load of four matrices.
@@ -60,9 +61,10 @@ struct NkToB {
   using Element = typename Tile::Element;
   const Element* from;
 
-  __device__ NkToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    // TODO(2): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
-  }
+  __device__ NkToB(Tile tile, int row, int lane)
+      // The row that this lane names.
+      // TODO(2): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
+      : from(tile.at(row, 0)) {}  // until hole 2 is filled
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     std::uint32_t x[4] = {};
     // TODO(2): roughly 1 line; the four matrices, for K; budget: one load of four matrices.
@@ -76,9 +78,10 @@ struct KnToB {
   using Element = typename Tile::Element;
   const Element* from;
 
-  __device__ KnToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    // TODO(3): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
-  }
+  __device__ KnToB(Tile tile, int row, int lane)
+      // The row that this lane names.
+      // TODO(3): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
+      : from(tile.at(row, 0)) {}  // until hole 3 is filled
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     std::uint32_t x[4] = {};
     // TODO(3): roughly 1 line; the four matrices, for V; budget: one load of four matrices.

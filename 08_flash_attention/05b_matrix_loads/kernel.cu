@@ -44,9 +44,9 @@ struct MkToA {
   using Element = typename Tile::Element;
   const Element* from;  // the row that this lane names
 
-  __device__ MkToA(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    from = tile.at(row + lane % 16, lane / 16 * 8);
-  }
+  __device__ MkToA(Tile tile, int row, int lane)
+      // The row that this lane names.
+      : from(tile.at(row + lane % 16, lane / 16 * 8)) {}
   __device__ FragmentA<Element> load(int rows, int columns) const {
     FragmentA<Element> a = {};
     ladder::cuda::load_matrices(a.x, from + rows * Tile::kColumns + columns);
@@ -60,9 +60,9 @@ struct NkToB {
   using Element = typename Tile::Element;
   const Element* from;
 
-  __device__ NkToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    from = tile.at(row + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8);
-  }
+  __device__ NkToB(Tile tile, int row, int lane)
+      // The row that this lane names.
+      : from(tile.at(row + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8)) {}
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     std::uint32_t x[4] = {};
     ladder::cuda::load_matrices(x, from + rows * Tile::kColumns + columns);
@@ -76,9 +76,9 @@ struct KnToB {
   using Element = typename Tile::Element;
   const Element* from;
 
-  __device__ KnToB(Tile tile, int row, int lane) : from(tile.at(row, 0)) {
-    from = tile.at(row + lane % 16, lane / 16 * 8);
-  }
+  __device__ KnToB(Tile tile, int row, int lane)
+      // The row that this lane names.
+      : from(tile.at(row + lane % 16, lane / 16 * 8)) {}
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     std::uint32_t x[4] = {};
     ladder::cuda::load_matrices_transposed(x, from + rows * Tile::kColumns + columns);

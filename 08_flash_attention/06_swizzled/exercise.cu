@@ -37,7 +37,7 @@ struct Swizzled {
   Element* smem;
 
   static __device__ unsigned place(unsigned row, unsigned column) {
-    unsigned unit = 0;
+    unsigned unit = 0;  // until hole 1 is filled
     // TODO(1): roughly 1 line; the unit's place in its row: the first eight units change places among each other, the next eight too, by an
     // TODO(1): exclusive or with the row's number; budget: no bank conflict
     return row * kColumns + unit * kUnit + column % kUnit;
@@ -50,7 +50,7 @@ struct Swizzled {
 // 8, `columns` one of 16, and `column` less than 16.
 template <typename Element, int kColumns>
 __device__ Element* moved(Swizzled<Element, kColumns> tile, unsigned place, int rows, int columns) {
-  unsigned there = 0;
+  unsigned there = 0;  // until hole 2 is filled
   // TODO(2): roughly 1 line; the place of the element `rows` further down and `columns` further right; budget: no bank conflict
   return tile.smem + there;
 }

@@ -37,8 +37,7 @@ struct Swizzled {
   Element* smem;
 
   static __device__ unsigned place(unsigned row, unsigned column) {
-    unsigned unit = 0;
-    unit = column / kUnit ^ row % 8;
+    const unsigned unit = column / kUnit ^ row % 8;
     return row * kColumns + unit * kUnit + column % kUnit;
   }
   __device__ Element* at(unsigned row, unsigned column) const { return smem + place(row, column); }
@@ -49,8 +48,7 @@ struct Swizzled {
 // 8, `columns` one of 16, and `column` less than 16.
 template <typename Element, int kColumns>
 __device__ Element* moved(Swizzled<Element, kColumns> tile, unsigned place, int rows, int columns) {
-  unsigned there = 0;
-  there = (place ^ columns) + rows * kColumns;
+  const unsigned there = (place ^ columns) + rows * kColumns;
   return tile.smem + there;
 }
 

@@ -157,7 +157,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const std::int64_t hidden_from_last = sequence.first_key_seen(last_row / rows.group);
   const std::int64_t begin = hidden_from_first / C::kKeys * C::kKeys;
   const std::int64_t keys = (kBent ? seen_by_last : sequence.keys) - begin;
-  std::int64_t first = 0, end = 0;  // the split's keys
+  // The split's keys: first to end - 1.
+  std::int64_t first = 0, end = 0;  // until hole 1 is filled
   // TODO(1): roughly 4 lines; the keys of split `split`, first .. end - 1, of the `keys` keys from `begin` on: all splits have as many whole
   // TODO(1): stages of C::kKeys keys, but the last ones, and no key is taken that no row sees; budget: no access to memory.
 

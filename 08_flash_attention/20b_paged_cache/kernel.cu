@@ -157,11 +157,11 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const std::int64_t hidden_from_last = sequence.first_key_seen(last_row / rows.group);
   const std::int64_t begin = hidden_from_first / C::kKeys * C::kKeys;
   const std::int64_t keys = (kBent ? seen_by_last : sequence.keys) - begin;
-  std::int64_t first = 0, end = 0;  // the split's keys
+  // The split's keys: first to end - 1.
   const std::int64_t stages = (keys + C::kKeys - 1) / C::kKeys;
   const std::int64_t stages_here = (stages + splits - 1) / splits;
-  first = begin + split * stages_here * C::kKeys;
-  end = min(first + stages_here * C::kKeys, seen_by_last);
+  const std::int64_t first = begin + split * stages_here * C::kKeys;
+  const std::int64_t end = min(first + stages_here * C::kKeys, seen_by_last);
 
   Element* const tiles = reinterpret_cast<Element*>(smem) + warp * C::kStages * 2 * C::kTile;
   const std::int64_t D_v = value_channels(args);

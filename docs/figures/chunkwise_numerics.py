@@ -1,6 +1,6 @@
 """Draws how wrong each chunkwise form is under which decay. usage: chunkwise_numerics.py NUMERICS.json PLOT.png (or .svg)
 
-The JSON is what chapter07_numerics writes.
+The JSON is what build/chapter07_numerics NUMERICS.json writes; cmake --build build --target chapter07_numerics builds it.
 """
 import json
 import sys

@@ -1,26 +1,8 @@
 """Draws the pictures of chapter 08's lessons 18b to 18d beside this script. usage: python3 docs/figures/flash_gradient_steps.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, INK, LIGHT, ORANGE, RED, Drawing
+from flash_turns import LEFT, NOTE, bar, legend, row
 
-NOTE = "#666666"
 SHARED, REGISTERS, COPY, MADE = "#e3eef8", "#fce5cd", "#d9ead3", "#fff2cc"
-LEFT = 150
-
-
-def bar(d, x, y, width, words, colour, height=26, size=11.5):
-    d.box(x, y, width, height, colour, INK, 0.9)
-    d.text(x + width / 2, y + height / 2 + 4, words, size)
-
-
-def row(d, y, words, height=26):
-    d.text(20, y + height / 2 + 4, words, 12.5, "start")
-
-
-def legend(d, y, entries):
-    x = 20
-    for colour, words in entries:
-        d.box(x, y, 18, 16, colour, INK, 0.9)
-        d.text(x + 26, y + 13, words, 12, "start")
-        x += 50 + 6.6 * len(words)
 
 
 def factor(d, x, y, wide, high, name, order, colour):

@@ -7,7 +7,7 @@ from ladder_tools import gtest
 from ladder_tools.building import Build, require_writable, say
 from ladder_tools.checking import seconds_allowed, words_of
 from ladder_tools.learning import note_solved
-from ladder_tools.place import ROOT, Failed, Refused, bosses, lesson_of, place_of, refused
+from ladder_tools.place import ROOT, Failed, Refused, bosses, kernel_in, lesson_of, place_of, refused
 from ladder_tools.patches import changes, header, patched
 
 _OF_BOTH = {
@@ -42,7 +42,7 @@ class Boss:
             raise refused("boss", name, known)
         self.patch = known[self.name]
         folder = self.patch.parents[1]
-        self.kernel = next(path for path in (folder / "kernel.cu", folder / "kernel.cpp") if (ROOT / path).exists())
+        self.kernel = kernel_in(folder)
         self.on_the_cpu = self.kernel.suffix == ".cpp"
         self.reasons = REASONS_ON_THE_CPU if self.on_the_cpu else REASONS
         self.mine = "my" / folder / f"boss{self.kernel.suffix}"

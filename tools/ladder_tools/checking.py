@@ -17,7 +17,7 @@ from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved, too_narrow, unchecked
-from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours
+from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, until
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -60,9 +60,11 @@ def introduce(exercise):
               f"Change it, save the file, and call ./ladder exercise {exercise.name}: it says whether it is still right and what it costs. A hint: --hint")
         return
     holes = len(exercise.holes())
+    goes = next(filter(until, text_of(exercise.mine).splitlines()), None)
     print(f"Open {exercise.mine} in your editor. {'One piece is' if holes == 1 else f'{holes} pieces are'} missing there, where a line says "
           f"TODO; {exercise.page} explains what {'it does' if holes == 1 else 'they do'}.\n"
           f"{'It is' if holes == 1 else 'The first is'} {exercise.first_todo()[1]}\n"
+          + (f"The line `{goes.strip()}` lets the file compile; it and all that end like it go when you fill their hole.\n" if goes else "") +
           f"Write it, save the file, and call ./ladder exercise {exercise.name}: it says what is right and what is not yet. A hint: --hint")
 
 
@@ -412,7 +414,7 @@ class Check:
             green = f"TODO({hole})" not in mine
             if hole in astray and self._red:
                 written.holes[hole] = [[line for line in part if not _BARRIER.match(line)] for part in written.holes[hole]]
-            if green or any(is_code(line) for part in written.holes[hole] for line in part):
+            if green or written.begun(hole):
                 text, _ = holes.filled(hole, written.holes[hole], written.outside)
                 green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing], bool(empty))
             said.append(f"{exercise.piece} {hole}: {'green' if green else 'red'}")
@@ -428,9 +430,22 @@ class Check:
     def _empty(self):
         """The holes with a TODO and no line of code; all with a TODO, if it cannot be said whose lines are whose."""
         mine = text_of(self._exercise.mine)
-        written = holes_of(self._exercise).of(mine).holes or {}
-        return [hole for hole in self._exercise.holes()
-                if f"TODO({hole})" in mine and not any(is_code(line) for part in written.get(hole, []) for line in part)]
+        written = holes_of(self._exercise).of(mine)
+        return [hole for hole in self._exercise.holes() if f"TODO({hole})" in mine and not written.begun(hole)]
+
+    def _left_beside(self, log=""):
+        """A sentence for each line that goes with a filled hole and is still there, if the compiler names it, or it returns before the hole's
+        lines do."""
+        exercise = self._exercise
+        if exercise.kind != "exercise":
+            return []
+        written, said = holes_of(exercise).of(text_of(exercise.mine)), []
+        for hole in exercise.holes():
+            for number, line in written.left(hole):
+                code = line.partition("//")[0].strip()
+                if code.startswith("return") and not log or re.search(rf"{re.escape(str(exercise.mine))}(?::{number}:|\({number}\))", log):
+                    said.append(f"Line {number} of {exercise.mine}, `{code}`, goes when {exercise.piece} {hole} is filled: delete it.")
+        return said
 
     def _shows_alone(self, hole, empty, result, lights):
         """Says what is wrong with our kernel that has the learner's lines in this hole only: while others are empty, what follows from that
@@ -763,7 +778,7 @@ class Check:
             return [("On the CPU", self._target)]
         one_build = self._exercise.name.startswith(_SMALL_PROBLEMS) and self._build.has_xray()
         found = [("In the emulator", f"{self._target}_{'xray' if one_build else 'emulated'}")]
-        on_gpus = self._build.has_cuda() and ("_sm90" not in self._exercise.stub.name or self._build.has_hopper())
+        on_gpus = self._build.has_cuda() and ("_sm90" not in self._exercise.solution.name or self._build.has_hopper())
         return found + ([("On the GPU", f"{self._target}_cuda")] if on_gpus else [])
 
     def programs(self):
@@ -782,6 +797,7 @@ class Check:
                 said = compiler_messages(text_of(self._build.log))
                 line = re.search(rf"^{re.escape(str(exercise.mine))}[:(]([0-9]+)", said, re.MULTILINE)
                 self._note_red(self._holes_at([int(line[1])]) if line else [])
+                print("".join(f"{line}\n" for line in self._left_beside(text_of(self._build.log))), end="")
                 print(f"{said}\n{exercise.mine} does not compile. Mend the first error above." if exercise.mine.name in said else
                       f"{said}\nThe build failed, and not because of {exercise.mine} (whole log: {self._build.name}/build.log).")
                 return False
@@ -841,7 +857,7 @@ class Check:
         if not passed and not timed_out and not self._xray_errors and not self._first_nan():
             self._first_wrong()
         if not passed:
-            print("".join(f"{line}\n" for line in warnings), end="")
+            print("".join(f"{line}\n" for line in [*self._left_beside(), *warnings]), end="")
         if crash:
             print("\n".join(crash))
         return self._verdict(passed, clean)

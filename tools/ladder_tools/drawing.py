@@ -10,7 +10,7 @@ from ladder_tools import gtest
 from ladder_tools.building import say
 from ladder_tools.checking import Check, words_of
 from ladder_tools.patches import patched
-from ladder_tools.place import MORE, ROOT, Exercise, Failed, Refused, ToRead, exercise_of, exercises, mistakes, place_of, refused
+from ladder_tools.place import MORE, ROOT, Exercise, Failed, Refused, ToRead, exercise_of, exercises, kernel_in, mistakes, place_of, refused
 
 _PAGE = ROOT / "common" / "xray" / "page.html"
 _BUDGET = "KeepsItsBudget"
@@ -45,8 +45,7 @@ class Mistake(Exercise):
         self.patch = folder / MORE / "mistakes" / f"{name}.patch"
         self.mistake, self.target = name, f"mistaken{self.name}"
         self.changed = Path(re.search(r"^\+\+\+ b/(.*)$", (ROOT / self.patch).read_text(), re.MULTILINE)[1])
-        kernel = next(folder / f"kernel{kind}" for kind in (".cu", "_sm90.cu", ".cpp") if (ROOT / folder / f"kernel{kind}").exists())
-        self.solution = self.changed if self.changed.parent == folder else kernel
+        self.solution = self.changed if self.changed.parent == folder else kernel_in(folder)
         self.needs_device = self.solution.suffix == ".cu"
 
     def holes(self):
@@ -102,7 +101,7 @@ class Look(Check):
     def _light_up(self, target):
         return []
 
-    def _dear_hole(self, target, text):
+    def _hole_of(self, fault, target, text):
         return None
 
     def _note_red(self, holes):

@@ -61,7 +61,7 @@ def _write(text, exercise):
 
 def fresh(exercise):
     """What a copy begins as, and what that is: the stub; of an exercise that goes on from a lesson which the learner has solved, their own kernel."""
-    stub = text_of(exercise.stub)
+    stub = exercise.text
     before = next((each for each in exercises() if each.solution == exercise.begins_with), None)
     if before and before.name in solved() and (ROOT / before.mine).exists():
         return under_head_of(stub, text_of(before.mine)), f"your own kernel of {before.name}, under the name of this lesson's"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ladder_tools.building import Build, say
 from ladder_tools.patches import with_name_of
-from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, in_lessons, lesson_of, lessons, place_of,
+from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, in_lessons, kernel_in, lesson_of, lessons, place_of,
                                 refused, registered_names, text_of, write_whole)
 from ladder_tools.recorded import launched_today, runs
 
@@ -200,10 +200,9 @@ def prepare(words, preset, caller):
 
 def kernel_of(word):
     """The path of a chapter's or lesson's kernel."""
-    folder = ROOT / place_of(word).folder
-    for kernel in (folder / "kernel.cu", folder / "kernel_sm90.cu", folder / "kernel.cpp"):
-        if kernel.exists():
-            return kernel
+    kernel = kernel_in(Path(place_of(word).folder))
+    if kernel:
+        return ROOT / kernel
     raise Refused(f"lesson is '{word}'; allowed: chapters and lessons that have a kernel.cu, kernel_sm90.cu or kernel.cpp, such as 03 or 07.02")
 
 

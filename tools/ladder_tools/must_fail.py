@@ -1,13 +1,13 @@
 """usage: must_fail mistake TEST PROGRAM PATCH SOURCE
-       must_fail stub TEST PROGRAM STUB
+       must_fail stub TEST PROGRAM STUB    (of a kernel from scratch its more/scratch.holes)
        must_fail boss TEST PROGRAM PATCH
 
 The test of a program that must fail. A mistake's program ends with failing tests, one of which says the diagnosis that the patch
 announces in its second line. A stub's program ends with a failing test that says WRONG RESULT, its holes say how large they are
-and what they may cost, the README has three hints for each, and solving it only adds lines to reach the chapter's own kernel; one that
-is the step before's kernel is right and dearer than the budget. Of a
-boss's program the X-ray says what the patch announces, in a line of the kernel, or a test says it of a kernel for the CPU; its reason is
-one of those that a learner may answer."""
+and what they may cost, the README has three hints for each, and solving it only adds lines to reach the chapter's own kernel and takes out
+those that go with a hole; one that is the step before's kernel is right and dearer than the budget. Of a boss's program the X-ray says
+what the patch announces, in a line of the kernel, or a test says it of a kernel for the CPU; its reason is one of those that a learner may
+answer."""
 import os
 import re
 import sys
@@ -63,7 +63,7 @@ def faults_of_mistake(program, patch, source):
 
 
 def faults_of_holes(exercise):
-    stub = (ROOT / exercise.stub).read_text()
+    stub = exercise.text
     faults = [] if exercise.holes() else ["the stub has no numbered TODO"]
     for hole in exercise.holes():
         lines = "\n".join(line for line in stub.splitlines() if f"TODO({hole})" in line)

@@ -188,7 +188,7 @@ def _format(folder, files):
 
     if shutil.which("clang-format"):
         for path in paths:
-            if path.suffix not in (".patch", ".md"):
+            if path.suffix in (".cu", ".cpp", ".hpp"):
                 (ROOT / path).write_text(formatted((ROOT / path).read_text(), path))
         for patch, (head, changed, text) in wrong.items():
             patch_text = patches.between((ROOT / changed).read_text(), formatted(text, changed), changed, changed)

@@ -33,6 +33,7 @@ def hole_of(exercise, patch, root=ROOT):
     if f"+++ b/{exercise.solution}\n" not in (root / patch).read_text():
         return ""
     kernel, stub = ((root / path).read_text().splitlines() for path in (exercise.solution, exercise.stub))
+    stub = [line for line in stub if not until(line)]
     changed = {at for at, to, _ in changes(kernel, patched(exercise.solution, patch, root).splitlines()) for at in range(at, max(to, at + 1))}
     for at, to, instead in changes(kernel, stub):
         todo = re.search(r"TODO\(([0-9]+)\)", "\n".join(instead))
@@ -66,7 +67,7 @@ def under_head_of(head, text):
 
 def holes_of(exercise):
     """Where lines are missing. An exercise that begins with the step before has one hole: what this lesson's kernel has instead."""
-    stub, kernel = text_of(exercise.stub), text_of(exercise.solution)
+    stub, kernel = exercise.text, text_of(exercise.solution)
     if exercise.begins_with:
         before = under_head_of(kernel, text_of(exercise.begins_with)).splitlines()
         lines, done = [], 0
@@ -79,22 +80,49 @@ def holes_of(exercise):
 
 def fault_of(exercise):
     """A sentence, if the stub is not what the kernel is today but for the lines at its TODOs; "" if it is."""
-    stub = text_of(exercise.stub)
+    try:
+        stub = exercise.text
+    except Failed as stale:
+        return str(stale)
     if exercise.begins_with:
         same = stub == under_head_of(stub, text_of(exercise.begins_with))
         return "" if same else f"{exercise.stub} is not {exercise.begins_with} under a comment and a name of its own"
-    kernel = iter(text_of(exercise.solution).splitlines())
-    gone = next((line for line in stub.splitlines() if not _TODO.search(line) and line not in kernel), None)  # `in` looks behind the line found last
+    ours = text_of(exercise.solution).splitlines()
+    marked = next(filter(until, ours), None)
+    if marked:
+        return f"{exercise.solution} is what a stub becomes; this line is a stub's: {marked.strip()}"
+    kernel = iter(ours)
+    lines = [line for line in stub.splitlines() if not _TODO.search(line) and not until(line)]
+    gone = next((line for line in lines if line not in kernel), None)  # `in` looks behind the line found last
     if gone is not None:
         return f"solving {exercise.stub} must only add lines to reach {exercise.solution}; this one goes: {gone.strip()}"
     try:
         holes_of(exercise)
+    except Unplaced as error:
+        return f"{exercise.stub}: {error}"
     except ValueError as error:
         return f"{exercise.stub}: {error}, and {exercise.solution} has others"
     return ""
 
 
 _TODO = re.compile(r"TODO\(([0-9]+)\)")
+# Of a line without which the stub would not compile, and which goes when the hole is filled: "float v = 0.0f;  // until hole 1 is filled".
+_UNTIL = re.compile(r"\S +// until (?:hole|stage) ([0-9]+) is filled$")
+
+
+class Unplaced(ValueError):
+    """A line of a stub goes with a hole that is not where the line stands."""
+
+
+def until(line):
+    """The number of the hole that the line goes with; "" if it stays."""
+    found = _UNTIL.search(line)
+    return found[1] if found and is_code(line) else ""
+
+
+def without_lines_of(hole, text):
+    """A stub's lines without those that go when the hole is filled."""
+    return [line for line in text.splitlines() if until(line) != hole]
 
 
 def _bare(line):
@@ -132,10 +160,18 @@ def not_as_ours(places, ours, most=3):
 class Written:
     """A learner's lines: `holes`: {hole: its lines, for each of its places}; `numbers`: {hole: the numbers of these lines, for each of its
     places}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO stands}. If it cannot be said
-    whose lines are whose, `holes` is None and `why` a sentence."""
+    whose lines are whose, `holes` is None and `why` a sentence. A line that goes with a hole is one of the hole's, if it is still there."""
 
-    def __init__(self, holes=None, numbers=None, outside=None, why=""):
-        self.holes, self.numbers, self.outside, self.why = holes, numbers or {}, outside or {}, why
+    def __init__(self, holes=None, numbers=None, outside=None, why="", given=()):
+        self.holes, self.numbers, self.outside, self.why, self._given = holes, numbers or {}, outside or {}, why, given
+
+    def begun(self, hole):
+        """Whether the hole has a line of code that the stub does not have there."""
+        return any(is_code(line) and _bare(line) not in self._given for part in (self.holes or {}).get(hole, []) for line in part)
+
+    def left(self, hole):
+        """(number, line) of the hole's lines that go with it, if it is begun."""
+        return [(number, line) for part in self.numbered(hole) for number, line in part if _bare(line) in self._given] if self.begun(hole) else []
 
     def numbered(self, hole):
         """The lines of the hole's places, each with its number."""
@@ -144,12 +180,17 @@ class Written:
 
 class Holes:
     """A stub's text, and at which of its lines what is missing. A hole's TODO stands where its lines go; one that speaks of places, or of
-    somewhere, also has those lines of our kernel that stand at no TODO. Of TODOs side by side each takes as many lines as it says."""
+    somewhere, also has those lines of our kernel that stand at no TODO. Of TODOs side by side each takes as many lines as it says. Beside a
+    TODO may stand lines that go with its hole: they are no part of our kernel."""
 
     def __init__(self, stub, kernel):
         self._fixed, todos, spread = [], {}, None  # todos: {line of fixed: {hole: lines it says}}
+        go = []  # (line of fixed, hole, the line that goes)
         for line in stub.splitlines():
             todo = _TODO.search(line)
+            if until(line):
+                go.append((len(self._fixed), until(line), line))
+                continue
             if not todo:
                 self._fixed.append(line)
                 continue
@@ -158,6 +199,10 @@ class Holes:
             at_once.setdefault(todo[1], int(roughly[1]) if roughly else 0)
             if re.search(r"\bat [a-z]+ places|\bsomewhere\b", line):
                 spread = todo[1]
+        for at, hole, line in go:
+            if hole not in todos.get(at, {}):
+                raise Unplaced(f"`{line.strip()}` does not stand beside a TODO({hole})")
+        self._given = {_bare(line) for _, _, line in go}
         self.places = []  # (line of fixed, hole, our lines), in order
         ours, lacks = self._added(kernel, todos)
         ours = {at: [line for _, line in lines] for at, lines in ours.items()}
@@ -214,12 +259,12 @@ class Holes:
         found, of_found = ({hole: [] for hole in self.numbers()} for _ in range(2))
         for at, hole, _ in self.places:
             beside = {number for place, number, _ in self.places if place == at}
-            if any(map(is_code, added.get(at, []))) and beside != {hole}:
+            if any(is_code(line) and _bare(line) not in self._given for line in added.get(at, [])) and beside != {hole}:
                 return Written(why=f"the lines of the holes {' and '.join(sorted(beside))} stand side by side without a TODO between them")
             found[hole].append([] if len(beside) > 1 else added.get(at, []))
             of_found[hole].append([] if len(beside) > 1 else numbers.get(at, []))
         outside = {at: lines for at, lines in added.items() if at not in at_places and any(map(is_code, lines))}
-        return Written(found, of_found, outside)
+        return Written(found, of_found, outside, given=self._given)
 
     def filled(self, hole, parts, outside=None):
         """Our kernel with these lines in one hole, and the number of the first line of each of its places. `outside`: as Written's."""

@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from ladder_tools.scratch import stub_of
+
 ROOT = Path(__file__).resolve().parents[2]
 ABOVE_THE_CHAPTERS = "best"
 MORE = "more"  # beside a lesson's page, kernel, exercise and tests: the folder with all else that it has
@@ -146,18 +148,29 @@ def place_of(word):
 
 class Exercise:
     """One lesson's exercise: its stub, our solution of it, the learner's copy, and the stub's holes. Of two kinds: in an `exercise` lines of
-    the kernel are missing, in a `scratch` all of them."""
+    the kernel are missing, in a `scratch` all of them, as its more/scratch.holes says."""
 
     def __init__(self, stub):
-        self.stub = stub  # all paths relative to ROOT
+        self.stub = stub  # the file that is stored; all paths relative to ROOT
         self.kind, *_ = stub.stem.split("_")  # without _sm90, which a stub of Hopper's instructions has, as their kernels do
         self.folder = stub.parents[1] if stub.parent.name == MORE else stub.parent
         self.lesson = lesson_of(self.folder)
         self.name = self.lesson + (f".{self.kind}" if self.kind == "scratch" else "")  # 03, 07.02_chunk_walk, 03.scratch
-        self.solution = self.folder / stub.name.replace(self.kind, "kernel")
-        self.mine = Path("my") / self.folder / stub.name
+        self.solution = kernel_in(self.folder) if self.kind == "scratch" else self.folder / stub.name.replace(self.kind, "kernel")
+        self.mine = Path("my") / self.folder / self.solution.name.replace("kernel", self.kind)
         self.target = f"my{self.name}"  # CMake's, of the learner's copy
-        self.needs_device = stub.suffix == ".cu"
+        self.needs_device = self.solution.suffix == ".cu"
+
+    @property
+    def text(self):
+        """The stub's."""
+        text = text_of(self.stub)
+        if self.kind == "exercise":
+            return text
+        try:
+            return stub_of(text, self.stub, text_of(self.solution), self.solution)
+        except ValueError as error:
+            raise Failed(str(error)) from None
 
     @property
     def begins_with(self):
@@ -179,7 +192,7 @@ class Exercise:
 
     def holes(self):
         """Their numbers, in the order of the stub."""
-        return list(dict.fromkeys(re.findall(r"TODO\(([0-9]+)\)", (ROOT / self.stub).read_text())))
+        return list(dict.fromkeys(re.findall(r"TODO\(([0-9]+)\)", self.text)))
 
     def first_todo(self):
         """(hole, "my/03_cuda_baseline/exercise.cu:44: TODO(1): roughly 3 lines; ...") of the learner's copy; None if none is left."""
@@ -200,6 +213,11 @@ class Exercise:
         return None
 
 
+def kernel_in(folder):
+    """The kernel of a lesson's folder; None if it has none."""
+    return next((folder / name for name in ("kernel.cu", "kernel_sm90.cu", "kernel.cpp") if (ROOT / folder / name).exists()), None)
+
+
 def registered_names(source):
     """The implementations that a source registers."""
     return re.findall(r'\.name = "([a-z0-9_]*)"', source)
@@ -213,8 +231,8 @@ def in_lessons(pattern):
 
 def exercises(kind="exercise"):
     """In reading order: 03, then 03.01_causal_dot_product."""
-    place = "" if kind == "exercise" else f"{MORE}/"
-    return [Exercise(stub) for stub in in_lessons(f"{place}{kind}*.c*") if stub.name in (f"{kind}.cpp", f"{kind}.cu", f"{kind}_sm90.cu")]
+    pattern = "exercise*.c*" if kind == "exercise" else f"{MORE}/scratch.holes"
+    return [Exercise(stub) for stub in in_lessons(pattern) if re.fullmatch(r"exercise\.cpp|exercise(_sm90)?\.cu|scratch\.holes", stub.name)]
 
 
 def bosses():

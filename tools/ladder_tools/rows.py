@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ladder_tools.place import ABOVE_THE_CHAPTERS, ROOT, Place, chapters, in_lessons, lessons, number_of, place_of, registered_names, text_of
 
-_NO_KERNEL = re.compile(r"(^|_)(test|operator|reference|main|exercise|scratch|measure|which)(_sm90)?\.")
+_NO_KERNEL = re.compile(r"(^|_)(test|operator|reference|main|exercise|measure|which)(_sm90)?\.")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ _WHOLE = {
     "sanitizers chapters": r"common/(core|judge|testing|operators|emulator)/|0[123]_[^/]*/.*\.(cpp|cu|hpp)$|\.ci/check_asan$|CMakeLists\.txt$|cmake/",
     "sanitizers hopper": r"common/(cuda|emulator)/|08_[^/]*/(15|19)_[^/]*/.*\.(cpp|cu|hpp)$|08_[^/]*/[^/]*\.hpp$|\.ci/check_asan$|CMakeLists\.txt$|cmake/",
     "nvcc library": r"library/.*(\.(cpp|cu|hpp|h|py)|CMakeLists\.txt)$|common/(core|cuda)/.*\.hpp$|\.ci/compile_cuda$",
-    "loop": r"tools/(ladder_tools/|commands$)|^ladder$|common/|cmake/|0[013]_[^/]*/.*\.(cpp|cu|hpp|patch)$|\.ci/check_exercise_loop$",
+    "loop": r"tools/(ladder_tools/|commands$)|^ladder$|common/|cmake/|0[013]_[^/]*/.*\.(cpp|cu|hpp|patch|holes)$|\.ci/check_exercise_loop$",
 }
 
 
@@ -46,6 +46,8 @@ class Checks:
         self._tree = Tree(ROOT, [name for name in files if name.endswith(_CODE)])
         self.hashes = {f"nvcc {each}": self._of_source(each) for each in files
                        if each.endswith(".cu") and not re.match(r"common/(emulator|xray)/", each) and "/solutions/" not in each}
+        self.hashes |= {f"nvcc {each}": digest(self._of_source(kernel), self._text(each)) for each in files if each.endswith("/more/scratch.holes")
+                        for kernel in (each.replace("more/scratch.holes", name) for name in ("kernel.cu", "kernel_sm90.cu")) if kernel in files}
         lessons = {}
         for name in files:
             folder = re.match(r"(\d\d_\w+(?:/\d\d[a-z]?_\w+)?)/", name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What follows from a kernel, brought up to date after an edit: its stub and scratch version, its planted mistakes and its boss, the solutions of
-its holes, and the words of its pages. A word of code that has another name everywhere is renamed; other changes are merged, with the kernel at a
+"""What follows from a kernel, brought up to date after an edit: its stub and the holes of its scratch version, its planted mistakes and its boss, the
+solutions of its holes, and the words of its pages. A word of code that has another name everywhere is renamed; other changes are merged, with the kernel at a
 git revision as what both sides begin with. What cannot be merged is listed, and left as it is."""
 import argparse
 import re
@@ -15,6 +15,7 @@ from nvcc import ROOT
 from sources import without_comments
 from ladder_tools.patches import Holes, between, changes, fault_of, patched, under_head_of
 from ladder_tools.place import MORE, Refused, bosses, exercises, in_lessons, mistakes, place_of, text_of
+from ladder_tools.scratch import stub_of
 
 _BETWEEN = "\x1f\n"  # behind each line while git merges, so that changes of two lines side by side are two changes
 
@@ -79,9 +80,21 @@ class Carried:
         if exercise.begins_with == self.file:
             self._write(exercise.stub, under_head_of(text, self._now))
             return
-        if not exercise.begins_with:
+        if exercise.kind == "scratch":
+            self._scratch(exercise.stub, renamed(text, self._names))
+        elif not exercise.begins_with:
             self._write(exercise.stub, merged(renamed(text, self._names), self._base, self._now, "--ours")[0])
         self._write(exercise.page, renamed_prose(text_of(exercise.page), self._names))
+
+    def _scratch(self, path, holes):
+        """A stub that is derived: all that may be wrong with it is that the words of its holes find other lines than before, or none."""
+        self._write(path, holes)
+        try:
+            before, now = (stub_of(holes, path, kernel, self.file) for kernel in (self._base, self._now))
+        except ValueError:  # they find none: in today's kernel, which faults() says, or in the other one
+            return
+        if now != merged(before, self._base, self._now, "--ours")[0]:
+            self.conflicts[path] = f"{path}: do its words still find the lines that they should? {self.file} has others there now"
 
     def solutions(self, exercise):
         """The lines of a hole that has changed in our kernel are merged with that change."""

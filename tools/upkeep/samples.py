@@ -13,8 +13,8 @@ import textwrap
 from pathlib import Path
 
 import nvcc
-from ladder_tools.patches import holes_of
-from ladder_tools.place import exercise_of, text_of
+from ladder_tools.patches import holes_of, without_lines_of
+from ladder_tools.place import exercise_of
 from records import xray_counts, xray_sites
 
 ROOT = nvcc.ROOT
@@ -30,7 +30,7 @@ def solution(writes):
     exercise = exercise_of(writes["exercise"])
     if writes.get("others"):
         return exercise, holes_of(exercise).filled(writes["hole"], [writes["lines"]])[0]
-    stub, todo = text_of(exercise.stub).splitlines(), f"TODO({writes['hole']})"
+    stub, todo = without_lines_of(writes["hole"], exercise.text), f"TODO({writes['hole']})"
     at = next(number for number, line in enumerate(stub) if todo in line)
     return exercise, "\n".join(stub[:at] + writes["lines"] + [line for line in stub[at:] if todo not in line]) + "\n"
 

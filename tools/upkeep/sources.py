@@ -20,13 +20,13 @@ def without_comments(text):
 
 def is_kernel_source(path):
     """A .cu file of an implementation: no exercise, no lines for a hole of one, no test of the emulator, no learner's copy."""
-    return (path.endswith(".cu") and not re.search(r"(exercise|scratch)(_sm90)?\.cu$", path)
+    return (path.endswith(".cu") and not re.search(r"exercise(_sm90)?\.cu$", path)
             and "/solutions/" not in path and not path.startswith(("common/emulator/", "common/xray/", "my/", "build")))
 
 
 def is_host_source(path):
     """A .cpp file that may register an implementation of several kernels: no test, no exercise."""
-    return (path.endswith(".cpp") and not re.search(r"(^|[/_])(test|exercise|scratch|main)\.cpp$|/solutions/", path)
+    return (path.endswith(".cpp") and not re.search(r"(^|[/_])(test|exercise|main)\.cpp$|/solutions/", path)
             and not path.startswith(("my/", "build")))
 
 

@@ -31,7 +31,7 @@ class Due(unittest.TestCase):
 
     def changed(self, **edits):
         files = {"03_a/kernel.cu": '#include "common/cuda/x.hpp"\nint a;', "03_a/README.md": "text\n\n**Hole 1: b**\nhint\n\n## Next\nmore",
-                 "03_a/exercise.cu": "int stub;", "03_a/mistakes/m.patch": "+ x", "03_a/02_b/kernel.cu": "int b;", "common/cuda/x.hpp": "int x;"}
+                 "03_a/exercise.cu": "int stub;", "03_a/mistakes/m.patch": "+ x", "03_a/more/scratch.holes": "holes", "03_a/02_b/kernel.cu": "int b;", "common/cuda/x.hpp": "int x;"}
         before = self.hashes(files)
         after = self.hashes({**files, **{name: text for name, text in edits.values()}})
         return {check for check in after if before.get(check) != after[check]}
@@ -49,7 +49,8 @@ class Due(unittest.TestCase):
 
     def test_a_source_is_due_when_what_it_includes_changes(self):
         self.assertEqual({check for check in self.changed(edit=("common/cuda/x.hpp", "int y;")) if check.startswith("nvcc ")},
-                         {"nvcc 03_a/kernel.cu", "nvcc library"})
+                         {"nvcc 03_a/kernel.cu", "nvcc 03_a/more/scratch.holes", "nvcc library"})
+        self.assertEqual(self.changed(edit=("03_a/more/scratch.holes", "others")), {"nvcc 03_a/more/scratch.holes", "lesson 03", "solution 03", "loop"})
 
     def test_a_fault_planted_in_a_lesson_of_the_tree_makes_it_due(self):
         plant = {"01_naive_cpu/kernel.cpp": "lesson 01", "02_openmp/05_register_tiles/kernel.cpp": "lesson 02.05_register_tiles",

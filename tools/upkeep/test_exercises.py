@@ -12,6 +12,7 @@ KERNEL = "".join(f"{line}\n" for line in (
     "// 03 x", "void f() {", "  int old_sum = 0;", "  int n = 4;", "  old_sum += n;", "  old_sum += 2;", "  store(old_sum);", "}"))
 STUB = KERNEL.replace("  old_sum += n;\n  old_sum += 2;\n", "  // TODO(1): roughly 2 lines; add them\n")
 SOLUTIONS = {"1a": "  old_sum += 2 + n;\n", "1b": "  old_sum += n;\n  ++old_sum;\n  ++old_sum;\n", "1c": "  old_sum = n + 2;\n"}
+HOLES = '"old_sum += n;" .. "store("\n  1: roughly 3 lines; add them to old_sum\n'
 PATCH = ("# mistake: n is old\n--- a/03_x/kernel.cu\n+++ b/03_x/kernel.cu\n@@ -2,5 +2,5 @@\n void f() {\n   int old_sum = 0;\n"
          "-  int n = 4;\n+  int n = 5;\n   old_sum += n;\n   old_sum += 2;\n")
 
@@ -52,6 +53,12 @@ class Carry(InAFolder):
         self.assertEqual(self.now("exercise.cu"), STUB.replace("store(", "store(&").replace("int old_sum", "long old_sum"))
         self.assertIn("   long old_sum = 0;\n-  int n = 4;\n+  int n = 5;\n", self.now("more/mistakes/n.patch"))
 
+    def test_a_line_that_goes_with_its_hole_stays_in_the_stub(self):
+        stub = STUB.replace("  // TODO(1)", "  int more = 0;  // until hole 1 is filled\n  // TODO(1)")
+        self.write({"03_x/exercise.cu": stub})
+        self.assertEqual(self.carried(("  store(old_sum);", "  store(&old_sum);")), (0, ""))
+        self.assertEqual(self.now("exercise.cu"), stub.replace("store(", "store(&"))
+
     def test_what_has_changed_in_a_hole_concerns_its_solutions(self):
         status, said = self.carried(("  old_sum += n;", "  old_sum += +n;"))
         self.assertEqual((status, self.now("exercise.cu")), (1, STUB))
@@ -59,6 +66,21 @@ class Carry(InAFolder):
         for name in ("1a", "1c"):
             self.assertIn(f"03_x/more/solutions/{name}.cu: hole 1 has other lines", said)
             self.assertEqual(self.now(f"more/solutions/{name}.cu"), SOLUTIONS[name])
+
+    def test_a_renamed_word_has_its_new_name_in_the_holes_of_a_kernel_from_scratch(self):
+        self.write({"03_x/more/scratch.holes": HOLES})
+        self.assertEqual(self.carried(("old_sum", "total")), (0, ""))
+        self.assertEqual(self.now("more/scratch.holes"), HOLES.replace("old_sum", "total"))
+
+    def test_lines_of_a_kernel_from_scratch_that_are_gone_or_others_are_listed(self):
+        self.write({"03_x/more/scratch.holes": HOLES})
+        status, said = self.carried(("  store(old_sum);", "  return;"))
+        self.assertEqual(status, 1)
+        self.assertIn('03_x/more/scratch.holes:1: "store(" begins no line of 03_x/kernel.cu below line 5\n', said)
+        status, said = self.carried(("  return;", "  store(old_sum);"), ("  int n = 4;\n", "  old_sum += n;\n  int n = 4;\n"))
+        self.assertEqual(status, 1)
+        self.assertIn("03_x/more/scratch.holes: do its words still find the lines that they should?", said)
+        self.assertEqual(self.now("more/scratch.holes"), HOLES)
 
     def test_a_mistake_in_a_line_that_has_changed_is_listed_and_left(self):
         status, said = self.carried(("int n = 4;", "int n = 6;"))

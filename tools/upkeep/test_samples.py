@@ -36,6 +36,10 @@ class Samples(InAFolder):
         self.sample["writes"]["others"] = "ours"
         self.assertEqual(samples.taken(self.sample)["lines"], ["int main() {", "  mine(1);", "  ours(2);", "}"])
 
+    def test_a_line_that_goes_with_the_hole_is_gone(self):
+        self.write({"00_x/exercise.cu": STUB.replace("  // TODO(2)", "  int x;  // until hole 1 is filled\n  int y;  // until hole 2 is filled\n  // TODO(2)")})
+        self.assertEqual(samples.taken(self.sample)["lines"], ["int main() {", "  mine(1);", "  int y;  // until hole 2 is filled", "  // TODO(2): roughly 1 line", "}"])
+
     def test_what_a_learner_has_is_there_again_afterwards(self):
         self.write({"my/00_x/exercise.cu": "mine", "my/.solved.json": "{}"})
         self.sample["command"] = "ls -A my; echo x > my/.solved.json"

@@ -14,7 +14,7 @@ class Sources(InAFolder):
         return Tree(self.root / folder, files)
 
     def test_exercises_and_the_emulators_own_are_no_kernel_sources(self):
-        for path, is_one in {"03_x/kernel.cu": True, "03_x/exercise.cu": False, "03_x/exercise_sm90.cu": False, "03_x/scratch_sm90.cu": False, "03_x/kernel_sm90.cu": True, "03_x/dot_exercise.cu": False,
+        for path, is_one in {"03_x/kernel.cu": True, "03_x/exercise.cu": False, "03_x/exercise_sm90.cu": False, "03_x/kernel_sm90.cu": True, "03_x/dot_exercise.cu": False,
                              "common/cuda/d.cu": True, "common/emulator/test/a_test.cu": False,
                              "common/xray/test/a_test.cu": False, "03_x/a.cpp": False}.items():
             self.assertEqual(is_kernel_source(path), is_one, path)

@@ -1,10 +1,10 @@
   // What is left after each division goes into the next.
-  channel = blockIdx.x;
+  std::int64_t channel = blockIdx.x;
   channel *= kThreads;
   channel += threadIdx.x;
 // ----
   std::int64_t left = channel;
-  iv = left % kHeadSize;
+  const std::int64_t iv = left % kHeadSize;
   left /= kHeadSize;
-  h = left % args.H;
-  b = left / args.H;
+  const std::int64_t h = left % args.H;
+  const std::int64_t b = left / args.H;

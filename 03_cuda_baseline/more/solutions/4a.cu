@@ -1,1 +1,1 @@
-  blocks = channels / kThreads + (channels % kThreads != 0);
+  const std::int64_t blocks = channels / kThreads + (channels % kThreads != 0);

@@ -1,2 +1,2 @@
   // There is at least one channel.
-  blocks = (channels - 1) / kThreads + 1;
+  const std::int64_t blocks = (channels - 1) / kThreads + 1;

@@ -1,2 +1,2 @@
-  blocks = channels / kThreads;
+  std::int64_t blocks = channels / kThreads;
   if (blocks * kThreads < channels) ++blocks;

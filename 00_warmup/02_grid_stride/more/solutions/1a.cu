@@ -1,2 +1,2 @@
   // The smaller of the grid's threads and N have written.
-  unwritten = N - std::min(N, blocks * kThreads);
+  return N - std::min(N, blocks * kThreads);

@@ -1,3 +1,3 @@
   // What is missing, if it is more than nothing.
   const std::int64_t missing = N - kThreads * blocks;
-  unwritten = missing > 0 ? missing : 0;
+  return missing > 0 ? missing : 0;

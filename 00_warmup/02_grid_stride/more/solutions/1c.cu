@@ -1,4 +1,4 @@
   // A grid that is large enough returns early.
   const std::int64_t end = blocks * kThreads;
   if (end >= N) return 0;
-  unwritten = N - end;
+  return N - end;

@@ -3,4 +3,4 @@
   if (items % kThreads != 0) ++needed;
   const std::int64_t most = multiprocessors * per_multiprocessor;
   if (needed > most) needed = most;
-  if (needed > blocks) blocks = needed;
+  return needed > 1 ? needed : 1;

@@ -1,3 +1,4 @@
   // Whether the whole GPU has work is a question of threads.
   const std::int64_t full = multiprocessors * per_multiprocessor;
-  blocks = items > full * kThreads ? full : (items + (kThreads - 1)) / kThreads;
+  if (items > full * kThreads) return full;
+  return (items + (kThreads - 1)) / kThreads;

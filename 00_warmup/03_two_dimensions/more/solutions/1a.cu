@@ -1,2 +1,2 @@
-  // One expression, columns first.
-  offset = col * strides.col + row * strides.row;
+  // Columns first.
+  return col * strides.col + row * strides.row;

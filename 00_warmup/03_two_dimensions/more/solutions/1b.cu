@@ -1,3 +1,3 @@
-  // Two steps with names, and returned at once.
+  // Two steps with names.
   const std::int64_t down = strides.row * row, right = strides.col * col;
-  return offset + down + right;
+  return down + right;

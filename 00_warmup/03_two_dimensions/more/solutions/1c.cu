@@ -1,3 +1,4 @@
   // Down first, and to the right from there.
-  offset = strides.row * row;
-  offset = strides.col * col + offset;
+  std::int64_t offset = strides.row * row;
+  offset += strides.col * col;
+  return offset;

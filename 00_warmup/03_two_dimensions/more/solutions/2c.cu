@@ -1,4 +1,4 @@
   // By the number of the thread in its block.
   const std::int64_t thread = threadIdx.y * kColumns + threadIdx.x;
-  place.col = static_cast<std::int64_t>(blockIdx.x) * kColumns + thread % kColumns;
-  place.row = static_cast<std::int64_t>(blockIdx.y) * kRows + thread / kColumns;
+  const std::int64_t col = static_cast<std::int64_t>(blockIdx.x) * kColumns + thread % kColumns;
+  return {static_cast<std::int64_t>(blockIdx.y) * kRows + thread / kColumns, col};

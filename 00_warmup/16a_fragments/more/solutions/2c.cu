@@ -1,2 +1,2 @@
   const Place first = {2 * (lane % 4), lane / 4};
-  place = {first.row + 8 * i, first.column};
+  return {first.row + 8 * i, first.column};

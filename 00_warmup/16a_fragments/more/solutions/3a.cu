@@ -1,2 +1,1 @@
-  place.row = lane >> 2 | (i & 2) << 2;
-  place.column = (lane & 3) << 1 | (i & 1);
+  return {lane >> 2 | (i & 2) << 2, (lane & 3) << 1 | (i & 1)};

@@ -1,1 +1,1 @@
-    unit = (column >> 3) ^ (row & 7);
+    const unsigned unit = (column >> 3) ^ (row & 7);

@@ -1,2 +1,2 @@
     // A turn instead of an exclusive or: among 8 neighbours, by as many as the row's number.
-    unit = column / (8 * kUnit) * 8 + (column / kUnit + row) % 8;
+    const unsigned unit = column / (8 * kUnit) * 8 + (column / kUnit + row) % 8;

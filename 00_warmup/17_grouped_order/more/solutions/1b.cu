@@ -6,5 +6,5 @@
   }
   std::int64_t rows = group;
   if (first + rows > down) rows = down - first;
-  place.across = rest / rows;
-  place.down = first + (rest - place.across * rows);
+  const std::int64_t column = rest / rows;
+  return {first + (rest - column * rows), column};

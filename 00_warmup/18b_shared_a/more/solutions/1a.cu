@@ -1,3 +1,3 @@
-  n = j;
-  for (batch = 0; batch < B && n >= N; ++batch)
+  std::int64_t batch = 0, n = j;
+  for (; batch < B && n >= N; ++batch)
     n -= N;

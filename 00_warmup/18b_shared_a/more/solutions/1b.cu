@@ -1,3 +1,3 @@
   const std::int64_t first = j - j % N;  // the batch's first column
-  n = j - first;
-  batch = first / N;
+  const std::int64_t n = j - first;
+  const std::int64_t batch = first / N;

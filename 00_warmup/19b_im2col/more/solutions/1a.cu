@@ -1,5 +1,5 @@
   // As one takes a number of seconds apart.
-  kx = k % args.KW;
+  const std::int64_t kx = k % args.KW;
   k /= args.KW;
-  ky = k % args.KH;
-  c = k / args.KH;
+  const std::int64_t ky = k % args.KH;
+  const std::int64_t c = k / args.KH;

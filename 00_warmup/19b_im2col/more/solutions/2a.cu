@@ -1,4 +1,4 @@
   const std::int64_t y_row = j / OW;
-  batch = y_row / OH;
-  oy = y_row % OH;
-  ox = j - y_row * OW;
+  const std::int64_t batch = y_row / OH;
+  const std::int64_t oy = y_row % OH;
+  const std::int64_t ox = j - y_row * OW;

@@ -1,4 +1,5 @@
-  for (batch = 0; batch < B && (batch + 1) * N <= j;)
+  std::int64_t batch = 0;
+  while (batch < B && (batch + 1) * N <= j)
     ++batch;
   const std::int64_t n = j - batch * N;
-  oy = n / OW, ox = n % OW;
+  const std::int64_t oy = n / OW, ox = n % OW;

@@ -1,5 +1,5 @@
   // Only columns that there are.
-  batch = B;
+  std::int64_t batch = B, oy = 0, ox = 0;
   if (j < B * N) {
     batch = j / N;
     const std::int64_t first = batch * N;

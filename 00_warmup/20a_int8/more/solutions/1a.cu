@@ -1,4 +1,5 @@
-  // One expression for both kinds; a group of zeros has the scale 1.
-  scale = args.symmetric ? fmaxf(fabsf(least), most) / 127.0f : (most - least) / kMost;
-  scale = scale > 0.0f ? scale : 1.0f;
-  zero = args.symmetric ? 128.0f : rintf(-least / scale);
+  // Two names for what both kinds divide; a group of zeros has the scale 1.
+  const float range = args.symmetric ? fmaxf(fabsf(least), most) : most - least;
+  const float fitting = range / (args.symmetric ? 127.0f : kMost);
+  const float scale = fitting > 0.0f ? fitting : 1.0f;
+  const float zero = args.symmetric ? 128.0f : rintf(-least / scale);

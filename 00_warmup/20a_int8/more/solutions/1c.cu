@@ -1,4 +1,5 @@
   // Rounded by adding a half and cutting off: -least is never negative.
+  float scale = 1.0f, zero = kMiddle;
   const float magnitude = fmaxf(most, -least);
   if (magnitude > 0.0f) {
     if (args.symmetric) {

@@ -1,7 +1,8 @@
   // From its own parts to those of the split behind it.
+  int begin = 0;
   for (int before = 0; before < split; ++before)
     begin += parts_each;
-  end = begin;
+  int end = begin;
   end += min(parts_each, parts - begin);
 // ----
     // C was set to 0.

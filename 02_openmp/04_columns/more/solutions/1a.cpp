@@ -3,4 +3,4 @@
     const std::int64_t lines = V / kLine + (V % kLine != 0);
     return std::min(V, n * lines / parts * kLine);
   };
-  columns = {border(part), border(part + 1)};
+  return {border(part), border(part + 1)};

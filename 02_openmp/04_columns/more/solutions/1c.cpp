@@ -1,5 +1,5 @@
   // Line by line.
-  columns = {V, V};
+  Columns columns{V, V};
   const std::int64_t lines = (V + kLine - 1) / kLine;
   for (std::int64_t line = lines - 1; line >= 0; --line) {
     if (line >= part * lines / parts && line < (part + 1) * lines / parts) {
@@ -9,3 +9,4 @@
   }
   if (part * lines / parts == (part + 1) * lines / parts)
     columns.first = columns.end = std::min(V, part * lines / parts * kLine);
+  return columns;

@@ -1,3 +1,3 @@
   // The largest and the smallest.
   const std::int64_t wanted = threads / heads + (threads % heads != 0);
-  parts = std::max<std::int64_t>(1, std::min(wanted, (V + kLine - 1) / kLine));
+  return std::max<std::int64_t>(1, std::min(wanted, (V + kLine - 1) / kLine));

@@ -1,4 +1,5 @@
   // There is at least one channel.
   const std::int64_t last_block = (channels - 1) / threads;
-  warps = threads / 32;
+  std::int64_t warps = threads / 32;
   warps += last_block / multiprocessors * warps;
+  return warps;

@@ -1,4 +1,5 @@
   // By case: a new maximum scales the old sums and has the weight 1; any other key scales nothing.
+  Row<Number> next = row;
   if (key.score > row.m) {
     const Number rescale = weight(row.m, key.score);
     next.m = key.score;

@@ -3,4 +3,4 @@
   alone.m = key.score;
   alone.l = 1;
   alone.sum = key.value;
-  next = merged(row, alone);
+  const Row<Number> next = merged(row, alone);

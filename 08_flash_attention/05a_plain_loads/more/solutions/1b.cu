@@ -1,5 +1,5 @@
-    // As one distance.
-    from += lane / 4 * Tile::kColumns + lane % 4 * 2;
+      // As one distance.
+      : from(tile.at(row, 0) + lane / 4 * Tile::kColumns + lane % 4 * 2) {}
 // ----
       const int n = i / 2, half = i % 2;
       const Element* const first = from + rows * Tile::kColumns + columns;

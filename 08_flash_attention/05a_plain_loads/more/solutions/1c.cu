@@ -1,5 +1,5 @@
-    // Down first, then right.
-    from = tile.below(row).at(lane / 4, 0) + 2 * (lane % 4);
+      // Down first, then right.
+      : from(tile.below(row).at(lane / 4, 0) + 2 * (lane % 4)) {}
 // ----
       const Element* first = from + columns + rows * Tile::kColumns;
       if (i >= 2) first += 8 * Tile::kColumns;

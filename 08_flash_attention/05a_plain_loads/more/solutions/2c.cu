@@ -1,5 +1,5 @@
-    // Right first, then down.
-    from = tile.at(row, lane / 4) + lane % 4 * (2 * Tile::kColumns);
+      // Right first, then down.
+      : from(tile.at(row, lane / 4) + lane % 4 * (2 * Tile::kColumns)) {}
 // ----
       const Element* first = from + columns + rows * Tile::kColumns;
       if (i >= 2) first += 8;

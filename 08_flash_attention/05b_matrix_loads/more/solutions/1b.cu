@@ -1,4 +1,4 @@
-    // As one distance.
-    from += lane % 16 * Tile::kColumns + lane / 16 * 8;
+      // As one distance.
+      : from(tile.at(row, 0) + lane % 16 * Tile::kColumns + lane / 16 * 8) {}
 // ----
     ladder::cuda::load_matrices(a.x, &from[rows * Tile::kColumns + columns]);

@@ -1,8 +1,5 @@
-    // Case by case.
-    int down = lane % 8, right = 0;
-    if (lane >= 16) down += 8;
-    if (lane % 16 >= 8) right = 8;
-    from = tile.at(row + down, right);
+      // Case by case.
+      : from(tile.at(lane < 16 ? row + lane % 8 : row + 8 + lane % 8, lane % 16 < 8 ? 0 : 8)) {}
 // ----
     const Element* const named = from + columns + rows * Tile::kColumns;
     ladder::cuda::load_matrices(x, named);

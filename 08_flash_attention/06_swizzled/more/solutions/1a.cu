@@ -1,3 +1,3 @@
     // Among eight neighbours, by number.
     const unsigned number = column / kUnit;
-    unit = number / 8 * 8 + (number % 8 ^ row % 8);
+    const unsigned unit = number / 8 * 8 + (number % 8 ^ row % 8);

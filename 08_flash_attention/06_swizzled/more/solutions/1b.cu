@@ -1,2 +1,2 @@
     // In elements, by bits.
-    unit = (column ^ (row & 7) << 3) >> 3;
+    const unsigned unit = (column ^ (row & 7) << 3) >> 3;

@@ -1,3 +1,3 @@
   // Down first: that adds no bit that `columns` has.
-  there = place + rows * kColumns;
+  unsigned there = place + rows * kColumns;
   there ^= columns;

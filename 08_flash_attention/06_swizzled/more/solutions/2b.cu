@@ -1,4 +1,4 @@
   // Back to row and column, and asked anew.
   const unsigned row = place / kColumns;
   const unsigned column = place % kColumns ^ row % 8 * tile.kUnit;
-  there = tile.place(row + rows, column + columns);
+  const unsigned there = tile.place(row + rows, column + columns);

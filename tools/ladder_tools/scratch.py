@@ -1,0 +1,78 @@
+"""A kernel from scratch: the kernel without the lines that a lesson's more/scratch.holes names, in the kernel's order, and with TODOs instead:
+
+    "const Vec3 x" .. "store("          the lines from the next one that begins with the first words to the next that begins with the last ones;
+      1: roughly 3 lines; what;         there stands `// TODO(1): roughly 3 lines; what;`, as far in as the first line,
+         budget: what it may cost       and a line `// TODO(1): budget: what it may cost`
+    "copy(q)"                           one line
+      1: roughly 1 line; the copy
+      2: roughly 2 lines; the rest      two TODOs side by side
+    "return sum"
+      1: roughly 1 line; the mean
+      + return 0;                       a line of code that stands there, too, so that the stub compiles
+    "for (int i" .. "int sum" .. "}"    by way of a line between, where the last words would find an earlier one
+    below "void f(": "int n" .. "}"     by way of a line that stays, where the first words would
+
+A #pragma goes with the line below it. Words that begin with a } find none that is further in than the first line; "" is an empty line."""
+import math
+import re
+
+_CUT = re.compile(r'(?:below "([^"]+)": )?("[^"]+"(?: \.\. "[^"]*")*)')
+_TODO = re.compile(r"  ([0-9]+): (.+)")
+_FURTHER = re.compile(r"     (\S.*)")
+_CODE = re.compile(r"  \+ (.+)")
+_ALLOWED = 'allowed: "words" .. "words", and below it "  1: roughly 3 lines; what", and five blanks before what else it says'
+
+
+def depth_of(line):
+    return len(line) - len(line.lstrip())
+
+
+class _Kernel:
+    """Its lines, and from which one on the next cut is looked for."""
+
+    def __init__(self, path, text):
+        self._path, self.lines, self.at = path, text.splitlines(), 0
+
+    def find(self, words, most=math.inf):
+        """The next line that begins with the words; one that closes a bracket is no further in than `most`."""
+        for number in range(self.at, len(self.lines)):
+            line = self.lines[number].strip()
+            if (line.startswith(words) if words else not line) and not (words.startswith("}") and depth_of(self.lines[number]) > most):
+                self.at = number + 1
+                return number
+        is_above = any(line.strip().startswith(words) for line in self.lines[:self.at])
+        raise ValueError(f'"{words}" begins no line of {self._path} below line {self.at}' + (", only one above it" if is_above else ""))
+
+    def cut(self, above, names):
+        """(first line, how far in it is, line behind the last)"""
+        before = self.find(above) + 1 if above else self.at
+        first, *others = names
+        begin = self.find(first)
+        depth = depth_of(self.lines[begin])
+        for words in others:
+            self.find(words, depth)
+        while begin > before and self.lines[begin - 1].startswith("#pragma"):
+            begin -= 1
+        return begin, depth, self.at
+
+
+def stub_of(holes, path_of_holes, kernel, path_of_kernel):
+    """The stub's text. ValueError, if a line of the holes names nothing in today's kernel, or is none."""
+    kernel, stub, done, depth, hole = _Kernel(path_of_kernel, kernel), [], 0, None, None
+    for number, line in enumerate(holes.splitlines(), 1):
+        cut, todo, further, code = (kind.fullmatch(line) for kind in (_CUT, _TODO, _FURTHER, _CODE))
+        try:
+            if cut:
+                begin, depth, end = kernel.cut(cut[1], re.findall('"([^"]*)"', cut[2]))
+                stub += kernel.lines[done:begin]
+                done, hole = end, None
+            elif depth is None or not (todo or (further or code) and hole):
+                raise ValueError(_ALLOWED)
+            elif code:
+                stub.append(" " * depth + code[1])
+            else:
+                hole, said = todo.groups() if todo else (hole, further[1])
+                stub.append(f"{' ' * depth}// TODO({hole}): {said}")
+        except ValueError as error:
+            raise ValueError(f"{path_of_holes}:{number}: {error}") from None
+    return "\n".join(stub + kernel.lines[done:]) + "\n"
