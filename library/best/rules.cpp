@@ -35,7 +35,7 @@ struct Cost {
   double coefficients[3];
 };
 
-#include "library/best/costs.inc"
+#include "costs.inc"
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
