@@ -10,8 +10,7 @@
 #include "common/core/bfloat16.hpp"
 #include "common/cuda/hopper.hpp"
 #include "common/emulator/test/device_vector.hpp"
-#include "common/xray/xray.hpp"
-#include "emulator/emulator.hpp"
+#include "common/xray/test/recorded.hpp"
 
 namespace {
 
@@ -29,14 +28,8 @@ constexpr const char* kFence = "does not see what threads did without a proxy fe
 constexpr const char* kPhase = "has not waited for the phase of the mbarrier";
 
 // Device memory that every kernel here may read and write: 64 rows of two panels.
-class XrayHopperFaults : public testing::Test {
+class XrayHopperFaults : public RecordedTest {
  protected:
-  void SetUp() override {
-    emulator::reset();
-    take();
-  }
-  void TearDown() override { emulator::reset(); }
-
   // Under every schedule `launch` gives an error with all of these words, and no other kind of error. None: it gives no error.
   template <typename Launch>
   static void expect(const std::vector<std::string>& parts, const Launch& launch,

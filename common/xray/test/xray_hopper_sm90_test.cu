@@ -10,8 +10,7 @@
 #include "common/cuda/hopper.hpp"
 #include "common/emulator/test/device_vector.hpp"
 #include "common/xray/report.hpp"
-#include "common/xray/xray.hpp"
-#include "emulator/emulator.hpp"
+#include "common/xray/test/recorded.hpp"
 
 namespace {
 
@@ -23,14 +22,8 @@ using ladder::bfloat16;
 
 constexpr int kRows = 64;
 
-class XrayHopper : public testing::Test {
+class XrayHopper : public RecordedTest {
  protected:
-  void SetUp() override {
-    emulator::reset();
-    take();
-  }
-  void TearDown() override { emulator::reset(); }
-
   static Kernel only() {
     const cudaError_t error = cudaGetLastError();
     EXPECT_EQ(error, cudaSuccess) << cudaGetErrorString(error);

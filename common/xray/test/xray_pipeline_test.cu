@@ -9,32 +9,14 @@
 
 #include "common/emulator/test/device_vector.hpp"
 #include "common/emulator/test/portable_kernels.hpp"
-#include "common/xray/xray.hpp"
-#include "emulator/emulator.hpp"
+#include "common/xray/test/recorded.hpp"
 
 namespace {
 
 using namespace emulator::xray;
 using emulator::Schedule;
 
-const Schedule kSchedules[] = {
-    {Schedule::forward, 0}, {Schedule::reverse, 0}, {Schedule::shuffle, 1}, {Schedule::shuffle, 2}};
-
-class XrayPipeline : public testing::Test {
- protected:
-  void SetUp() override {
-    emulator::reset();
-    take();
-  }
-  void TearDown() override { emulator::reset(); }
-
-  static Kernel only() {
-    cudaGetLastError();
-    std::vector<Kernel> kernels = take();
-    EXPECT_EQ(kernels.size(), 1u);
-    return kernels.empty() ? Kernel{} : kernels.front();
-  }
-};
+class XrayPipeline : public RecordedTest {};
 
 TEST_F(XrayPipeline, CountsAreAsKnownByHand) {
   constexpr int kTiles = 5;

@@ -1,0 +1,49 @@
+// What the tests of the steps to attention's gradients on Hopper share: lessons 18b to 18d.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/operators/attention/operator.hpp"
+#include "common/testing/hole.hpp"
+#include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
+
+namespace flash_attention {
+
+inline void expect_right_gradients(const char* name, ladder::AttentionCase c) {
+  c.D = 128;
+  c.precision = ladder::Precision::kBf16;
+  ladder::testing::expect_right<ladder::AttentionBackward>(ladder::find_implementation(name),
+                                                           ladder::AttentionGradProblem(c));
+}
+
+// A case for each stage of scratch_sm90.cu; the loop that checks an exercise says for which stage it fails. In turn: two query heads for
+// one of keys, with two tiles of keys, so four steps of a block; three times a ragged tile of keys, and `queries` queries; two batches.
+inline bool register_gradient_stages(const char* name, const std::string (&stages)[5],
+                                     std::int64_t queries) {
+  const ladder::Shape two_heads = {{"B", 1},   {"T", 130},  {"H", 2},   {"K", 128},
+                                   {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
+  const ladder::Shape ragged = {{"B", 1},   {"T", 40},        {"H", 1},   {"K", 128},
+                                {"V", 128}, {"T_q", queries}, {"H_kv", 1}};
+  const ladder::Shape two_batches = {{"B", 2},   {"T", 20},   {"H", 2},   {"K", 128},
+                                     {"V", 128}, {"T_q", 30}, {"H_kv", 1}};
+  int n = 0;
+  for (const ladder::Shape* shape : {&two_heads, &ragged, &ragged, &ragged, &two_batches}) {
+    ladder::testing::register_hole(name, stages[n++], "attention_backward", *shape, {}, {}, "bf16");
+  }
+  return true;
+}
+
+// Tiles have 128 keys and 64 queries. Many blocks add to a row of dq, whoever comes first: not repeatable.
+inline bool register_gradient_suite(const char* name) {
+  return ladder::testing::register_suite(
+      "attention_backward", name,
+      {.not_repeatable = {"dq"},
+       .storages = {"bf16"},
+       .sizes = {{"D", {128}}, {"T_q", {0, 5, 64, 65, 130}}, {"T_k", {5, 0, 65, 130, 64}}},
+       .refuses = {"causal", "packed", "key_lengths"},
+       .borders = {{.size = "T", .at = {128}}, {.size = "T_q", .at = {64, 128}}}});
+}
+
+}  // namespace flash_attention
