@@ -35,15 +35,4 @@ inline bool register_gradient_stages(const char* name, const std::string (&stage
   return true;
 }
 
-// Tiles have 128 keys and 64 queries. Many blocks add to a row of dq, whoever comes first: not repeatable.
-inline bool register_gradient_suite(const char* name) {
-  return ladder::testing::register_suite(
-      "attention_backward", name,
-      {.not_repeatable = {"dq"},
-       .storages = {"bf16"},
-       .sizes = {{"D", {128}}, {"T_q", {0, 5, 64, 65, 130}}, {"T_k", {5, 0, 65, 130, 64}}},
-       .refuses = {"causal", "packed", "key_lengths"},
-       .borders = {{.size = "T", .at = {128}}, {.size = "T_q", .at = {64, 128}}}});
-}
-
 }  // namespace flash_attention

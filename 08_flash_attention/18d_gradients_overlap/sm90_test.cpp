@@ -20,6 +20,14 @@ const bool stages = flash_attention::register_gradient_stages(
     {"Stage1FillsTheRing", "Stage2ComputesPAndDs", "Stage3StoresDs", "Stage4AddsToDqAStepLate",
      "Stage5LaunchesAndStores"},
     150);
-const bool registered = flash_attention::register_gradient_suite(kName);
+
+// Tiles have 128 keys and 64 queries. Many blocks add to a row of dq, whoever comes first: not repeatable.
+const bool registered = ladder::testing::register_suite(
+    "attention_backward", kName,
+    {.not_repeatable = {"dq"},
+     .storages = {"bf16"},
+     .sizes = {{"D", {128}}, {"T_q", {0, 5, 64, 65, 130}}, {"T_k", {5, 0, 65, 130, 64}}},
+     .refuses = {"causal", "packed", "key_lengths"},
+     .borders = {{.size = "T", .at = {128}}, {.size = "T_q", .at = {64, 128}}}});
 
 }  // namespace

@@ -6,19 +6,15 @@
 #include <thread>
 #include <vector>
 
+#include "after_reset.hpp"
 #include "device_vector.hpp"
-#include "emulator/emulator.hpp"
 #include "emulator/smaller_device.hpp"
 
 namespace {
 
 using emulator::SmallerDevice;
 
-class Errors : public testing::Test {
- protected:
-  void SetUp() override { emulator::reset(); }
-  void TearDown() override { emulator::reset(); }
-};
+class Errors : public AfterReset {};
 
 std::string at_line(int line) {
   return "errors_test.cu:" + std::to_string(line);
@@ -225,7 +221,7 @@ __global__ void shared_bytes(int* out) {
 }
 
 template <typename T>
-__global__ void deduced(T*) {}
+__global__ void deduced(T*, long) {}
 
 TEST_F(Errors, TooMuchSharedMemory) {
   shared_bytes<1024><<<1, 1, 48 * 1024 - 1024>>>(nullptr);
@@ -248,7 +244,10 @@ TEST_F(Errors, TooMuchSharedMemory) {
   EXPECT_EQ(cudaFuncSetAttribute(shared_bytes<1>, kAttribute, 227 * 1024 + 1),
             cudaErrorInvalidValue);
   cudaGetLastError();
-  deduced<<<1, 1, 64 * 1024>>>(static_cast<int*>(nullptr));
+  EXPECT_EQ(cudaFuncSetAttribute(deduced<int>, kAttribute, 64 * 1024), cudaSuccess);
+  deduced<<<1, 1, 64 * 1024>>>(static_cast<int*>(nullptr), 1l);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  deduced<<<1, 1, 64 * 1024>>>(static_cast<int*>(nullptr), 1);  // which one is not looked for
   expect_report(cudaErrorInvalidValue, {"write the kernel's template arguments"});
 }
 

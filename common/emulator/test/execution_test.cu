@@ -15,21 +15,14 @@
 #include <string>
 #include <vector>
 
+#include "after_reset.hpp"
 #include "device_vector.hpp"
-#include "emulator/emulator.hpp"
 
 namespace {
 
 using emulator::Schedule;
 
-const Schedule kSchedules[] = {
-    {Schedule::forward, 0}, {Schedule::reverse, 0}, {Schedule::shuffle, 1}, {Schedule::shuffle, 2}};
-
-class Execution : public testing::Test {
- protected:
-  void SetUp() override { emulator::reset(); }
-  void TearDown() override { emulator::reset(); }
-};
+class Execution : public AfterReset {};
 
 __global__ void write_identity(int* out, int n) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);

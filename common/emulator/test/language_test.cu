@@ -8,18 +8,15 @@
 #include <type_traits>
 #include <vector>
 
+#include "after_reset.hpp"
 #include "device_vector.hpp"
-#include "emulator/emulator.hpp"
 
 static_assert(alignof(float4) == 16 && sizeof(float4) == 16 && alignof(float2) == 8 &&
               sizeof(float3) == 12);
 
 namespace {
 
-class Language : public testing::Test {
- protected:
-  void SetUp() override { emulator::reset(); }
-};
+class Language : public AfterReset {};
 
 namespace inner {
 template <int n, typename T, bool flag>
@@ -217,7 +214,7 @@ TEST_F(Language, TextAndShiftsAreLeftAlone) {
 }
 
 TEST_F(Language, LineAndFileAreTheSources) {
-  EXPECT_EQ(__LINE__, 220);
+  EXPECT_EQ(__LINE__, 217);
   EXPECT_NE(std::string(__FILE__).find("/test/language_test.cu"), std::string::npos);
 }
 

@@ -8,19 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "after_reset.hpp"
 #include "device_vector.hpp"
-#include "emulator/emulator.hpp"
 #include "portable_kernels.hpp"
 
 namespace {
 
 using emulator::Schedule;
 
-class Pipeline : public testing::Test {
- protected:
-  void SetUp() override { emulator::reset(); }
-  void TearDown() override { emulator::reset(); }
-};
+class Pipeline : public AfterReset {};
 
 // out: the word before the commit, after the commit, after a wait for older groups, and after the wait for this one.
 __global__ void looks_at_every_step(float* out, const float* in) {

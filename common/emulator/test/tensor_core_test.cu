@@ -6,23 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "after_reset.hpp"
 #include "common/cuda/tensor_core.hpp"
 #include "device_vector.hpp"
-#include "emulator/emulator.hpp"
 #include "portable_kernels.hpp"
 
 namespace {
 
 using emulator::Schedule;
 
-class TensorCoreUse : public testing::Test {
- protected:
-  void SetUp() override { emulator::reset(); }
-  void TearDown() override { emulator::reset(); }
-};
-
-constexpr Schedule kSchedules[] = {
-    {Schedule::forward, 0}, {Schedule::reverse, 0}, {Schedule::shuffle, 1}};
+class TensorCoreUse : public AfterReset {};
 
 TEST_F(TensorCoreUse, EveryScheduleGivesTheSame) {
   std::vector<float> numbers(16 * 16);

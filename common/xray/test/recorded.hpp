@@ -2,25 +2,18 @@
 #pragma once
 
 #include <cuda_runtime.h>
-#include <gtest/gtest.h>
 
 #include <vector>
 
+#include "common/emulator/test/after_reset.hpp"
 #include "common/xray/xray.hpp"
-#include "emulator/emulator.hpp"
 
-inline const emulator::Schedule kSchedules[] = {{emulator::Schedule::forward, 0},
-                                                {emulator::Schedule::reverse, 0},
-                                                {emulator::Schedule::shuffle, 1},
-                                                {emulator::Schedule::shuffle, 2}};
-
-class RecordedTest : public testing::Test {
+class RecordedTest : public AfterReset {
  protected:
   void SetUp() override {
-    emulator::reset();
+    AfterReset::SetUp();
     emulator::xray::take();
   }
-  void TearDown() override { emulator::reset(); }
 
   // The one kernel that was recorded, whatever became of its launch.
   static emulator::xray::Kernel only() {
