@@ -29,6 +29,7 @@
 #include "device_memory.hpp"
 #include "emulator/emulator.hpp"
 #include "emulator/launch.hpp"
+#include "emulator/runtime.hpp"
 #include "emulator/threads.hpp"
 #include "emulator/warp.hpp"
 #include "fiber.hpp"
