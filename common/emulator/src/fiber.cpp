@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <new>
 
 #include "asan.hpp"
@@ -10,8 +11,9 @@
 namespace emulator::detail {
 namespace {
 
-using boost::context::detail::jump_fcontext;
-using boost::context::detail::make_fcontext;
+using boost::context::detail::fcontext_t;
+using boost::context::detail::transfer_t;
+using FiberEntry = void (*)(transfer_t);
 
 #ifdef EMULATOR_ASAN
 constexpr std::size_t kStackBytes = 512 * 1024;  // instrumented frames are several times larger
@@ -28,6 +30,34 @@ void after_switch(void*, const void**, std::size_t*) {}
 #endif
 
 }  // namespace
+
+// Boost's switch keeps the floating-point control words of every fiber, too. Here all fibers have the same, and on x86-64 those took a
+// quarter of the tests' time. A suspended stack begins with six registers and the address where it goes on.
+#if defined(__x86_64__) && !defined(_WIN32)
+[[gnu::naked, gnu::visibility("hidden")]] transfer_t switch_fiber(fcontext_t /*to*/,
+                                                                  void* /*data*/) {
+  asm("pushq %rbp; pushq %rbx; pushq %r15; pushq %r14; pushq %r13; pushq %r12;"
+      "movq %rsp, %rax; movq %rdi, %rsp;"  // transfer_t as a result, in rax and rdx
+      "popq %r12; popq %r13; popq %r14; popq %r15; popq %rbx; popq %rbp; popq %r8;"
+      "movq %rsi, %rdx; movq %rax, %rdi;"  // and as an entry's argument, in rdi and rsi
+      "jmpq *%r8");
+}
+
+static fcontext_t new_fiber(unsigned char* top, std::size_t /*bytes*/, FiberEntry entry) {
+  void** const stack =
+      reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(top) & ~std::uintptr_t{15}) - 8;
+  stack[6] = reinterpret_cast<void*>(entry);
+  stack[7] = nullptr;  // to where the entry would return
+  return stack;
+}
+#else
+static transfer_t switch_fiber(fcontext_t to, void* data) {
+  return boost::context::detail::jump_fcontext(to, data);
+}
+static fcontext_t new_fiber(unsigned char* top, std::size_t bytes, FiberEntry entry) {
+  return boost::context::detail::make_fcontext(top, bytes, entry);
+}
+#endif
 
 Fiber::Fiber(std::size_t index, void (*entry)(boost::context::detail::transfer_t)) : entry_(entry) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
@@ -49,12 +79,12 @@ Fiber::~Fiber() {
 void Fiber::restart() {
   allow(mapping_, mapped_bytes_);
   fake_stack_ = nullptr;
-  context_ = make_fcontext(top_, static_cast<std::size_t>(top_ - mapping_), entry_);
+  context_ = new_fiber(top_, static_cast<std::size_t>(top_ - mapping_), entry_);
 }
 
 void Fiber::resume(void* data) {
   before_switch(&scheduler_fake_stack_, mapping_, mapped_bytes_);
-  context_ = jump_fcontext(context_, data).fctx;
+  context_ = switch_fiber(context_, data).fctx;
   after_switch(scheduler_fake_stack_, nullptr, nullptr);
 }
 
@@ -65,7 +95,7 @@ void Fiber::entered(boost::context::detail::transfer_t from) {
 
 void Fiber::suspend() {
   before_switch(&fake_stack_, scheduler_bottom_, scheduler_bytes_);
-  scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+  scheduler_ = switch_fiber(scheduler_, nullptr).fctx;
   after_switch(fake_stack_, &scheduler_bottom_, &scheduler_bytes_);
 }
 
