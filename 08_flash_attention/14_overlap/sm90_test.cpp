@@ -1,54 +1,31 @@
-#include "08_flash_attention/edge_suite.hpp"
-#include "common/operators/attention/operator.hpp"
-#include "common/testing/hole.hpp"
-#include "common/testing/suite.hpp"
-#include "common/testing/tests.hpp"
+#include "08_flash_attention/hopper_forward_test.hpp"
 
 namespace {
 
-using ladder::AttentionCase;
-using ladder::Precision;
+using namespace flash_attention;
 
-void expect_right(const AttentionCase& c) {
-  ladder::testing::expect_right<ladder::Attention>(ladder::find_implementation("attention_overlap"),
-                                                   make_problem(c));
-}
+constexpr const char* kName = "attention_overlap";
+// Five tiles, so that stages of the ring are filled again.
+constexpr std::int64_t kKeys = 520;
 
 // Five tiles: the scores of four of them are computed beside the product of the tile before.
 KERNEL_TEST(attention_overlap, Hole1WaitsForTheScoresOnly) {
-  expect_right({.T_q = 130, .T_k = 600, .D = 64, .precision = Precision::kBf16});
+  expect_right_forward(kName, {.T_q = 130, .T_k = 600, .D = 64});
 }
 
 // Two panels of V.
 KERNEL_TEST(attention_overlap, Hole2TakesTheSumsOver) {
-  expect_right({.T_q = 70, .T_k = 600, .D = 128, .precision = Precision::kBf16});
+  expect_right_forward(kName, {.T_q = 70, .T_k = 600, .D = 128});
 }
 
-// Of scratch_sm90.cu. The loop that checks an exercise says for which stage a case fails. Five tiles, so that stages of the ring are
-// filled again, of two panels for two heads that share them; two tiles, of which the second has 12 keys, for two consumers; five
-// tiles for three consumers; two blocks of queries, in two batches.
-using ladder::testing::register_hole;
-const ladder::Shape kTwoHeads = {{"B", 1},   {"T", 520},  {"H", 2},   {"K", 128},
-                                 {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
-const ladder::Shape kTwoWarpgroups = {{"B", 1},   {"T", 140},  {"H", 1},   {"K", 128},
-                                      {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
-const ladder::Shape kThreeWarpgroups = {{"B", 1},  {"T", 520},   {"H", 1},   {"K", 64},
-                                        {"V", 64}, {"T_q", 130}, {"H_kv", 1}};
-const ladder::Shape kTwoBlocks = {{"B", 2},  {"T", 20},    {"H", 2},   {"K", 64},
-                                  {"V", 64}, {"T_q", 200}, {"H_kv", 1}};
-const bool stages = register_hole("attention_overlap", "Stage1FillsTheRing", "attention", kTwoHeads,
-                                  {}, {}, "bf16") &&
-                    register_hole("attention_overlap", "Stage2ComputesBothProducts", "attention",
-                                  kTwoWarpgroups, {}, {}, "bf16") &&
-                    register_hole("attention_overlap", "Stage3WaitsAndHandsOn", "attention",
-                                  kThreeWarpgroups, {}, {}, "bf16") &&
-                    register_hole("attention_overlap", "Stage4WeighsBesideProducts", "attention",
-                                  kThreeWarpgroups, {}, {}, "bf16") &&
-                    register_hole("attention_overlap", "Stage5LaunchesAndStores", "attention",
-                                  kTwoBlocks, {}, {}, "bf16");
+const bool stages = register_stage(kName, "Stage1FillsTheRing", two_heads(kKeys)) &&
+                    register_stage(kName, "Stage2ComputesBothProducts", kTwoWarpgroups) &&
+                    register_stage(kName, "Stage3WaitsAndHandsOn", three_warpgroups(kKeys)) &&
+                    register_stage(kName, "Stage4WeighsBesideProducts", three_warpgroups(kKeys)) &&
+                    register_stage(kName, "Stage5LaunchesAndStores", kTwoBlocks);
 
 const bool registered = ladder::testing::register_suite(
-    "attention", "attention_overlap",
+    "attention", kName,
     {.storages = {"bf16"},
      .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
      .refuses = {"packed", "key_lengths"},
@@ -59,7 +36,6 @@ const bool registered = ladder::testing::register_suite(
                  {.size = "T_q", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}}}});
 
 const bool edges_registered = flash_attention::edges::register_forward_edges(
-    "attention_overlap",
-    {.packed = false, .key_lengths = false, .limits = {"B", "H_q", "T_q", "T_k"}});
+    kName, {.packed = false, .key_lengths = false, .limits = {"B", "H_q", "T_q", "T_k"}});
 
 }  // namespace
