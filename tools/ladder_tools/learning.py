@@ -12,7 +12,7 @@ from ladder_tools.building import Build, say
 from ladder_tools.patches import with_name_of
 from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, in_lessons, kernel_in, lesson_of, lessons, place_of,
                                 refused, registered_names, text_of, write_whole)
-from ladder_tools.recorded import launched_today, runs
+from ladder_tools.recorded import is_old, launched_today, runs
 
 PATHS = Path("docs") / "paths.txt"
 _SOLVED = Path("my") / ".solved.json"  # {"03.01_causal_dot_product": "2026-11-22"}
@@ -263,11 +263,11 @@ def recorded_step(exercise):
 
     def milliseconds(row):
         return f"{1e3 * row['seconds']:.3g} ms"
-    mine, today = rows[name], launched_today(ROOT / "records").get(run["name"], {})
+    mine, today = rows[name], launched_today(ROOT / "records")
     earlier = rows.get(_implementation(before)) if before else None
     if earlier and earlier["device"] != mine["device"]:
         earlier = None
-    old = any(row and row.get("code", "") != today.get(row["implementation"]) for row in (mine, earlier))
+    old = any(row and is_old(row, run["name"], row["implementation"], today) for row in (mine, earlier))
     share = f", {100 * mine['bound_seconds'] / mine['seconds']:.2g} % of the bound" if "bound_seconds" in mine else ""
     return (f"on {mine['device']} {name} takes {milliseconds(mine)}{share}"
             + (f", and {earlier['implementation']} took {milliseconds(earlier)}" if earlier else "")

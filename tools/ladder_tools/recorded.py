@@ -46,6 +46,11 @@ def launched_today(folder):
     return launched_in(json.loads(path.read_text())) if path.is_file() else {}
 
 
+def is_old(row, name, implementation, launched):
+    """Whether something else is launched for it today (launched_today) than was measured, or the row does not say what that was."""
+    return row.get("code", "") != launched.get(name, {}).get(implementation)
+
+
 def best_rows(document):
     """(group, shape, {implementation: seconds}) of each row of best_h200.json. A group is of one operator, precision and choice of implementations."""
     for group in document["groups"]:

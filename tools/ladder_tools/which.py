@@ -10,7 +10,7 @@ from pathlib import Path
 from ladder_tools.building import Build, ask_nvidia, run_program
 from ladder_tools.place import ROOT, Failed, Refused, refused, text_of
 from ladder_tools.programs import named_shapes, require_known
-from ladder_tools.recorded import BEST, best_rows, documents, launched_today, runs_of
+from ladder_tools.recorded import BEST, best_rows, documents, is_old, launched_today, runs_of
 from ladder_tools.rows import members_of_cases, operators
 
 _BEST = "library/best/operators.inc"
@@ -57,7 +57,7 @@ def recorded(operator):
         for run in runs_of(document):
             if run["operator"] == operator:
                 found += [Recorded(row["implementation"], row["seconds"], run["shape"], run.get("precision", "fp32"), _options_of(run),
-                                   f"{row['device']}, {run['date']}, records/{path.name}", row.get("code", "") != today.get(run["name"], {}).get(row["implementation"]))
+                                   f"{row['device']}, {run['date']}, records/{path.name}", is_old(row, run["name"], row["implementation"], today))
                           for row in run["rows"] if row.get("seconds") and row.get("right", True) and "NVIDIA" in row.get("device", "")]
         if document.get("schema") == BEST:
             found += [Recorded(name, seconds, {"B": 1, **shape}, group["precision"], frozenset(),

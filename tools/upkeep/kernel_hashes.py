@@ -184,7 +184,7 @@ def main(arguments=None):
             hasher = Hasher(tree, nvcc.Compiler(nvcc.say_to_stderr), launches.Program(launches.built())) if release else None
             if options.check:
                 lines = list(differing(record, rows, tree, hasher))
-                print("\n".join([*lines, f"{len(lines)} rows are stale" + (f": run tools/upkeep/kernel_hashes.py and tools/upkeep/render.py, and commit what they wrote" if lines else "")]))
+                print("\n".join([*lines, f"{len(lines)} rows are stale" + (": run tools/upkeep/kernel_hashes.py and tools/upkeep/render.py, and commit what they wrote" if lines else "")]))
                 return 1 if lines else 0
             if release and release != record["nvcc"]:
                 record = {**record, "nvcc": release, "sources": [], "launched": []}

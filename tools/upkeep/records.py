@@ -11,7 +11,7 @@ from pathlib import Path
 import nvcc  # finds ladder_tools
 
 from ladder_tools.place import write_whole
-from ladder_tools.recorded import COMPARE, RUNS, as_rows, documents, launched_today, runs_of
+from ladder_tools.recorded import COMPARE, RUNS, as_rows, documents, is_old, launched_today, runs_of
 
 SAMPLES = "kernel-ladder/samples/1"
 TABLES = "kernel-ladder/tables/1"
@@ -122,16 +122,12 @@ class Records:
     def _add_cases(self, document):
         """A case that was measured more than once counts as it was measured with the kernels of today, then as it was measured last."""
         def rank(case, conditions):
-            return not any(row["ours"] and self._is_other(case["name"], row["name"], row) for row in case["rows"]), conditions["date"]
+            return not any(row["ours"] and is_old(row, case["name"], row["name"], self.launched) for row in case["rows"]), conditions["date"]
 
         for case in document["cases"]:
             before = self.cases.get(case["name"])
             if before is None or rank(*before) <= rank(case, document["conditions"]):
                 self.cases[case["name"]] = (case, document["conditions"])
-
-    def _is_other(self, name, implementation, row):
-        """Whether something else is launched for it today than was measured, or nothing says what that was."""
-        return "code" not in row or row["code"] != self.launched.get(name, {}).get(implementation)
 
     def value(self, name, row_name, field):
         """What a placeholder stands for. Missing, or ValueError for a field that does not exist."""
@@ -225,10 +221,10 @@ class Records:
         """Whether the kernel's machine code or its launch has changed since, or the record does not say which one it was."""
         if name in self.runs:
             row = self._row(self.runs[name], name, row_name)
-            return row["back_end"] == "cuda" and self._is_other(name, row_name, row)
+            return row["back_end"] == "cuda" and is_old(row, name, row_name, self.launched)
         if name in self.cases:
             row = self._row(self.cases[name][0], name, row_name)
-            return row["ours"] and self._is_other(name, row_name, row)
+            return row["ours"] and is_old(row, name, row_name, self.launched)
         return False
 
     def commit(self, name):

@@ -5,7 +5,7 @@ import pathlib
 from blocks import OLD, OLD_LINES
 from records import duration
 
-from ladder_tools.recorded import COMPARE, launched_today
+from ladder_tools.recorded import COMPARE, is_old, launched_today
 
 TITLES = {"wkv": "WKV (RWKV-6)", "gla": "Gated linear attention", "linear_attention": "Linear attention, causal, not normalised",
           "attention": "Softmax attention", "warmup": "Chapter 00: what moves bytes, and products of matrices"}
@@ -93,9 +93,9 @@ def shape_of(case):
            f"{', state in and out' if case['states'] else ''}"
 
 
-def is_old(case, row, launched):
-    """Whether something else is launched for it today than was measured. `launched`: as launched_today; None for what was measured just now."""
-    return launched is not None and row["ours"] and measured(row) and row.get("code", "") != launched.get(case["name"], {}).get(row["name"])
+def has_changed(case, row, launched):
+    """Whether it is an old time of ours. `launched`: as launched_today; None for what was measured just now."""
+    return launched is not None and row["ours"] and measured(row) and is_old(row, case["name"], row["name"], launched)
 
 
 def group_table(cases, launched):
@@ -107,7 +107,7 @@ def group_table(cases, launched):
             if not row["errors"] and not measured(row):
                 lines.append(f"| {row['name']} | | | | | | {row['message']} |")
                 continue
-            cells = [row["name"] + (OLD if is_old(case, row, launched) else ""), errors_text(row["errors"])]
+            cells = [row["name"] + (OLD if has_changed(case, row, launched) else ""), errors_text(row["errors"])]
             if measured(row):
                 times = [] if first is None else [f"{row[regime]['seconds'] / first[regime]['seconds']:.2f}" for regime in ("burst", "sustained")]
                 counts = (case["operations"], case.get("bytes", 0))
@@ -144,7 +144,7 @@ def render(document, launched=None):
 
 
 def has_old(document, launched):
-    return any(is_old(case, row, launched) for case in document["cases"] for row in case["rows"])
+    return any(has_changed(case, row, launched) for case in document["cases"] for row in case["rows"])
 
 
 def runs_of(files, launched):
