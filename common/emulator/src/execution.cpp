@@ -184,11 +184,7 @@ class Worker final : public Block {
   }
 
   void warp_collective(const char* name, unsigned mask, Complete complete, void* data, Site where) {
-    if ((mask >> lane() & 1u) == 0) {
-      fail(std::string(name) + " with mask " + hexadecimal(mask) +
-               ", which leaves out the calling lane " + std::to_string(lane()),
-           where);
-    }
+    if ((mask >> lane() & 1u) == 0) fail_left_out(name, mask, where);
     wait(Status::kInWarpOperation, name, mask, complete, data, where);
   }
 
@@ -235,7 +231,7 @@ class Worker final : public Block {
     self.status = Status::kAsleep;
     self.operation = operation;
     self.where = where;
-    self.fiber->suspend();
+    suspend();
   }
   void wake(unsigned thread) override {
     const Schedule::Order order = launch_->schedule.order;
@@ -343,6 +339,12 @@ class Worker final : public Block {
     copies.erase(copies.begin(), copy);
   }
 
+  [[noreturn, gnu::noinline]] void fail_left_out(const char* name, unsigned mask, Site where) {
+    fail(std::string(name) + " with mask " + hexadecimal(mask) +
+             ", which leaves out the calling lane " + std::to_string(lane()),
+         where);
+  }
+
   [[noreturn]] void abandon(std::string&& text) {
     std::string().swap(text);
     abandoned_ = true;
@@ -373,18 +375,41 @@ class Worker final : public Block {
     self.complete = complete;
     self.data = data;
     self.where = where;
-    Fiber* const fiber = self.fiber;
     if (status == Status::kInBlockOperation) {
       if (++in_block_operation_ == launch_->threads) complete_block_operation();
     } else {
-      ++in_warp_operation_[current_ / kWarpSize];
+      in_warp_operation_[current_ / kWarpSize] |= 1u << lane();
       try_warp_operation(current_ / kWarpSize, mask);
     }
-    fiber->suspend();
+    suspend();
+  }
+
+  // The calling thread waits, and the next one that is ready goes on: by way of the scheduler only where that has something to do.
+  void suspend() {
+    Fiber& own = *threads_[current_].fiber;
+    const bool scheduler_is_asked =
+        ready_count_ == 0 || observer() != nullptr || next_ready() == nullptr ||
+        (launch_->schedule.order == Schedule::shuffle && anything_on_the_way());
+    if (scheduler_is_asked) return own.suspend();
+    Fiber& next = *threads_[take_ready()].fiber;
+    if (ready_count_ > 0 && next_ready() != nullptr) next_ready()->prefetch();
+    if (&next != &own) own.hand_over(next);
+  }
+
+  // Null: it has not begun yet.
+  const Fiber* next_ready() const { return threads_[ready_[ready_first_]].fiber; }
+
+  // The thread that runs from now on.
+  unsigned take_ready() {
+    current_ = ready_[ready_first_];
+    ready_first_ = (ready_first_ + 1) % kMaxThreads;
+    --ready_count_;
+    threadIdx = launch_->thread_index[current_];
+    return current_;
   }
 
   void run_block(std::uint64_t block);
-  void run_thread(unsigned index);
+  void run_next_thread();
   void complete_block_operation();
   void try_warp_operation(unsigned warp, unsigned mask);
   void retry_warp_operations(unsigned warp);
@@ -406,13 +431,14 @@ class Worker final : public Block {
   std::vector<Thread> threads_;
   std::vector<CopyQueue> copies_;            // by thread, at least
   std::vector<unsigned> living_;             // lane masks by warp
-  std::vector<unsigned> in_warp_operation_;  // how many lanes, by warp
+  std::vector<unsigned> in_warp_operation_;  // the same, of those that wait in one
   std::vector<void*> block_data_;
 
   std::array<unsigned short, kMaxThreads> ready_{};  // a ring: each thread is in it at most once
   unsigned ready_first_ = 0;
   unsigned ready_count_ = 0;
 
+  Scheduler scheduler_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_fibers_;
 
@@ -436,9 +462,8 @@ Worker* Worker::running() {
 }
 
 void enter_fiber(boost::context::detail::transfer_t from) {
-  auto* const worker = static_cast<Worker*>(from.data);
-  worker->fiber_entered(from);
-  worker->run_fiber();
+  running_worker->fiber_entered(from);
+  running_worker->run_fiber();
 }
 
 void Worker::make_ready(unsigned index, bool before_others) {
@@ -483,7 +508,7 @@ void Worker::complete_block_operation() {
 void Worker::try_warp_operation(unsigned warp, unsigned mask) {
   const unsigned base = warp * kWarpSize;
   const unsigned wanted = mask & living_[warp];
-  if (in_warp_operation_[warp] < static_cast<unsigned>(std::popcount(wanted))) return;
+  if ((wanted & ~in_warp_operation_[warp]) != 0) return;
   const unsigned first = static_cast<unsigned>(std::countr_zero(wanted));
   std::array<void*, kWarpSize> data{};
   for (unsigned rest = wanted; rest != 0; rest &= rest - 1) {
@@ -495,7 +520,7 @@ void Worker::try_warp_operation(unsigned warp, unsigned mask) {
     if (!arrived) return;
     data[lane] = thread.data;
   }
-  in_warp_operation_[warp] -= static_cast<unsigned>(std::popcount(wanted));
+  in_warp_operation_[warp] &= ~wanted;
   // A lane without data (__syncwarp) is present too, but no completion of such an operation looks
   // at any.
   threads_[base + first].complete(data.data(), kWarpSize);
@@ -531,28 +556,27 @@ void Worker::retry_warp_operations(unsigned warp) {
   }
 }
 
-void Worker::run_thread(unsigned index) {
-  Thread& thread = threads_[index];
-  current_ = index;
-  threadIdx = launch_->thread_index[index];
-  if (thread.fiber == nullptr) {
+void Worker::run_next_thread() {
+  const unsigned first = take_ready();
+  Fiber*& fiber = threads_[first].fiber;
+  if (fiber == nullptr) {
     if (idle_fibers_.empty()) {
-      fibers_.push_back(std::make_unique<Fiber>(fibers_.size(), enter_fiber));
+      fibers_.push_back(std::make_unique<Fiber>(fibers_.size(), scheduler_, enter_fiber));
       idle_fibers_.push_back(fibers_.back().get());
     }
-    thread.fiber = idle_fibers_.back();
+    fiber = idle_fibers_.back();
     idle_fibers_.pop_back();
   }
-  if (observer() != nullptr) {
-    observer()->thread_runs(index, {thread.fiber->stack_begin(), thread.fiber->stack_end()});
-  }
-  thread.fiber->resume(this);
+  if (observer() != nullptr)
+    observer()->thread_runs(first, {fiber->stack_begin(), fiber->stack_end()});
+  fiber->resume();
   if (observer() != nullptr) observer()->in_kernel(false);
-  if (thread.status != Status::kReturned) return;
-  idle_fibers_.push_back(thread.fiber);
-  thread.fiber = nullptr;
-  const unsigned warp = index / kWarpSize;
-  living_[warp] &= ~(1u << index % kWarpSize);
+  Thread& last = threads_[current_];  // it may be another one
+  if (last.status != Status::kReturned) return;
+  idle_fibers_.push_back(last.fiber);
+  last.fiber = nullptr;
+  const unsigned warp = current_ / kWarpSize;
+  living_[warp] &= ~(1u << lane());
   retry_warp_operations(warp);
 }
 
@@ -708,10 +732,7 @@ void Worker::run_block(std::uint64_t block) {
       complete_something();
       continue;
     }
-    const unsigned index = ready_[ready_first_];
-    ready_first_ = (ready_first_ + 1) % kMaxThreads;
-    --ready_count_;
-    run_thread(index);
+    run_next_thread();
   }
   if (!abandoned_ && std::any_of(threads_.begin(), threads_.end(),
                                  [](const Thread& t) { return t.status != Status::kReturned; })) {

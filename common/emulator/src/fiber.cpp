@@ -59,7 +59,8 @@ static fcontext_t new_fiber(unsigned char* top, std::size_t bytes, FiberEntry en
 }
 #endif
 
-Fiber::Fiber(std::size_t index, void (*entry)(boost::context::detail::transfer_t)) : entry_(entry) {
+Fiber::Fiber(std::size_t index, Scheduler& scheduler, FiberEntry entry)
+    : scheduler_(scheduler), entry_(entry) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
   mapped_bytes_ = kStackBytes + page;
   void* const mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
@@ -82,21 +83,32 @@ void Fiber::restart() {
   context_ = new_fiber(top_, static_cast<std::size_t>(top_ - mapping_), entry_);
 }
 
-void Fiber::resume(void* data) {
-  before_switch(&scheduler_fake_stack_, mapping_, mapped_bytes_);
-  context_ = switch_fiber(context_, data).fctx;
-  after_switch(scheduler_fake_stack_, nullptr, nullptr);
+// Whoever switches says where the context that it leaves belongs.
+void Fiber::resume() {
+  before_switch(&scheduler_.fake_stack, mapping_, mapped_bytes_);
+  const transfer_t from = switch_fiber(context_, &scheduler_.context);
+  after_switch(scheduler_.fake_stack, nullptr, nullptr);
+  *static_cast<fcontext_t*>(from.data) = from.fctx;
 }
 
-void Fiber::entered(boost::context::detail::transfer_t from) {
-  scheduler_ = from.fctx;
-  after_switch(nullptr, &scheduler_bottom_, &scheduler_bytes_);
+void Fiber::entered(transfer_t from) {
+  const void* bottom = nullptr;
+  std::size_t bytes = 0;
+  after_switch(fake_stack_, &bottom, &bytes);
+  *static_cast<fcontext_t*>(from.data) = from.fctx;
+  if (from.data != &scheduler_.context) return;
+  scheduler_.bottom = bottom;
+  scheduler_.bytes = bytes;
 }
 
 void Fiber::suspend() {
-  before_switch(&fake_stack_, scheduler_bottom_, scheduler_bytes_);
-  scheduler_ = switch_fiber(scheduler_, nullptr).fctx;
-  after_switch(fake_stack_, &scheduler_bottom_, &scheduler_bytes_);
+  before_switch(&fake_stack_, scheduler_.bottom, scheduler_.bytes);
+  entered(switch_fiber(scheduler_.context, &context_));
+}
+
+void Fiber::hand_over(Fiber& next) {
+  before_switch(&fake_stack_, next.mapping_, next.mapped_bytes_);
+  entered(switch_fiber(next.context_, &context_));
 }
 
 }  // namespace emulator::detail

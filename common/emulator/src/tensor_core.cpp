@@ -64,10 +64,8 @@ bool together(void* const* lanes) {
   return true;
 }
 
-void meet(const char* name, Complete complete, Lane& lane, void* data) {
-  const detail::Unobserved unobserved;
-  warp_collective(name, ~0u, complete, data, lane.where);
-  if (lane.found == Lane::kRight) return;
+// Apart, so that the stack of a lane that waits stays small.
+[[gnu::noinline]] void fail_apart(const char* name, const Lane& lane) {
   std::array<char, 512> text;  // no heap: what fails in a kernel is never destroyed
   if (lane.found == Lane::kLaneMissing) {
     std::snprintf(text.data(), text.size(),
@@ -79,6 +77,12 @@ void meet(const char* name, Complete complete, Lane& lane, void* data) {
                   lane.other_lane, lane.elsewhere.file, lane.elsewhere.line);
   }
   fail_in_kernel(text.data(), lane.where);
+}
+
+void meet(const char* name, Complete complete, const Lane& lane, void* data) {
+  const detail::Unobserved unobserved;
+  warp_collective(name, ~0u, complete, data, lane.where);
+  if (lane.found != Lane::kRight) fail_apart(name, lane);
 }
 
 struct Product : Lane {

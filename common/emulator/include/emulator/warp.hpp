@@ -65,8 +65,9 @@ T shuffle(const char* name, unsigned mask, T value, unsigned source, emulator::S
   return value;
 }
 
-// The lanes of the calling lane's section of `width`: [first, last].
+// The calling lane and its section of `width`: lanes [first, last].
 struct Section {
+  unsigned lane;
   unsigned first;
   unsigned last;
 };
@@ -75,8 +76,9 @@ inline Section section(int width, emulator::Site where) {
     fail_in_kernel("a shuffle's width must be 1, 2, 4, 8, 16 or 32", where);
   }
   const unsigned lanes = static_cast<unsigned>(width);
-  const unsigned first = lane() / lanes * lanes;
-  return {first, first + lanes - 1};
+  const unsigned own = lane();
+  const unsigned first = own & ~(lanes - 1);
+  return {own, first, first + lanes - 1};
 }
 
 inline unsigned ballot(const char* name, unsigned mask, int predicate, emulator::Site where) {
@@ -103,25 +105,24 @@ T __shfl_sync(unsigned mask, T value, int source, int width = 32, EMULATOR_HERE)
 template <typename T>
 T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, EMULATOR_HERE) {
   const auto section = emulator::detail::section(width, where);
-  const unsigned lane = emulator::detail::lane();
-  const unsigned source = delta <= lane - section.first ? lane - delta : lane;
+  const unsigned source =
+      delta <= section.lane - section.first ? section.lane - delta : section.lane;
   return emulator::detail::shuffle("__shfl_up_sync", mask, value, source, where);
 }
 template <typename T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, EMULATOR_HERE) {
   const auto section = emulator::detail::section(width, where);
-  const unsigned lane = emulator::detail::lane();
-  const unsigned source = delta <= section.last - lane ? lane + delta : lane;
+  const unsigned source =
+      delta <= section.last - section.lane ? section.lane + delta : section.lane;
   return emulator::detail::shuffle("__shfl_down_sync", mask, value, source, where);
 }
 // As documented: a source in an earlier section can be read, one in a later section gives the lane's own value.
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, EMULATOR_HERE) {
   const auto section = emulator::detail::section(width, where);
-  const unsigned lane = emulator::detail::lane();
-  const unsigned source = lane ^ static_cast<unsigned>(lane_mask);
+  const unsigned source = section.lane ^ static_cast<unsigned>(lane_mask);
   return emulator::detail::shuffle("__shfl_xor_sync", mask, value,
-                                   source <= section.last ? source : lane, where);
+                                   source <= section.last ? source : section.lane, where);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, EMULATOR_HERE) {
