@@ -578,7 +578,7 @@ TEST(BestRules, ChooseTheFastestOfAllRecordedTimesOfAttention) {
                      seconds);
     }
   }
-  EXPECT_EQ(shapes, 29);
+  EXPECT_EQ(shapes, 31);
 }
 
 TEST(BestRules, ReadTheShapeOfAttentionArguments) {
