@@ -11,12 +11,16 @@
 
 namespace ladder {
 
+std::int64_t Layout::along(std::size_t axis, std::int64_t element) const {
+  for (std::size_t inner = axis + 1; inner < sizes.size(); ++inner)
+    element /= sizes[inner];
+  return element % sizes[axis];
+}
+
 std::vector<std::int64_t> Layout::index(std::int64_t element) const {
-  std::vector<std::int64_t> result(sizes.size());
-  for (std::size_t axis = sizes.size(); axis-- > 0;) {
-    result[axis] = element % sizes[axis];
-    element /= sizes[axis];
-  }
+  std::vector<std::int64_t> result;
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis)
+    result.push_back(along(axis, element));
   return result;
 }
 
@@ -73,10 +77,8 @@ struct Map {
     const std::int64_t each = (columns + kMostWidth - 1) / kMostWidth,
                        cells = (columns + each - 1) / each;
     std::vector<std::string> drawn(rows, std::string(cells, '.'));
-    for (const std::int64_t element : bad) {
-      const auto at = layout.index(element);
-      drawn[one ? 0 : at[down]][at[across] / each] = 'x';
-    }
+    for (const std::int64_t element : bad)
+      drawn[one ? 0 : layout.along(down, element)][layout.along(across, element) / each] = 'x';
     for (std::int64_t first = 0, next; first < rows; first = next) {
       for (next = first + 1; next < rows && drawn[next] == drawn[first];)
         ++next;
@@ -156,7 +158,7 @@ std::string period(const Layout& layout, const std::vector<std::int64_t>& bad) {
     if (size <= kMostWidth) continue;
     std::vector<bool> wrong(size, false);
     for (const std::int64_t element : bad)
-      wrong[layout.index(element)[axis]] = true;
+      wrong[layout.along(axis, element)] = true;
     for (std::int64_t every = 2; 2 * every <= size; every *= 2) {
       if (!std::equal(wrong.begin() + every, wrong.end(), wrong.begin())) continue;
       const auto first = std::find(wrong.begin(), wrong.begin() + every, true);
@@ -201,7 +203,7 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
   for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
     std::vector<bool> seen(layout.sizes[axis], false);
     for (std::int64_t element : bad)
-      seen[layout.index(element)[axis]] = true;
+      seen[layout.along(axis, element)] = true;
     const auto first = std::find(seen.begin(), seen.end(), true) - seen.begin();
     const bool to_the_end = std::find(seen.begin() + first, seen.end(), false) == seen.end();
     if (first > 0 && to_the_end) {

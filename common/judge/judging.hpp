@@ -18,6 +18,7 @@ struct Layout {
   std::vector<std::string> words = {};
 
   std::int64_t row() const { return sizes.back(); }
+  std::int64_t along(std::size_t axis, std::int64_t element) const;
   std::vector<std::int64_t> index(std::int64_t element) const;
   std::string position(std::int64_t element) const;  // "o(b=0, t=1, h=2, i=0)"
   std::string place(std::int64_t element) const;     // "batch 0, step 1, head 2, column 0"

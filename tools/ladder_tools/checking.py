@@ -12,11 +12,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ladder_tools import gtest
+from ladder_tools import gtest, nvcc_rules
 from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
-from ladder_tools.learning import more_of, next_exercise, note_solved, reward, solved, too_narrow, unchecked
+from ladder_tools.learning import in_double, more_of, next_exercise, note_solved, reward, solved, too_narrow, unchecked
 from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, until
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
@@ -868,14 +868,22 @@ class Check:
         named = [hole for hole in ([] if passed else self._diagnosed()) if not self._red or hole in self._red]
         self.blamed = list(dict.fromkeys(named + self._red))
         self._note_red(self.blamed)
+        asked = nvcc_rules.asked(exercise.mine, exercise.solution.parent) if passed and clean and exercise.needs_device else ({}, [])
+        refused, doubles = asked or ({}, [])
+        if refused:
+            self._note_red(self._holes_at(refused))
+            print("\n".join(["All of it is right in the emulator, but nvcc refuses it:", *(f"{exercise.mine}:{line}: {why}" for line, why in refused.items())]))
+            return False
         if passed and clean:
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
+            if asked is None:
+                print("Whether nvcc takes it could not be asked: neither clang nor nvcc is here (apt-get install clang).")
             if began_with_ours(exercise).exists() and filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):
                 print("You began with our solution and have changed nothing, so ./ladder learn does not count it as yours.")
             else:
                 note_solved(exercise.name)
             mine, ours = text_of(exercise.mine), text_of(exercise.solution)
-            for line in (too_narrow(mine, ours), unchecked(mine, ours), self._beside_ours(mine, ours), reward(exercise, self._build.folder / "exercise_xray.log")):
+            for line in (too_narrow(mine, ours), unchecked(mine, ours), in_double(mine, ours, doubles), self._beside_ours(mine, ours), reward(exercise, self._build.folder / "exercise_xray.log")):
                 if line:
                     print(line)
             more = ", ".join(name for name in more_of(exercise.lesson) if name not in (exercise.name, *solved()))

@@ -345,6 +345,14 @@ def unchecked(mine, ours):
     return f"One thing that no test of a machine without faults can show, in line {number}: nobody looks at what {name} returns, so its error is lost."
 
 
+def in_double(mine, ours, lines):
+    """A sentence for the first of the `lines` of `mine` where a float becomes a double and ours has another line; or ""."""
+    known, text = set(ours.splitlines()), mine.splitlines()
+    number = next((each for each in lines if text[each - 1] not in known), None)
+    return number and (f"One thing that no test can show, in line {number}: a float becomes a double there, which a GeForce RTX multiplies and adds at a "
+                       "sixty-fourth of a float's rate. 2.0f is a float, 2.0 a double.") or ""
+
+
 def reward(exercise, xray_log):
     """One line for whoever has solved it: the learner's counts beside those of the step before, where they differ, and what the step brought on a
     GPU; "" if nothing of that is known."""

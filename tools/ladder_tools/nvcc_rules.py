@@ -1,0 +1,66 @@
+"""What nvcc refuses and the emulator, to which a kernel is a function like others, takes: asked of clang's CUDA front end, which needs no toolkit,
+or of nvcc itself."""
+import re
+import shutil
+import subprocess
+
+from ladder_tools.place import ROOT
+
+_MESSAGE = re.compile(r"^(?P<file>[^\s:(]+)[:(](?P<line>\d+)(?::\d+|\)): (?P<kind>error|warning|note): (?P<text>.*)$", re.MULTILINE)
+# Of clang's errors only these: it parses some declarations of shared memory less generously than nvcc.
+_RULES = re.compile(r"reference to __host__|variable-length arrays|must have void return type|cannot use '(?:throw|try|typeid|dynamic_cast)'|"
+                    r"kernel call to non-global function|not configured|indirect goto|virtual functions")
+_SIDES = re.compile(r"call to (__\w+__) function from (__\w+__)")
+_CALLED = re.compile(r"no matching (?:function for call to|constructor for initialization of|member function for call to) '([^']+)'|"
+                     r"no viable overloaded (operator\S+) for type")
+
+
+def clang():
+    """The newest clang++ of this machine; None: there is none."""
+    return next(filter(None, map(shutil.which, ("clang++", *(f"clang++-{version}" for version in range(25, 13, -1))))), None)
+
+
+def nvcc():
+    return shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+
+
+def _command(compiler, path, folder):
+    resources = subprocess.run([compiler, "-print-resource-dir"], capture_output=True, text=True, check=True).stdout.strip()
+    return [compiler, "-x", "cuda", "-std=c++20", "-fsyntax-only", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-nocudainc", "-nocudalib",
+            "-nobuiltininc", "-isystem", f"{resources}/include",  # its own <algorithm> has a std::max for devices
+            "-Xclang", "-target-sdk-version=11.0", "-Xclang", "-fno-cuda-host-device-constexpr", "-Wno-unknown-cuda-version", "-Wdouble-promotion",
+            "-ferror-limit=0", f"-I{folder}", f"-I{ROOT}", f"-I{ROOT}/common/emulator/include", "-include", f"{ROOT}/tools/ladder_tools/nvcc_rules.hpp", str(path)]
+
+
+def _said(found):
+    """[(kind, line, sentence)] of one message and its notes."""
+    message, notes = found[0], found[1:]
+    called, sides = _CALLED.search(message["text"]), next(filter(None, (_SIDES.search(note["text"]) for note in notes)), None)
+    if called and sides and sides[1] != sides[2]:
+        mend = ": it needs __device__" if sides[1] == "__host__" and notes[0]["file"] == message["file"] else ""
+        return f"{called[1] or called[2]} is a {sides[1]} function, called from a {sides[2]} function{mend}"
+    return message["text"] if _RULES.search(message["text"]) else ""
+
+
+def asked(path, folder):
+    """({line: what nvcc refuses there}, [lines that compute in double]) of the .cu file at `path`, whose headers lie in `folder` too.
+    None: neither compiler is here. nvcc alone says nothing of doubles."""
+    if clang():
+        command = _command(clang(), path, folder)
+    elif nvcc():
+        command = [nvcc(), "-std=c++20", "-arch=sm_90a", "-ptx", "-o", "/dev/null", f"-I{folder}", f"-I{ROOT}", str(path)]
+    else:
+        return None
+    text = subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stderr
+    found = list(_MESSAGE.finditer(text))
+    starts = [at for at, each in enumerate(found) if each["kind"] != "note"] + [len(found)]
+    refused, doubles = {}, []
+    for begin, end in zip(starts, starts[1:]):
+        message = found[begin]
+        if message["file"] != str(path):
+            continue
+        if message["kind"] == "warning":
+            doubles += [int(message["line"])] if "-Wdouble-promotion" in message["text"] else []
+        elif sentence := _said(found[begin:end]) if clang() else message["text"]:
+            refused.setdefault(int(message["line"]), sentence)
+    return refused, list(dict.fromkeys(doubles))
