@@ -1,5 +1,6 @@
 // The ladder measures only what it has checked, and reads its input carefully.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -1117,6 +1118,12 @@ void expect_alone(rlim_t bytes, const std::function<bool()>& work, const char* w
     std::exit(work() ? 0 : 1);
   };
   EXPECT_EXIT(process(), ::testing::ExitedWithCode(0), words);
+}
+
+TEST(Tests, ThatDieNameThemselves) {
+  if (!kLimitsAddresses) GTEST_SKIP() << "a sanitizer has handlers of its own";
+  EXPECT_EXIT(raise(SIGSEGV), ::testing::KilledBySignal(SIGSEGV),
+              "died in Tests.ThatDieNameThemselves");
 }
 
 TEST(Memory, KnowsTheProcesssOwnLimit) {

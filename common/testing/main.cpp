@@ -1,13 +1,49 @@
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
 
 #include "common/diagnosis/second_start.hpp"
 #include "common/testing/first_nan.hpp"
 #include "common/testing/suite.hpp"
 
+namespace {
+
+void say_test(int signal) {
+  const auto say = [](const char* text) {
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, text, std::strlen(text));
+  };
+  const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
+  if (test != nullptr) {
+    for (const char* text : {"died in ", test->test_suite_name(), ".", test->name(), "\n"})
+      say(text);
+  }
+  raise(signal);  // it comes when this function has ended, and then as if nobody had looked
+}
+
+// A program that dies says in which test, where GoogleTest prints failures only, too.
+void name_the_test_that_dies() {
+  static std::array<char, 64 * 1024> stack;  // the thread's own may be full
+  const stack_t other{stack.data(), 0, stack.size()};
+  sigaltstack(&other, nullptr);
+  struct sigaction action {};
+  action.sa_handler = say_test;
+  action.sa_flags = SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV})
+    sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
 // Suites of operators are registered here, not before main: by now all operators are known.
 int main(int argc, char** argv) {
   ladder::second_start(argc, argv);
   ::testing::InitGoogleTest(&argc, argv);
+#ifndef __SANITIZE_ADDRESS__  // which has handlers of its own
+  name_the_test_that_dies();
+#endif
   ladder::testing::trace_nans();
   ladder::testing::register_pending_suites();
   return RUN_ALL_TESTS();
