@@ -360,6 +360,27 @@ TEST(CommandLine, RefusesNumbersThatMakeNoResult) {
   EXPECT_EQ(selected("--options scale=-2,magnitude=0").options.size(), 2u);
 }
 
+// What is given counts: 0 is a scale like others, and a number that nothing reads is refused.
+TEST(CommandLine, CountsEachOptionThatIsGiven) {
+  for (const char* name : {"attention", "attention_backward"}) {
+    const auto scaled =
+        case_of(selected(std::string("--shape B=1,T=8,H=1 --options scale=0 --operator ") + name));
+    EXPECT_EQ(options_text(scaled->options()), "scale=0");
+    EXPECT_NE(scaled->make()->name().find("_scaled_by_0"), std::string::npos);
+  }
+  const auto refused = [](const std::string& words, const std::string& said) {
+    expect_refused(said, [&] { selected(words); });
+  };
+  refused("--operator linear_attention --options normalize=false,eps=1",
+          "option eps is given, which counts with normalize alone; allowed: both");
+  refused("--options fixed_log_w=-1",
+          "option fixed_log_w is given, which counts with decay=fixed alone; allowed: both");
+  EXPECT_EQ(selected("--options decay=fixed,fixed_log_w=0").options.size(), 2u);
+  refused("--shape T=8,N=8", "--shape is 'T=8,N=8', and there is no size N; allowed for wkv: ");
+  EXPECT_EQ(selected("--operator attention --shape T=8,T_q=1,H_kv=1", Shapes::kSmall).shape["T_q"],
+            1);
+}
+
 // The right result is finite in float64 and beyond what is stored.
 TEST(CommandLine, RefusesAProblemWhoseRightResultCannotBeStored) {
   const Climb climb = climbed({.op = "wkv",
@@ -1409,11 +1430,20 @@ TEST(OwnArrays, ThatDoNotFitAreRefused) {
   bad = good;
   bad.push_back({"w", "w.npy", {2}});
   refused("w.npy is there; allowed with these options: q, k, v, log_w, u", bad);
-  refused("which says how inputs are drawn", good, {{"decay", "strong"}});
+  for (const auto& drawn : {std::pair{"decay", "strong"}, {"decay", "mild"}, {"magnitude", "1"}})
+    refused("which says how inputs are drawn", good, {drawn});
   bad = good;
   for (GivenArray& each : bad)
     each.shape[each.shape.size() - 2] = 0;
   refused("H is 0; allowed: 1 or more", bad);
+}
+
+// Whatever the scale that is usual for the size which an operator has by default.
+TEST(OwnArrays, TakeAnyScale) {
+  const AnyOperator& op = find_operator("attention_backward");
+  const auto good = inputs_of(*op.make_case({{"B", 2}, {"T", 5}}, {}, "bf16"));
+  for (const char* scale : {"0.0883883461", "0.08838834764", "0.125", "0", "-1"})
+    EXPECT_NO_THROW(op.case_for(good, op.shape(), {{"scale", scale}}, "bf16")) << scale;
 }
 
 TEST(NpyFiles, ComeBackAsTheyWereWritten) {
