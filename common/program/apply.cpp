@@ -103,6 +103,7 @@ std::vector<double> whole_numbers(const File& file) {
   if (type == "i4") return numbers_of<std::int32_t>(bytes);
   if (type == "u4") return numbers_of<std::uint32_t>(bytes);
   if (type == "i8") return numbers_of<std::int64_t>(bytes);
+  if (type == "u8") return numbers_of<std::uint64_t>(bytes);
   throw std::invalid_argument(file.path + " has elements of type " + npy_words(type) +
                               "; allowed: int64 or other integers");
 }
@@ -268,6 +269,7 @@ Bytes whole_elements(const File& file, const ElementType& type) {
   Bytes bytes(file.header.count * type.size);
   std::size_t at = 0;
   for (const double number : whole_numbers(file)) {
+    require(number < 0x1p63, fmt::format("{} has {}; allowed: int64", file.path, number));
     const auto value = static_cast<std::int64_t>(number);
     std::int64_t back = 0;
     type.from_integers(&value, 1, bytes.data() + at);
@@ -339,7 +341,12 @@ class Writer {
       shape.push_back(axis.size);
     names_.push_back(array.name);
     said_.push_back(fmt::format("{} {}", words_of(*array.type), shape_text(shape)));
-    write_npy(unfinished(array.name), npy_type(*array.type), shape, elements);
+    try {
+      write_npy(unfinished(array.name), npy_type(*array.type), shape, elements);
+    } catch (const std::runtime_error& why) {
+      throw std::runtime_error(
+          fmt::format("could not write {}.npy into {}: {}", array.name, folder_, why.what()));
+    }
   }
   void finish() {
     for (std::size_t n = 0; n < names_.size(); ++n) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -1444,6 +1445,43 @@ TEST(OwnArrays, TakeAnyScale) {
   const auto good = inputs_of(*op.make_case({{"B", 2}, {"T", 5}}, {}, "bf16"));
   for (const char* scale : {"0.0883883461", "0.08838834764", "0.125", "0", "-1"})
     EXPECT_NO_THROW(op.case_for(good, op.shape(), {{"scale", scale}}, "bf16")) << scale;
+}
+
+TEST(NpyFiles, HaveHeadersAsNumpyReadsThem) {
+  const Folder folder;
+  const auto header_of = [&](const std::string& text) {  // of a file with 20 bytes behind it
+    const auto size = static_cast<std::uint16_t>(text.size());
+    const std::string length(reinterpret_cast<const char*>(&size), sizeof size);
+    folder.write("q.npy",
+                 "\x93NUMPY\x01" + (std::string(1, '\0') + length) + text + std::string(20, ' '));
+    return read_npy_header(folder.path() + "/q.npy");
+  };
+  for (const char* text : {"{'descr': '<f4', 'fortran_order': False, 'shape': (1L, 5L), }\n",
+                           R"({"descr": "f4", "fortran_order": False, "shape": (1, 5)})",
+                           "{u'shape': (1,5) , 'fortran_order' : True,\t'descr':u'=f4'}  \n",
+                           "  {'descr': 'float32', 'fortran_order': False, 'shape': (1, 5,)}"}) {
+    EXPECT_EQ(header_of(text).type, "f4") << text;
+    EXPECT_EQ(header_of(text).shape, (std::vector<std::int64_t>{1, 5})) << text;
+  }
+  const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }";
+  const auto refused = [&](const std::string& old, const std::string& changed, const char* said) {
+    SCOPED_TRACE(changed);
+    expect_refused(
+        said, [&] { header_of(std::string(good).replace(good.find(old), old.size(), changed)); });
+  };
+  refused("<f4", ">f4", "'>f4'; allowed: float32, float16, float64, integers, in the byte");
+  refused("<f4", "<V2", "integers, and bf16 as uint16 (x.view(numpy.uint16)), in the byte");
+  refused("False, 'shape': (5,)", "True, 'shape': (5, 1, 2)", "is in Fortran order");
+  refused("5", std::string(400, '9'), "9,); allowed: what a file can hold");
+  refused("5", "-5", "has the header {'descr'");
+  refused("(5,)", "(5 5)", "has the header {'descr'");
+  refused(", }", ", 'more': True}", "has the header {'descr'");
+  refused("'descr': '<f4', ", "", "allowed: what numpy.save writes of numbers of one type");
+  refused(good, "", "has the header ;");
+  refused(good, std::string(20000, 'x'), "is no .npy file");
+  std::filesystem::remove(folder.path() + "/q.npy");
+  ASSERT_EQ(mkfifo((folder.path() + "/q.npy").c_str(), 0600), 0);  // it has no writer
+  expect_refused("q.npy is no file", [&] { read_npy_header(folder.path() + "/q.npy"); });
 }
 
 TEST(NpyFiles, ComeBackAsTheyWereWritten) {
