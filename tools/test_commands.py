@@ -491,6 +491,8 @@ class Reports(unittest.TestCase):
         self.assertEqual(building.run_program("sh", "-c", "exit 3"), 3)
         with self.assertRaisesRegex(place.Failed, "^sh was ended by SIGSEGV"):
             building.run_program("sh", "-c", "kill -SEGV $$")
+        with self.assertRaisesRegex(place.Failed, "^a program wanted a larger file than ulimit -f allows here"):
+            building.run_program("sh", "-c", "kill -XFSZ $$")
 
     def test_a_failure_whose_reason_takes_several_lines_is_shown(self):
         out = io.StringIO()
