@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -363,23 +362,15 @@ TEST(CommandLine, RefusesNumbersThatMakeNoResult) {
 
 // What is given counts: 0 is a scale like others, and a number that nothing reads is refused.
 TEST(CommandLine, CountsEachOptionThatIsGiven) {
-  for (const char* name : {"attention", "attention_backward"}) {
-    const auto scaled =
-        case_of(selected(std::string("--shape B=1,T=8,H=1 --options scale=0 --operator ") + name));
-    EXPECT_EQ(options_text(scaled->options()), "scale=0");
-    EXPECT_NE(scaled->make()->name().find("_scaled_by_0"), std::string::npos);
-  }
-  const auto refused = [](const std::string& words, const std::string& said) {
-    expect_refused(said, [&] { selected(words); });
-  };
-  refused("--operator linear_attention --options normalize=false,eps=1",
-          "option eps is given, which counts with normalize alone; allowed: both");
-  refused("--options fixed_log_w=-1",
-          "option fixed_log_w is given, which counts with decay=fixed alone; allowed: both");
-  EXPECT_EQ(selected("--options decay=fixed,fixed_log_w=0").options.size(), 2u);
-  refused("--shape T=8,N=8", "--shape is 'T=8,N=8', and there is no size N; allowed for wkv: ");
-  EXPECT_EQ(selected("--operator attention --shape T=8,T_q=1,H_kv=1", Shapes::kSmall).shape["T_q"],
-            1);
+  const auto scaled = case_of(selected("--shape B=1,T=8 --options scale=0 --operator attention"));
+  EXPECT_NE(scaled->make()->name().find("_scaled_by_0"), std::string::npos);
+  expect_refused("option eps is given, which counts with normalize alone; allowed: both",
+                 [] { selected("--operator linear_attention --options normalize=false,eps=1"); });
+  expect_refused("option fixed_log_w is given, which counts with decay=fixed alone; allowed: both",
+                 [] { selected("--options fixed_log_w=-1"); });
+  expect_refused("--shape is 'T=8,N=8', and there is no size N; allowed for wkv: ",
+                 [] { selected("--shape T=8,N=8"); });
+  EXPECT_EQ(selected("--operator attention --shape T_q=1", Shapes::kSmall).shape["T_q"], 1);
 }
 
 // The right result is finite in float64 and beyond what is stored.
@@ -1437,51 +1428,6 @@ TEST(OwnArrays, ThatDoNotFitAreRefused) {
   for (GivenArray& each : bad)
     each.shape[each.shape.size() - 2] = 0;
   refused("H is 0; allowed: 1 or more", bad);
-}
-
-// Whatever the scale that is usual for the size which an operator has by default.
-TEST(OwnArrays, TakeAnyScale) {
-  const AnyOperator& op = find_operator("attention_backward");
-  const auto good = inputs_of(*op.make_case({{"B", 2}, {"T", 5}}, {}, "bf16"));
-  for (const char* scale : {"0.0883883461", "0.08838834764", "0.125", "0", "-1"})
-    EXPECT_NO_THROW(op.case_for(good, op.shape(), {{"scale", scale}}, "bf16")) << scale;
-}
-
-TEST(NpyFiles, HaveHeadersAsNumpyReadsThem) {
-  const Folder folder;
-  const auto header_of = [&](const std::string& text) {  // of a file with 20 bytes behind it
-    const auto size = static_cast<std::uint16_t>(text.size());
-    const std::string length(reinterpret_cast<const char*>(&size), sizeof size);
-    folder.write("q.npy",
-                 "\x93NUMPY\x01" + (std::string(1, '\0') + length) + text + std::string(20, ' '));
-    return read_npy_header(folder.path() + "/q.npy");
-  };
-  for (const char* text : {"{'descr': '<f4', 'fortran_order': False, 'shape': (1L, 5L), }\n",
-                           R"({"descr": "f4", "fortran_order": False, "shape": (1, 5)})",
-                           "{u'shape': (1,5) , 'fortran_order' : True,\t'descr':u'=f4'}  \n",
-                           "  {'descr': 'float32', 'fortran_order': False, 'shape': (1, 5,)}"}) {
-    EXPECT_EQ(header_of(text).type, "f4") << text;
-    EXPECT_EQ(header_of(text).shape, (std::vector<std::int64_t>{1, 5})) << text;
-  }
-  const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }";
-  const auto refused = [&](const std::string& old, const std::string& changed, const char* said) {
-    SCOPED_TRACE(changed);
-    expect_refused(
-        said, [&] { header_of(std::string(good).replace(good.find(old), old.size(), changed)); });
-  };
-  refused("<f4", ">f4", "'>f4'; allowed: float32, float16, float64, integers, in the byte");
-  refused("<f4", "<V2", "integers, and bf16 as uint16 (x.view(numpy.uint16)), in the byte");
-  refused("False, 'shape': (5,)", "True, 'shape': (5, 1, 2)", "is in Fortran order");
-  refused("5", std::string(400, '9'), "9,); allowed: what a file can hold");
-  refused("5", "-5", "has the header {'descr'");
-  refused("(5,)", "(5 5)", "has the header {'descr'");
-  refused(", }", ", 'more': True}", "has the header {'descr'");
-  refused("'descr': '<f4', ", "", "allowed: what numpy.save writes of numbers of one type");
-  refused(good, "", "has the header ;");
-  refused(good, std::string(20000, 'x'), "is no .npy file");
-  std::filesystem::remove(folder.path() + "/q.npy");
-  ASSERT_EQ(mkfifo((folder.path() + "/q.npy").c_str(), 0600), 0);  // it has no writer
-  expect_refused("q.npy is no file", [&] { read_npy_header(folder.path() + "/q.npy"); });
 }
 
 TEST(NpyFiles, ComeBackAsTheyWereWritten) {
