@@ -129,7 +129,9 @@ class Arguments(Refusals):
             (["--all=1"], "--all is followed by"), (["77"], "chapter is '77'"), (["--json", "none/x"], "--json is 'none/x'; allowed"),
             (["--operator", "atention"], "--operator is 'atention'; allowed: .*; did you mean attention\\?$"),
             (["--implementation=best_wvk"], "did you mean best_wkv"), (["--precision=bf17"], "allowed: fp32 bf16 bf16_fp32_decay fp16$"),
-            (["--shape=trainig"], "did you mean training"), (["--shape=B=2,T=x"], "T is 'x'; allowed: a whole number"), (["--shape=Q=1"], "--shape is 'Q'"),
+            (["--shape=trainig"], "did you mean training"), (["--shape=B=2,T=x"], "T is 'x'; allowed: a whole number"), (["--shape=T=１２"], "T is '１２'; allowed: a whole number from 1"),
+            ([f"--shape=T={'9' * 23}"], "T is '9*'; allowed: a whole number from 1 to 2147483648"), (["--shape=T=1", "--shape=T=2"], "--shape is given twice; allowed: once"),
+            (["--shape=Q=1"], "--shape is 'Q'"),
             (["--options", "revrse,scale=2"], "--options is 'revrse'; .*did you mean reverse"), (["--patience=long"], "--patience is 'long'")))
         programs.Arguments("run", ["--shape=llama3-8b", "--options=lengths=5+0+17,decay=strong", "--patience=.5"], "/tmp")
 
@@ -489,6 +491,8 @@ class Reports(unittest.TestCase):
         self.assertEqual(building.run_program("sh", "-c", "exit 3"), 3)
         with self.assertRaisesRegex(place.Failed, "^sh was ended by SIGSEGV"):
             building.run_program("sh", "-c", "kill -SEGV $$")
+        with self.assertRaisesRegex(place.Failed, "^a program wanted a larger file than ulimit -f allows here"):
+            building.run_program("sh", "-c", "kill -XFSZ $$")
 
     def test_a_failure_whose_reason_takes_several_lines_is_shown(self):
         out = io.StringIO()

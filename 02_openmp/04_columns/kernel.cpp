@@ -44,7 +44,8 @@ void wkv(const ladder::WkvArgs& args) {
     for (std::int64_t task = 0; task < H * parts; ++task) {
       const std::int64_t h = task / parts;
       const std::int64_t head = b * H + h;
-      const auto [first, end] = columns_of(task % parts, parts, V);
+      const Columns mine = columns_of(task % parts, parts, V);
+      const std::int64_t first = mine.first, end = mine.end;
 
       // Declared inside the loop, so that no two threads share it.
       std::vector<float> state(

@@ -216,6 +216,32 @@ struct State {
   }
 };
 
+// In fp16 a factor ends at 65504. The power of two by which a warp's blocks become smaller than that; 1 for those that are.
+template <typename Element, int kCount>
+__device__ float fitting(const Accumulator (&x)[kCount][2]) {
+  constexpr float kMost = 32768.0f;
+  if constexpr (std::is_same_v<Element, float16>) {
+    float largest = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 8 * kCount; ++i)
+      largest = fmaxf(largest, fabsf(x[i / 8][i / 4 % 2][i % 4]));
+    if (!__any_sync(ladder::cuda::kAllLanes, largest >= kMost)) return 1.0f;
+    for (int lanes = kWarpSize / 2; lanes > 0; lanes /= 2)
+      largest = fmaxf(largest, __shfl_xor_sync(ladder::cuda::kAllLanes, largest, lanes));
+    if (!isinf(largest)) return ldexpf(kMost, -1 - ilogbf(largest));
+  }
+  return 1.0f;
+}
+
+template <typename Element>
+__device__ void scale_block(Accumulator (&x)[2], float factor) {
+  if constexpr (std::is_same_v<Element, float16>) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      x[i / 4][i % 4] *= factor;
+  }
+}
+
 // The normaliser is one more value column, of ones: v^T of a unit.
 template <typename Element>
 __device__ FragmentA<Element> ones_of(int lane) {
@@ -249,9 +275,7 @@ __device__ void normalise(const Work<C, kPass, kPlain, Element>& work,
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float denominator = denominator_smem[unit * kBlock + row + i / 2 * 8] + work.args.eps;
-      float factor = work.args.normalize ? 1.0f / denominator : 1.0f;
-      // In fp16 the keys' sum may be infinite as a factor: NaN then, for 1 / infinity is a number.
-      if constexpr (std::is_same_v<Element, float16>) factor += denominator - denominator;
+      const float factor = work.args.normalize ? 1.0f / denominator : 1.0f;
       kept[unit][0][i] *= factor, kept[unit][1][i] *= factor;
     }
 #pragma unroll
@@ -279,24 +303,35 @@ __device__ void walk_stage(const Work<C, kPass, kPlain, Element>& work, State<C>
   for (int unit = 0; unit < kUnits; ++unit) {
     const int token = unit * kBlock;
     const auto v_reg = work.normalises ? ones : v_by_token_smem.load(token, work.column);
-    Accumulator scores[2] = {}, out[2] = {};
+    Accumulator scores[1][2] = {}, out[2] = {};
+    [[maybe_unused]] float fit = kPass == Pass::kOutputs ? fitting<Element>(state.x) : 1.0f;
     FragmentB<Element> b[2];
 #pragma unroll
     for (int c = 0; c < State<C>::kBlocks; ++c) {
       if constexpr (kPass == Pass::kOutputs) {
         const auto q_reg = q_smem.load(token, c * kBlock);
         k_smem.load(b, token, c * kBlock);
-        multiply<kSplit>(scores, q_reg, b);
-        as_b(b, as_a<Element>(state.x[c][0], state.x[c][1]));
+        multiply<kSplit>(scores[0], q_reg, b);
+        Accumulator fitted[2];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          fitted[i / 4][i % 4] = state.x[c][i / 4][i % 4];
+        scale_block<Element>(fitted, fit);
+        as_b(b, as_a<Element>(fitted[0], fitted[1]));
         multiply<kSplit>(out, q_reg, b);
       }
       k_by_token_smem.load(b, token, c * kBlock);
       multiply<kSplit>(state.x[c], v_reg, b);
     }
     if constexpr (kPass == Pass::kOutputs) {
-      mask(scores, lane);
+      mask(scores[0], lane);
+      scale_block<Element>(out, 1.0f / fit);
+      fit = fitting<Element>(scores);
+      scale_block<Element>(out, fit);
+      scale_block<Element>(scores[0], fit);
       as_b(b, v_reg);
-      multiply<kSplit>(out, as_a<Element>(scores[0], scores[1]), b);
+      multiply<kSplit>(out, as_a<Element>(scores[0][0], scores[0][1]), b);
+      scale_block<Element>(out, 1.0f / fit);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         if constexpr (kPlain) {

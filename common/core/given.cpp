@@ -143,19 +143,27 @@ std::string signature(const CaseToFit& c) {
   return text;
 }
 
+// Whether some value of the option changes what is computed.
+bool counts(const CaseToFit& c, const ListedOption& option, const std::string& usual) {
+  std::vector<std::string> others = {usual, "true", "false", "0.375"};
+  others.insert(others.end(), option.words.begin(), option.words.end());
+  const std::string text = option.text(option), with = signature(c);
+  const bool changes = std::any_of(others.begin(), others.end(), [&](const std::string& other) {
+    option.read(other, option);
+    return signature(c) != with;
+  });
+  option.read(text, option);
+  return changes;
+}
+
 // The options that draw inputs change nothing else.
 void refuse_drawing(const CaseToFit& c, const Options& chosen) {
   for (std::size_t n = 0; n < c.options.size(); ++n) {
     const ListedOption& option = c.options[n];
-    const std::string text = option.text(option), usual = c.usual[n].text(c.usual[n]);
-    if (!is_chosen(chosen, option.name) || text == usual) continue;
-    const std::string with = signature(c);
-    option.read(usual, option);
-    const std::string without = signature(c);
-    option.read(text, option);
-    require(with != without, "option " + option.name +
-                                 " is given, which says how inputs are drawn; allowed with your "
-                                 "own: options that change what is computed");
+    require(!is_chosen(chosen, option.name) || counts(c, option, c.usual[n].text(c.usual[n])),
+            "option " + option.name +
+                " is given, which says how inputs are drawn; allowed with your "
+                "own: options that change what is computed");
   }
 }
 
@@ -186,14 +194,15 @@ void fit(const CaseToFit& c, const std::vector<GivenArray>& inputs, const Option
                                                  std::to_string(field.most()));
     }
   });
+  const GivenArray& first = *find(inputs, arrays.front().name);
   for (const ListedArray& array : arrays) {
     std::vector<std::int64_t> shape;
     for (const Axis& axis : array.axes)
       shape.push_back(axis.size);
     const GivenArray& given = *find(inputs, array.name);
     require(given.shape == shape,
-            given.said + " is " + shape_text(given.shape) +
-                "; allowed beside the other arrays: " + axes_text(array, true));
+            given.said + " is " + shape_text(given.shape) + "; allowed beside the other arrays: " +
+                axes_text(array, true) + "; " + first.said + " is " + shape_text(first.shape));
   }
 }
 

@@ -14,6 +14,7 @@
 //     kLinearIn                                             optional: names of inputs; with all others fixed the outputs are a linear
 //                                                           function of each of these, or one and a constant
 //     kDerived, derive(Problem&)                            optional: names of inputs that follow from the others; sets them
+//     check_options(Case, Options)                          optional: refuses those that are given and change nothing of the case
 //     check_values(Problem)                                 optional: refuses values of inputs that somebody else made and no
 //                                                           implementation may get (std::invalid_argument)
 //
@@ -175,8 +176,9 @@ class AnyCase {
   std::shared_ptr<const AnyCase> without(const std::vector<std::string>& words,
                                          const AnyCase& other) const;
 
- protected:
   virtual Shape sizes() const = 0;  // of the arguments
+
+ protected:
   // Those in which it differs from another one; from what its operator's default has.
   virtual Options options_unlike(const AnyCase& other) const = 0;
   virtual Options unusual_options() const = 0;
@@ -464,6 +466,7 @@ class OperatorOf : public AnyOperator {
     set_shape(sizes, shape, Op::kName);
     Case c = Op::make_case(sizes);
     set_options(c, options, Op::kName);
+    if constexpr (requires { Op::check_options(c, options); }) Op::check_options(c, options);
     with_storage<Op>(storage, []<typename Args>() {});
     set_precision(c, storage);
     return {c, sizes};
@@ -654,8 +657,9 @@ class OperatorOf : public AnyOperator {
       write_case(out, fields_of(case_), options_in(case_), storage_of(case_));
     }
 
-   protected:
     Shape sizes() const override { return shape_of(Op::sizes(case_)); }
+
+   protected:
     Options options_unlike(const AnyCase& other) const override {
       return options_of(case_, dynamic_cast<const CaseOf&>(other).case_);
     }

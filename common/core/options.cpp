@@ -92,6 +92,13 @@ void set_options(const std::vector<ListedOption>& listed, const Options& options
   }
 }
 
+void require_both(const Options& options, const std::string& name, bool has_other,
+                  const std::string& other) {
+  for (const auto& [given, text] : options)
+    require(given != name || has_other,
+            "option " + name + " is given, which counts with " + other + " alone; allowed: both");
+}
+
 Options options_of(const std::vector<ListedOption>& listed,
                    const std::vector<ListedOption>& usual) {
   Options different;

@@ -147,6 +147,9 @@ std::string option_names(const std::vector<ListedOption>& listed);  // "reverse,
 // std::invalid_argument says which names, or which values, are allowed.
 void set_options(const std::vector<ListedOption>& listed, const Options& options,
                  const std::string& op);
+// Refuses an option that counts with another alone, which the case has not. std::invalid_argument
+void require_both(const Options& options, const std::string& name, bool has_other,
+                  const std::string& other);
 // Those in which one case differs from another, as they are in the first.
 Options options_of(const std::vector<ListedOption>& listed, const std::vector<ListedOption>& usual);
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <new>
 #include <optional>
@@ -29,8 +30,8 @@ using Path = std::filesystem::path;
 using Bytes = std::vector<unsigned char>;
 
 struct Asked {
-  std::string op, in, out, shape, options, example;
-  std::optional<std::string> implementation, precision;
+  std::string op, in, out, options, example;
+  std::optional<std::string> shape, implementation, precision;
   bool check = false;
 };
 
@@ -102,6 +103,7 @@ std::vector<double> whole_numbers(const File& file) {
   if (type == "i4") return numbers_of<std::int32_t>(bytes);
   if (type == "u4") return numbers_of<std::uint32_t>(bytes);
   if (type == "i8") return numbers_of<std::int64_t>(bytes);
+  if (type == "u8") return numbers_of<std::uint64_t>(bytes);
   throw std::invalid_argument(file.path + " has elements of type " + npy_words(type) +
                               "; allowed: int64 or other integers");
 }
@@ -174,10 +176,30 @@ std::string storage_text(const AnyCase& c) {
   return c.storage() + ": " + joined(texts);
 }
 
+// What a --shape says is what the files have: it is the same whatever the other sizes are.
+void require_same_sizes(const AnyOperator& op, const Asked& asked, const AnyCase& of_files) {
+  if (!asked.shape) return;
+  const Shape usual = op.shape();
+  Shape unlike = usual;
+  for (const Size& size : usual.sizes())
+    unlike.set(size.name, std::max<std::int64_t>(1, 2 * size.value));
+  const auto with = [&](const Shape& others) {
+    return op.make_case(parse_shape(*asked.shape, op, others), {}, of_files.storage())->sizes();
+  };
+  const Shape said = with(usual), also = with(unlike), there = of_files.sizes();
+  for (const Size& size : said.sizes()) {
+    require(
+        size.value != also[size.name] || size.value == there[size.name],
+        fmt::format("--shape is '{}', so {} is {}; the files in {} have {}={}; allowed: the "
+                    "same, or sizes that no file has",
+                    *asked.shape, size.name, size.value, asked.in, size.name, there[size.name]));
+  }
+}
+
 Chosen choose(const AnyOperator& op, const Asked& asked, const Files& files) {
   Options options = parse_options(asked.options);
   add_lengths(files, options);
-  const Shape shape = asked.shape.empty() ? op.shape() : parse_shape(asked.shape, op, op.shape());
+  const Shape shape = asked.shape ? parse_shape(*asked.shape, op, op.shape()) : op.shape();
   std::vector<GivenArray> given;
   for (const auto& [name, file] : files)
     given.push_back({name, file.path, file.header.shape});
@@ -187,6 +209,7 @@ Chosen choose(const AnyOperator& op, const Asked& asked, const Files& files) {
   for (const std::string& storage : storages) {
     Chosen chosen{op.case_for(given, shape, options, storage), able(op, asked, storage)};
     if (chosen.implementations.empty()) continue;
+    require_same_sizes(op, asked, *chosen.of);
     if (asked.precision || holds_what_is_stored(files, *chosen.of)) return chosen;
     allowed.push_back(storage_text(*chosen.of));
   }
@@ -246,6 +269,7 @@ Bytes whole_elements(const File& file, const ElementType& type) {
   Bytes bytes(file.header.count * type.size);
   std::size_t at = 0;
   for (const double number : whole_numbers(file)) {
+    require(number < 0x1p63, fmt::format("{} has {}; allowed: int64", file.path, number));
     const auto value = static_cast<std::int64_t>(number);
     std::int64_t back = 0;
     type.from_integers(&value, 1, bytes.data() + at);
@@ -317,7 +341,12 @@ class Writer {
       shape.push_back(axis.size);
     names_.push_back(array.name);
     said_.push_back(fmt::format("{} {}", words_of(*array.type), shape_text(shape)));
-    write_npy(unfinished(array.name), npy_type(*array.type), shape, elements);
+    try {
+      write_npy(unfinished(array.name), npy_type(*array.type), shape, elements);
+    } catch (const std::runtime_error& why) {
+      throw std::runtime_error(
+          fmt::format("could not write {}.npy into {}: {}", array.name, folder_, why.what()));
+    }
   }
   void finish() {
     for (std::size_t n = 0; n < names_.size(); ++n) {
@@ -347,7 +376,7 @@ std::string said_of(const AnyCase& c) {
 // Inputs as the tests draw them.
 int write_example(const AnyOperator& op, const Asked& asked) {
   const Shape shape =
-      asked.shape.empty() ? op.small_shape() : parse_shape(asked.shape, op, op.small_shape());
+      asked.shape ? parse_shape(*asked.shape, op, op.small_shape()) : op.small_shape();
   const auto c = op.make_case(shape, parse_options(asked.options),
                               asked.precision.value_or(op.storages().front()));
   const std::unique_ptr<AnyProblem> problem = c->make();
@@ -368,6 +397,25 @@ int write_example(const AnyOperator& op, const Asked& asked) {
   }
   writer.finish();
   return 0;
+}
+
+// A word on outputs that are no numbers, where all inputs are.
+void warn_of_no_numbers(const AnyProblem& problem, const ListedArray& output,
+                        const unsigned char* elements) {
+  std::vector<float> values(static_cast<std::size_t>(output.elements()));
+  if (!convert(*output.type, elements, values.size(), kElementType<float>, values.data())) return;
+  const auto count = std::count_if(values.begin(), values.end(),
+                                   [](float value) { return !std::isfinite(value); });
+  const std::vector<RealInput> inputs = problem.real_inputs();
+  const bool from_inputs = std::any_of(inputs.begin(), inputs.end(), [](const RealInput& input) {
+    return std::any_of(input.values.begin(), input.values.end(),  // -inf is log 0
+                       [](float value) { return !(value <= std::numeric_limits<float>::max()); });
+  });
+  if (count == 0 || from_inputs) return;
+  fmt::print(stderr,
+             "warning: {} of {} elements of {} are NaN or infinite, and no input is; --check says "
+             "whether that is right, --precision fp32 has more room\n",
+             count, values.size(), output.name);
 }
 
 std::unique_ptr<AnyOnDevice> computed(const AnyProblem& problem, const Chosen& chosen,
@@ -391,7 +439,12 @@ std::unique_ptr<AnyOnDevice> computed(const AnyProblem& problem, const Chosen& c
 int apply(const Asked& asked) {
   const AnyOperator& op = find_operator(asked.op);
   if (asked.implementation) find_implementation(*asked.implementation);
-  if (!asked.example.empty()) return write_example(op, asked);
+  if (!asked.example.empty()) {
+    require(asked.in.empty() && asked.out.empty() && !asked.implementation && !asked.check,
+            "--example is given, with which nothing is computed; allowed beside it: --operator, "
+            "--shape, --precision, --options");
+    return write_example(op, asked);
+  }
   require(!asked.in.empty() && !asked.out.empty(),
           "--in and --out are not both given; allowed: both, or --example");
   const Files files = files_in(asked.in);
@@ -426,6 +479,7 @@ int apply(const Asked& asked) {
   for (const ListedArray& array : chosen.of->stored_arrays()) {
     if (array.is_input) continue;
     writer.add(array, bytes.data() + at);
+    if (!asked.check) warn_of_no_numbers(*problem, array, bytes.data() + at);
     at += static_cast<std::size_t>(array.bytes());
   }
   writer.finish();

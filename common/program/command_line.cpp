@@ -107,9 +107,14 @@ std::vector<std::string> sizes_in(const std::string& text) {
 
 Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& base) {
   Shape shape = base;
+  const Shape usual = op.shape();
+  for (const Size& size : usual.sizes()) {
+    if (!base.has(size.name)) shape.set(size.name, size.value);  // it may be asked for, too
+  }
   const auto set = [&](const std::string& name, std::int64_t value) {
     require(op.set_size(shape, name, value),
-            fmt::format("--shape is '{}'; allowed for {}: {}", text, op.name(),
+            fmt::format("--shape is '{}'{}; allowed for {}: {}", text,
+                        name.empty() ? "" : ", and there is no size " + name, op.name(),
                         allowed_shapes(op, base)));
   };
   bool any = false;
@@ -134,7 +139,7 @@ Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& b
   // First those that stand for several: D is K and V, whatever else is said of V.
   for (const bool is_a_size : {false, true}) {
     for (const auto& [name, value] : given) {
-      if (base.has(name) == is_a_size) set(name, value);
+      if (usual.has(name) == is_a_size) set(name, value);
     }
   }
   require(any, fmt::format("--shape is empty; allowed: {}", allowed_shapes(op, base)));

@@ -1,9 +1,12 @@
 #include "common/program/npy.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <stdexcept>
 #include <utility>
@@ -19,17 +22,50 @@ static_assert(std::endian::native == std::endian::little, "files are written as 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kPrefix = 8;          // magic and version
 constexpr std::size_t kAlignment = 64;      // of the first element
-constexpr std::size_t kMostHeader = 65535;  // bytes; more than a plain type and a shape can be
+constexpr std::size_t kMostHeader = 10000;  // bytes, as for numpy
+constexpr const char* kBlanks = " \t\n";
 constexpr double kMostCount = 1e15;         // of elements: no file has them
+constexpr std::ptrdiff_t kMostDigits = 15;  // of such a number
 
 constexpr std::pair<const char*, const char*> kWords[] = {
-    {"f2", "float16"}, {"f4", "float32"}, {"f8", "float64"},  {"u1", "uint8"},
-    {"u2", "uint16"},  {"u4", "uint32"},  {"i1", "int8"},     {"i2", "int16"},
-    {"i4", "int32"},   {"i8", "int64"},   {"c8", "complex64"}};
+    {"f2", "float16"}, {"f4", "float32"}, {"f8", "float64"}, {"u1", "uint8"},
+    {"u2", "uint16"},  {"u4", "uint32"},  {"u8", "uint64"},  {"i1", "int8"},
+    {"i2", "int16"},   {"i4", "int32"},   {"i8", "int64"},   {"c8", "complex64"}};
+
+// What a header has, as Python's literals are written: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 37L), }. Nothing where it
+// is none.
+std::map<std::string, std::string> entries(const std::string& text) {
+  static const std::regex entry(
+      R"(\s*u?(['"])(\w+)\1\s*:\s*(?:u?(['"])([^'"]*)\3|(True|False)|(\((?:\s*[0-9]+L?\s*,)*(?:\s*[0-9]+L?)?\s*\)))\s*(?:,|$)\s*)");
+  std::map<std::string, std::string> found;
+  std::smatch one;
+  const std::size_t first = text.find_first_not_of(kBlanks), last = text.find_last_not_of(kBlanks);
+  if (first >= last || text[first] != '{' || text[last] != '}') return {};
+  for (std::string rest = text.substr(first + 1, last - first - 1); !rest.empty();
+       rest = one.suffix()) {
+    constexpr auto kAtOnce = std::regex_constants::match_continuous;
+    if (!std::regex_search(rest, one, entry, kAtOnce)) return {};
+    found[one[2]] = one.str(4) + one.str(5) + one.str(6);
+  }
+  return found;
+}
+
+// "f4" of "<f4", "=f4", "f4" or "float32"; empty for what is not read here.
+std::string type_of(const std::string& descr) {
+  for (const auto& [known, words] : kWords) {
+    const bool one_byte = known[1] == '1';
+    for (const std::string order : {"<", "=", "|", "", one_byte ? ">" : "<"}) {
+      if (descr == order + known || descr == words) return known;
+    }
+  }
+  return "";
+}
 
 // The text of the header, and the byte behind it.
 std::pair<std::string, std::size_t> header_text(const std::string& path) {
   const std::string no_npy = path + " is no .npy file; allowed: what numpy.save writes";
+  std::error_code none;  // a pipe without a writer would be waited for
+  require(std::filesystem::is_regular_file(path, none), path + " is no file; allowed: a file");
   std::ifstream file(path, std::ios::binary);
   require(file.good(), path + " cannot be read; allowed: a file of yours");
   char prefix[kPrefix] = {};
@@ -65,36 +101,36 @@ std::size_t NpyHeader::element_bytes() const {
 
 NpyHeader read_npy_header(const std::string& path) {
   const auto [text, first] = header_text(path);
-  std::smatch descr, order, dims;
-  static const std::regex descr_form("'descr': *'([^']*)'"),
-      order_form("'fortran_order': *(True|False)"), dims_form("'shape': *\\(([0-9, ]*)\\)");
-  require(std::regex_search(text, descr, descr_form) &&
-              std::regex_search(text, order, order_form) &&
-              std::regex_search(text, dims, dims_form),
-          path + " says of its elements " + text.substr(0, text.find_last_not_of(" \n") + 1) +
-              "; allowed: numbers of one type");
+  std::map<std::string, std::string> said = entries(text);
+  const std::string lengths = said["shape"];
+  require(said.size() == 3 && said.count("descr") == 1 && !lengths.empty() &&
+              said.count("fortran_order") == 1,
+          path + " has the header " + text.substr(0, text.find_last_not_of(kBlanks) + 1) +
+              "; allowed: what numpy.save writes of numbers of one type");
   NpyHeader header;
-  const std::string type = descr[1];
-  const bool known = type.size() == 3 && npy_words(type.substr(1)) != type.substr(1) &&
-                     (type[0] == '<' || type[0] == '|');
-  require(known, path + " has elements of type '" + type +
-                     "'; allowed: float32, float16, float64, integers, and bf16 as uint16 "
-                     "(x.view(numpy.uint16)), in the byte order of this machine");
-  header.type = type.substr(1);
-  require(order[1] == "False", path +
-                                   " is in Fortran order; allowed: C order "
-                                   "(numpy.ascontiguousarray)");
+  header.type = type_of(said["descr"]);
+  require(!header.type.empty(), path + " has elements of type '" + said["descr"] +
+                                    "'; allowed: float32, float16, float64, integers" +
+                                    (said["descr"].ends_with("V2") || said["descr"] == "bfloat16"
+                                         ? ", and bf16 as uint16 (x.view(numpy.uint16))"
+                                         : "") +
+                                    ", in the byte order of this machine");
   header.first = first;
   double count = 1;
-  const std::string lengths = dims[1];
   static const std::regex number("[0-9]+");
   for (std::sregex_iterator each(lengths.begin(), lengths.end(), number), end; each != end;
        ++each) {
-    count *= std::stod(each->str());
-    require(std::stod(each->str()) <= kMostCount && count <= kMostCount,
-            path + " says that its shape is (" + lengths + "); allowed: what a file can hold");
-    header.shape.push_back(std::stoll(each->str()));
+    const bool is_short = each->length() <= kMostDigits;
+    if (is_short) header.shape.push_back(std::stoll(each->str()));
+    count *= is_short ? static_cast<double>(header.shape.back()) : kMostCount;
+    require(is_short && count <= kMostCount,
+            path + " says that its shape is " + lengths + "; allowed: what a file can hold");
   }
+  // With one axis at most that is longer than 1 the order is the same.
+  const auto longer = std::count_if(header.shape.begin(), header.shape.end(),
+                                    [](auto length) { return length > 1; });
+  require(said["fortran_order"] == "False" || longer < 2 || count == 0,
+          path + " is in Fortran order; allowed: C order (numpy.ascontiguousarray)");
   header.count = static_cast<std::size_t>(count);
   const std::size_t whole = first + header.count * header.element_bytes();
   const auto there = static_cast<std::size_t>(std::filesystem::file_size(path));
@@ -130,7 +166,7 @@ void write_npy(const std::string& path, const std::string& type,
   file << kMagic << '\x01' << '\0' << static_cast<char>(text.size() & 255)
        << static_cast<char>(text.size() >> 8) << text;
   file.write(reinterpret_cast<const char*>(elements), static_cast<std::streamsize>(bytes));
-  if (!file.flush()) throw std::runtime_error("could not write " + path);
+  if (!file.flush()) throw std::runtime_error(std::strerror(errno));
 }
 
 }  // namespace ladder::program

@@ -24,7 +24,7 @@ std::vector<unsigned char> read_npy_elements(const std::string& path, const NpyH
 // "float32"; the type itself where numpy has no such word.
 std::string npy_words(const std::string& type);
 
-// std::runtime_error where it cannot be written; a part of it may be there then.
+// std::runtime_error says why it cannot be written; a part of it may be there then.
 void write_npy(const std::string& path, const std::string& type,
                const std::vector<std::int64_t>& shape, const unsigned char* elements);
 

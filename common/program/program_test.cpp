@@ -361,6 +361,19 @@ TEST(CommandLine, RefusesNumbersThatMakeNoResult) {
   EXPECT_EQ(selected("--options scale=-2,magnitude=0").options.size(), 2u);
 }
 
+// What is given counts: 0 is a scale like others, and a number that nothing reads is refused.
+TEST(CommandLine, CountsEachOptionThatIsGiven) {
+  const auto scaled = case_of(selected("--shape B=1,T=8 --options scale=0 --operator attention"));
+  EXPECT_NE(scaled->make()->name().find("_scaled_by_0"), std::string::npos);
+  expect_refused("option eps is given, which counts with normalize alone; allowed: both",
+                 [] { selected("--operator linear_attention --options normalize=false,eps=1"); });
+  expect_refused("option fixed_log_w is given, which counts with decay=fixed alone; allowed: both",
+                 [] { selected("--options fixed_log_w=-1"); });
+  expect_refused("--shape is 'T=8,N=8', and there is no size N; allowed for wkv: ",
+                 [] { selected("--shape T=8,N=8"); });
+  EXPECT_EQ(selected("--operator attention --shape T_q=1", Shapes::kSmall).shape["T_q"], 1);
+}
+
 // The right result is finite in float64 and beyond what is stored.
 TEST(CommandLine, RefusesAProblemWhoseRightResultCannotBeStored) {
   const Climb climb = climbed({.op = "wkv",
@@ -1416,7 +1429,8 @@ TEST(OwnArrays, ThatDoNotFitAreRefused) {
   bad = good;
   bad.push_back({"w", "w.npy", {2}});
   refused("w.npy is there; allowed with these options: q, k, v, log_w, u", bad);
-  refused("which says how inputs are drawn", good, {{"decay", "strong"}});
+  for (const auto& drawn : {std::pair{"decay", "strong"}, {"decay", "mild"}, {"magnitude", "1"}})
+    refused("which says how inputs are drawn", good, {drawn});
   bad = good;
   for (GivenArray& each : bad)
     each.shape[each.shape.size() - 2] = 0;

@@ -20,8 +20,8 @@ namespace kernel_ladder {
 
 // What a function of the C interface returned instead of KL_OK, and its sentence.
 struct Error : std::runtime_error {
-  Error(std::int32_t status, const std::string& sentence)
-      : std::runtime_error(sentence), status(status) {}
+  Error(std::int32_t code, const std::string& sentence)
+      : std::runtime_error(sentence), status(code) {}
   std::int32_t status;
 };
 

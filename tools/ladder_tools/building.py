@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from ladder_tools.place import ROOT, Failed, text_of
+from ladder_tools.place import ROOT, Failed, require_no_limit, text_of
 
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded")
 _STEP = re.compile(r"^\[ *(\d+)(?:/(\d+)|%)\]")  # ninja's [3/149], make's [ 12%]
@@ -138,8 +138,9 @@ class Build:
             return True
         text, left = text_of(self.log), shutil.disk_usage(self.folder).free // 1024
         missing = re.search("^-- missing: (.*)", text, re.MULTILINE)
-        if missing or re.search("^CMake Error", text, re.MULTILINE):  # the build tool calls CMake where its files have changed
-            raise Failed(missing[1] if missing else f"cmake could not configure (whole log: {self.name}/build.log)")
+        error = re.search(r"^CMake Error.*(\n*.+){0,4}", text, re.MULTILINE)
+        if missing or error:  # the build tool calls CMake where its files have changed
+            raise Failed(missing[1] if missing else f"cmake could not configure (whole log: {self.name}/build.log)\n{error[0]}")
         if left < 64 or _FULL_DISK.search(text):
             raise Failed(f"the disk is full ({left} KB are left for {self.name}; temporary files go to {tempfile.gettempdir()})")
         return False
@@ -204,6 +205,7 @@ class Variant:
 def run_program(*command):
     """Its exit code. A signal that ends it says nothing by itself."""
     status = subprocess.run(command, cwd=ROOT).returncode
+    require_no_limit(status)
     if status < 0:
         raise Failed(f"{os.path.basename(command[0])} was ended by {signal.Signals(-status).name}: this is a fault of the program, not of its arguments")
     return status

@@ -1,4 +1,5 @@
 """What the script `ladder` hands over."""
+import errno
 import os
 import sys
 
@@ -6,7 +7,7 @@ from ladder_tools.building import Build
 from ladder_tools.exercise import exercise
 from ladder_tools.learning import diff, learn, prepare
 from ladder_tools.new import new
-from ladder_tools.place import Failed, Refused, ToRead, refused
+from ladder_tools.place import ROOT, Failed, Refused, ToRead, refused
 from ladder_tools.programs import apply, run, xray
 from ladder_tools.testing import test
 from ladder_tools.which import compare, which
@@ -23,6 +24,8 @@ def configure(words, preset, caller):
 
 COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "learn": learn, "prepare": prepare, "diff": diff, "new": new,
             "configure": configure, "apply": apply, "which": which, "compare": compare, "python": python}
+
+_OF_THE_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main():
@@ -47,3 +50,10 @@ def main():
     except BrokenPipeError:  # ./ladder learn | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as problem:  # a file of another user's, a full disk, a limit of the shell's
+        if problem.errno not in _OF_THE_PLACE:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        advice = f"\nladder: copy the tree to a place of your own and call me there: cp -r {ROOT} ~/kernel-ladder" if isinstance(problem, PermissionError) else ""
+        print(f"ladder: {problem.filename or 'what is said here'} cannot be read or written ({problem.strerror}){advice}", file=sys.stderr)
+        return 1

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ladder_tools.place import text_of
+from ladder_tools.place import require_no_limit, text_of
 
 
 # As CTest has it (cmake/AddChapter.cmake): large arrays are not given back between tests, and threads that wait do not spin.
@@ -117,6 +117,7 @@ def run(program, seconds, *options, test_filter=None, environment=None):
             if timed_out:
                 process.kill()
                 output, _ = process.communicate()
+        require_no_limit(process.returncode)
         return Run(process.returncode, timed_out, output.decode(errors="replace"), _tests(report))
 
 

@@ -2,6 +2,7 @@
 import difflib
 import os
 import re
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,13 @@ class ToRead(Refused):
 
 class Failed(Exception):
     """What ends the command."""
+
+
+def require_no_limit(status):
+    """That a program which ended so was not ended by a limit of the shell's, which is no fault of it."""
+    limit = {-signal.SIGXFSZ: "a larger file than ulimit -f", -signal.SIGXCPU: "more seconds than ulimit -t"}.get(status)
+    if limit:
+        raise Failed(f"a program wanted {limit} allows here, and was ended; allowed: a larger limit, or none")
 
 
 def number_of(name):

@@ -14,6 +14,8 @@ from ladder_tools.rows import lessons_for, lessons_of_story, members_of_cases, o
 
 _HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
 
+_LARGEST = 2**31  # of common/program/command_line.cpp
+
 
 def options_of(command):
     """{--option: whether it takes a value}, from the program's kept help."""
@@ -42,8 +44,8 @@ def require_known(given):
                 if name not in known or equals and name in shapes:
                     raise refused(option, name, known)
                 least = 0 if name.islower() else 1  # a capital letter is an array's axis; others may be nothing, such as a padding
-                if listed and option == "--shape" and not (size.isdecimal() and int(size) >= least):
-                    raise Refused(f"{option}: {name} is '{size}'; allowed: a whole number, at least {least}")
+                if listed and option == "--shape" and not (re.fullmatch("[0-9]{1,10}", size) and least <= int(size) <= _LARGEST):
+                    raise Refused(f"{option}: {name} is '{size}'; allowed: a whole number from {least} to {_LARGEST}")
     for value in given.get("--patience", []):
         if not re.fullmatch(r"[0-9]*\.?[0-9]+|[0-9]+\.", value):
             raise Refused(f"--patience is '{value}'; allowed: seconds")
@@ -66,6 +68,7 @@ def program_of(lessons, folder):
     return prefix
 
 
+_REPEATED = ("--implementation", "--condition")
 _FOLDERS = ("--in", "--out", "--example")  # of apply
 
 
@@ -109,6 +112,8 @@ class Arguments:
                 value = words.pop(0)
                 if value.startswith("-"):
                     raise Refused(f"{option} is followed by '{value}'; allowed: a value")
+            if values and option not in _REPEATED:
+                raise Refused(f"{option} is given twice; allowed: once")
             values.append(value)
             if option in _FOLDERS:
                 self.words.append(f"{option}={Path(caller) / value}")

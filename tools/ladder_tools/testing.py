@@ -114,7 +114,7 @@ class Arguments:
         while words:
             word = words.pop(0)
             option, equals, _ = word.partition("=")
-            if re.fullmatch(r"-j\d+", word):
+            if re.fullmatch(r"-j[0-9]+", word):
                 self.options.append(word)
             elif option == "--gtest_filter" and equals:
                 filters.append(word.partition("=")[2])

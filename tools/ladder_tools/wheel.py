@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ladder_tools.building import cores, say
+from ladder_tools.building import cores, require_writable, say
 from ladder_tools.place import ROOT, Failed, Refused
 
 _CUDA = {"default": "AUTO", "cuda": "ON", "emulator": "OFF"}
@@ -32,6 +32,7 @@ def python(words, preset, caller):
         raise Refused(f"python has arguments '{' '.join(words)}'; allowed: one folder for the wheel")
     out = Path(caller, words[0]) if words else ROOT / "dist"
     build = ROOT / ("build-library" if preset == "default" else f"build-library-{preset}")
+    require_writable(build.name)
     say(f"building the library ({build.name}); with nvcc it takes some minutes")
     generator = ["-G", "Ninja"] if shutil.which("ninja") and not (build / "CMakeCache.txt").exists() else []
     launcher = ["-D", "CMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []

@@ -159,6 +159,8 @@ def which(words, preset, caller):
             if not words:
                 raise Refused(f"{option} needs a value; allowed: {option} VALUE")
             value = words.pop(0)
+        if option in given:
+            raise Refused(f"{option} is given twice; allowed: once")
         given[option] = [value]
     if not 1 <= len(places) <= 2:
         raise Refused(f"{usage}; given: {len(places)} words")

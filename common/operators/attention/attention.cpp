@@ -6,6 +6,7 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
+#include "common/core/options.hpp"
 
 namespace ladder {
 
@@ -17,7 +18,7 @@ namespace {
 
 template <typename Value>
 void require_option(bool allowed, const char* name, const Value& value, const char* what) {
-  require(allowed, std::string(name) + " is " + std::to_string(value) + "; allowed" + what);
+  require(allowed, std::string(name) + " is " + to_text(value) + "; allowed" + what);
 }
 
 // But for the scale.

@@ -71,9 +71,10 @@ std::string name_of(const AttentionCase& c) {
   for (const auto& [queries, keys] : c.lengths)
     name << "_" << queries << "x" << keys;
   name << (c.causal ? "_causal" : "_full") << (c.key_lengths ? "_key_lengths" : "")
-       << (c.scale > 0.0f   ? "_scaled"
-           : c.scale < 0.0f ? "_scaled_below_0"
-                            : "");
+       << (c.scale > 0.0f    ? "_scaled"
+           : c.scale < 0.0f  ? "_scaled_below_0"
+           : c.scale == 0.0f ? "_scaled_by_0"
+                             : "");
   if (c.window > 0) name << "_window" << c.window;
   if (c.softcap > 0) name << "_softcap" << c.softcap;
   name << magnitude_word(c.magnitude) << precision_word(c.precision);
@@ -102,7 +103,7 @@ AttentionArgs sizes_of(const AttentionCase& c) {
   args.D_v = c.D_v;
   args.sequences = static_cast<std::int64_t>(c.lengths.size());
   args.causal = c.causal;
-  args.scale = c.scale == 0.0f ? default_attention_scale(c.D) : c.scale;
+  args.scale = std::isnan(c.scale) ? default_attention_scale(c.D) : c.scale;
   args.window = c.window;
   args.softcap = c.softcap;
   return args;
@@ -172,7 +173,7 @@ Design<AttentionCase> attention_design(const Support& support) {
         return Pair{c.H_q, c.H_kv};
       });
   design.factor("causal", attention_masks(support), &Case::causal);
-  design.factor("scale", levels_of<float>(support, "scale", {0.0f, 0.5f}), &Case::scale);
+  design.factor("scale", levels_of<float>(support, "scale", {kUsualScale, 0.5f}), &Case::scale);
   design.factor("precision", precisions_of(support.storages), &Case::precision);
   if (const auto windows = levels_of<std::int64_t>(support, "window", {0}); windows.size() > 1) {
     design.factor("window", windows, &Case::window);

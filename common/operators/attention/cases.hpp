@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct AttentionSizes {
   }
 };
 
+// A case's scale where none is chosen: NaN, for every number may be.
+inline constexpr float kUsualScale = std::numeric_limits<float>::quiet_NaN();
+
 struct AttentionCase {
   struct Lengths {
     std::int64_t queries, keys;
@@ -35,8 +39,8 @@ struct AttentionCase {
   std::int64_t D_v = 0;               // 0: D
   std::vector<Lengths> lengths = {};  // of packed sequences; then B = 1, T_q and T_k are their sums
   bool causal = false;
-  bool key_lengths = false;  // drawn from 0..T_k, the first one 0 where B > 1
-  float scale = 0.0f;        // 0: default_attention_scale(D)
+  bool key_lengths = false;   // drawn from 0..T_k, the first one 0 where B > 1
+  float scale = kUsualScale;  // that: default_attention_scale(D)
   std::int64_t window = 0;
   float softcap = 0.0f;
   float magnitude = 1.0f;  // of q and k. At 1 and the default scale q . k is about 1, at 100 1e4

@@ -124,7 +124,7 @@ void expect_isolated_gradients(const Implementation& i, Report& report, const Su
   const AttentionGradProblem clean(c);
   const AttentionGradients before = run_backward(i, clean);
   const Spoilt place{clean.args().forward};
-  const auto& [first_query, queries, first_key, keys] = place.s;
+  const auto& s = place.s;
   const auto is_within = [](std::int64_t row, std::int64_t first, std::int64_t count) {
     return row >= first && row < first + count;
   };
@@ -134,8 +134,8 @@ void expect_isolated_gradients(const Implementation& i, Report& report, const Su
   expect_reach<AttentionBackward>(report, c, before, after, support, [&](const ElementPlace& at) {
     const bool mine =
         at.output == "dq"
-            ? is_within(at.row, first_query, queries) && at.h / place.group == Spoilt::kHead
-            : is_within(at.row, first_key, keys) && at.h == Spoilt::kHead;
+            ? is_within(at.row, s.first_query, s.queries) && at.h / place.group == Spoilt::kHead
+            : is_within(at.row, s.first_key, s.keys) && at.h == Spoilt::kHead;
     return mine ? Reach::kMay : Reach::kMustNot;
   });
   if (std::all_of(after.dv.begin(), after.dv.end(), [](float x) { return std::isfinite(x); }))

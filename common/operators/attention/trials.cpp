@@ -57,7 +57,8 @@ namespace {
 
 AttentionProblem fuzzed(Random& random, bool backward) {
   constexpr std::int64_t kWidths[] = {32, 64, 64, 96, 128, 128, 256};
-  constexpr float kScales[] = {0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f, 0.03f, -0.5f};
+  constexpr float kScales[] = {kUsualScale, kUsualScale, kUsualScale, kUsualScale,
+                               0.5f,        0.5f,        0.03f,       -0.5f};
   AttentionCase c;
   c.precision = random.one_of(kPrecisions);
   c.D = random.one_in(20) ? random.one_of(kRandomSizes) : random.one_of(kWidths);

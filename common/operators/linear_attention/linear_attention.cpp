@@ -2,13 +2,14 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
+#include "common/core/options.hpp"
 
 namespace ladder {
 
 template <typename Element>
 void validate(const BasicLinearAttentionArgs<Element>& args) {
   validate_lists(args);
-  require(args.eps >= 0.0f, "eps is " + std::to_string(args.eps) + "; allowed: 0 or more");
+  require(args.eps >= 0.0f, "eps is " + to_text(args.eps) + "; allowed: 0 or more");
 }
 
 template <typename Element>

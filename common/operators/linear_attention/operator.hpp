@@ -36,6 +36,9 @@ struct LinearAttention
   static Outputs plain(const Problem& problem, Arithmetic arithmetic);
   static Mistakes mistakes(const Problem& problem, const std::vector<Truth>& truth,
                            Arithmetic arithmetic);
+  static void check_options(const Case& c, const Options& given) {
+    require_both(given, "eps", c.normalize, "normalize");
+  }
   static void check_values(const Problem& problem) {
     check_key_lengths(problem.array<std::int64_t>("key_lengths"), problem.drawn_case().T_k);
   }

@@ -71,6 +71,9 @@ struct WkvOperator
                            Arithmetic arithmetic) {
     return wkv_mistakes(problem, truth, arithmetic);
   }
+  static void check_options(const WkvCase& c, const Options& given) {
+    require_both(given, "fixed_log_w", c.decay == Decay::kFixed, "decay=fixed");
+  }
   static void check_values(const Problem& problem) {
     const WkvCase& c = problem.drawn_case();
     const std::vector<float>& log_w = problem["log_w"];

@@ -4,6 +4,7 @@
 
 #include "common/core/errors.hpp"
 #include "common/core/lists.hpp"
+#include "common/core/options.hpp"
 
 namespace ladder {
 
@@ -86,7 +87,7 @@ void require_aligned_rows(const WkvArgs& args, std::uintptr_t alignment) {
 void check_log_w(const float* log_w, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     require(log_w[i] <= 0.0f,
-            "log_w[" + std::to_string(i) + "] is " + std::to_string(log_w[i]) +
+            "log_w[" + std::to_string(i) + "] is " + to_text(log_w[i]) +
                 "; allowed: at most 0 (the logarithm of a decay factor), -inf included");
   }
 }
