@@ -3,7 +3,7 @@ same kernels through the emulator, slowly. `kernel_ladder.torch` has the names t
 import contextlib
 import ctypes
 
-from ._arrays import current_stream, empty, is_torch, view
+from ._arrays import current_stream, empty, is_torch, number, view
 from ._library import CONTROL, OPERATORS, STORAGES, library
 
 __all__ = ["run", "chosen", "wkv", "gla", "linear_attention", "attention", "wkv_backward", "gla_backward", "attention_backward"]
@@ -73,7 +73,7 @@ def _prepared(name, values, stream):
         if value is not None:
             setattr(args, member.name, value)
         elif values.get(member.name) is not None:
-            value = values[member.name]
+            value = number(member.name, values[member.name])
             setattr(args, member.name, value.encode() if isinstance(value, str) else int(value) if member.ctype != ctypes.c_float else float(value))
     if log_w_axes == 4:
         args.log_w_stride_T = sizes["H"] * sizes["K"]

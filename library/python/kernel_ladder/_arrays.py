@@ -65,9 +65,31 @@ def _torch_name(kind):
     return _torch_names[kind]
 
 
+def number(name, value):
+    """An option, which has no gradient."""
+    if getattr(value, "requires_grad", False):
+        raise RuntimeError(f"{name} requires a gradient, and there is none for it; allowed: a number, {name}.item()")
+    return value
+
+
+def _pointer_of(name, tensor):
+    """Refuses what torch keeps beside a tensor's numbers, and no kernel sees."""
+    torch = sys.modules["torch"]
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise RuntimeError(f"{name} requires a gradient, which is not computed here; allowed: {name}.detach(), or kernel_ladder.torch's functions")
+    if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+        raise RuntimeError(f"{name} has a tangent, of forward-mode derivatives; allowed: {name}.detach(), or backward()")
+    if tensor.is_neg():
+        raise ValueError(f"{name} is a negated view; allowed: {name}.resolve_neg()")
+    try:
+        return tensor.data_ptr()
+    except RuntimeError as error:
+        raise RuntimeError(f"{name} has no memory of its own, as in vmap and other transforms; allowed: plain tensors") from error
+
+
 def view(name, array, stream=None):
     if is_torch(array):
-        return View(array.data_ptr(), tuple(array.shape), _torch_name(array.dtype), _torch_name(array.device), array.is_contiguous(), array)
+        return View(_pointer_of(name, array), tuple(array.shape), _torch_name(array.dtype), _torch_name(array.device), array.is_contiguous(), array)
     if hasattr(array, "__array_interface__"):  # numpy's, which may not be written to, or hold uint16 that are bfloat16
         dtype = "bfloat16" if array.dtype.name in ("uint16", "bfloat16") else array.dtype.name
         return View(array.ctypes.data, array.shape, dtype, ("cpu", 0), array.flags.c_contiguous, array)

@@ -3,11 +3,13 @@ scaled_dot_product_attention have. Tensors are (B, T, H, K) and (B, T, H, V), st
 torch's current stream.
 
 What is not contiguous is copied. Options beyond FLA's: choice (a kernel's name) and batch_invariant. On torch 2.4 and newer the operators are
-torch.library.custom_op with fake kernels, for torch.compile(fullgraph=True)."""
+torch.library.custom_op with fake kernels, for torch.compile(fullgraph=True). Gradients are computed in reverse mode and once: gradients of
+gradients, forward mode and vmap are refused."""
 import torch
 from torch import Tensor
 
 from . import run
+from ._arrays import number
 
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -114,25 +116,34 @@ def _recurrence_gradients(ctx, d_o, d_final_state):
 def _keep_attention(ctx, inputs, output):
     q, k, v, ctx.causal, ctx.scale, _, ctx.batch_invariant = inputs
     ctx.save_for_backward(q, k, v, *output)
+    ctx.mark_non_differentiable(output[1])
 
 
 def _attention_gradients(ctx, d_o, d_lse):
     return (*attention_backward(*ctx.saved_tensors, d_o.contiguous(), ctx.causal, ctx.scale, ctx.batch_invariant), None, None, None, None)
 
 
+def _keep_nothing(ctx, inputs, output):
+    pass
+
+
+def _no_gradients(ctx, *d_outputs):
+    raise RuntimeError("kernel_ladder.torch has no gradients of gradients: what was made with create_graph=True allows no further derivative")
+
+
 def _is_compiling():
     return hasattr(torch, "compiler") and torch.compiler.is_compiling()
 
 
-def _operator(name, function, like, keep=None, gradients=None):
-    """The function with its gradients. Where torch must see an operator, when it compiles and for tensors of other kinds, it is
+def _operator(name, function, like, keep=_keep_nothing, gradients=_no_gradients):
+    """The function with its gradients, or with an error in their place, which autograd's once_differentiable loses where only saved tensors
+    need a gradient. Where torch must see an operator, when it compiles and for tensors of other kinds, it is
     torch.ops.kernel_ladder.NAME (from torch 2.4 on); else autograd's own function, or this function itself, which are faster."""
     custom = None
     if hasattr(torch.library, "custom_op"):
         custom = torch.library.custom_op(f"kernel_ladder::{name}", function, mutates_args=())
         custom.register_fake(like)
-        if keep is not None:
-            custom.register_autograd(gradients, setup_context=keep)
+        custom.register_autograd(gradients, setup_context=keep)
 
     class Differentiable(torch.autograd.Function):
         @staticmethod
@@ -145,9 +156,11 @@ def _operator(name, function, like, keep=None, gradients=None):
 
     def call(*arguments):
         tensors = [x for x in arguments if isinstance(x, Tensor)]
-        if custom is not None and (_is_compiling() or any(type(x) not in PLAIN for x in tensors)):
+        if custom is not None and (_is_compiling() or torch.jit.is_tracing() or any(type(x) not in PLAIN for x in tensors)):
             return custom(*arguments)
-        if keep is not None and torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        if torch.jit.is_tracing():
+            raise RuntimeError(f"torch.jit.trace does not see {name}; allowed: torch 2.4 and newer, this is {torch.__version__}")
+        if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
             return Differentiable.apply(*arguments)
         return function(*arguments)
 
@@ -159,6 +172,10 @@ recurrence_backward = _operator("recurrence_backward", _recurrence_backward, _re
 recurrence = _operator("recurrence", _recurrence, _recurrence_like, _keep_recurrence, _recurrence_gradients)
 attention_backward = _operator("attention_backward", _attention_backward, _attention_backward_like)
 attention = _operator("attention", _attention, _attention_like, _keep_attention, _attention_gradients)
+
+
+def _scale(scale, channels):
+    return float(channels ** -0.5 if scale is None else number("scale", scale))
 
 
 # ---- FLA's names ----
@@ -178,7 +195,7 @@ def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens
     if u is not None:
         u = u.to(q.dtype).contiguous()
     tensors = (q.contiguous(), k.contiguous(), v.contiguous(), log_w.contiguous(), u, initial_state, cu_seqlens)
-    o, final_state = recurrence(*tensors, float(k.shape[-1] ** -0.5 if scale is None else scale), reverse, output_final_state, choice or "",
+    o, final_state = recurrence(*tensors, _scale(scale, k.shape[-1]), reverse, output_final_state, choice or "",
                                 batch_invariant)
     return o.to(storage), final_state if output_final_state else None
 
@@ -234,7 +251,7 @@ def fused_recurrent_linear_attn(q, k, v, scale=None, initial_state=None, output_
                                 choice=None, batch_invariant=False):
     """(o, final_state or None) of causal linear attention, whose feature map is the caller's: GLA whose gates forget nothing. With normalize a state
     is a pair: (N, H, K, V), and the sum of the keys, (N, 1, H, K)."""
-    scale = k.shape[-1] ** -0.5 if scale is None else scale
+    scale = _scale(scale, k.shape[-1])
     state, sums = initial_state if isinstance(initial_state, tuple) else (initial_state, None)
     o, final_state = fused_recurrent_gla(q, k, v, None, None, scale, state, output_final_state, reverse, False, cu_seqlens, choice=choice,
                                          batch_invariant=batch_invariant)
@@ -269,5 +286,5 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             f"is_causal with {query.shape[2]} queries and {key.shape[2]} keys; allowed: as many (PyTorch aligns the first of them, this kernel the last)")
     _refuse(not enable_gqa and query.shape[1] != key.shape[1], f"query has {query.shape[1]} heads and key {key.shape[1]}; allowed with enable_gqa only")
     q, k, v = (x.transpose(1, 2).contiguous() for x in (query, key, value))
-    o, _ = attention(q, k, v, is_causal, float(q.shape[-1] ** -0.5 if scale is None else scale), choice or "", batch_invariant)
+    o, _ = attention(q, k, v, is_causal, _scale(scale, q.shape[-1]), choice or "", batch_invariant)
     return o.transpose(1, 2)
