@@ -6,6 +6,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import kernel_ladder as kl
-from kernel_ladder import _library, _prepared
+from kernel_ladder import _arrays, _library, _prepared
 
 DEVICE = os.environ.get("KERNEL_LADDER_DEVICE") or "cpu"
 README = Path(__file__).resolve().parents[1] / "README.md"
@@ -338,6 +339,87 @@ class Interface(unittest.TestCase):
         shown = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
         functions = {f"kl_{name}{more}" for name in _library.OPERATORS for more in ("", "_workspace", "_choice")} | {"kl_error", "kl_back_end", "kl_version", "kl_kernels"}
         self.assertEqual({line.split()[-1] for line in shown.splitlines()}, functions)
+
+
+@unittest.skipIf(DEVICE != "cpu", "numpy's arrays are the host's")
+class Arrays(unittest.TestCase):
+    def setUp(self):
+        self.x = {name: value for name, value in inputs("fp32").items() if name in ("q", "k", "v", "log_w", "u")}
+        self.o = np.full_like(self.x["v"], 7)
+
+    def refused(self, sentence, **values):
+        with self.subTest(sentence=sentence), self.assertRaisesRegex((TypeError, ValueError), sentence):
+            kl.run("wkv", **self.x | {"o": self.o} | values)
+        self.assertTrue((self.o == 7).all())
+
+    def test_what_a_kernel_would_read_as_something_else_is_refused(self):
+        q, state = self.x["q"], np.zeros((B, H, K, K), np.float32)
+        self.refused(r"q is >f4, in another order of bytes; allowed: q.astype\('<f4'\)", q=q.astype(">f4"))
+        self.refused("q is >u2, in another order", q=q.astype(">u2"))
+        self.refused("cu_seqlens is >i8, in another order", cu_seqlens=np.array([0, T]).astype(">i8"))
+        self.refused("o is >f4, in another order", o=self.o.view(">f4"))
+        self.refused("q is a numpy.ma.*MaskedArray; allowed: a plain numpy array", q=np.ma.array(q))
+        self.refused("u is a numpy.*recarray; allowed: a plain numpy array", u=self.x["u"].view(np.recarray))
+        self.refused("q is object; allowed", q=q.astype(object))
+        self.refused("q is void32; allowed", q=q.view([("x", np.float32)]))
+        self.refused("q is complex64; allowed", q=q.astype(np.complex64))
+        self.refused("u is a float32; allowed: a numpy array", u=np.float32(1))
+        self.refused("initial_state is uint32; allowed: float32", initial_state=state.view(np.uint32))
+        self.refused("q is not contiguous", q=np.broadcast_to(q[:, :1], q.shape))
+        self.refused("o is not contiguous", o=np.broadcast_to(self.o[:, :1], q.shape))
+        self.refused("v is not contiguous", v=self.x["v"][..., ::-1])
+        self.refused("k is not aligned", k=np.frombuffer(b"0" + self.x["k"].tobytes(), np.uint8)[1:].view(np.float32).reshape(q.shape))
+        self.refused(r"cu_seqlens has shape \(0,\); allowed: \(sequences \+ 1\)", cu_seqlens=np.zeros(0, np.int64))
+        self.refused(r"q has shape \(200, 2, 64\); allowed: \(B, T, H, K\)", q=q[0])
+        with self.assertRaisesRegex(ValueError, r"q has shape \(200, 2, 64\); allowed: \(B, T_q, H_q, D\)"):
+            kl.attention(q[0], q, q)
+
+    def test_what_may_not_be_written_is_no_output(self):
+        fixed = self.o.copy()
+        fixed.flags.writeable = False
+        self.refused("o may not be written", o=fixed)
+        with tempfile.NamedTemporaryFile() as file:
+            self.o.tofile(file.name)
+            mapped = {mode: np.memmap(file.name, np.float32, mode, shape=self.o.shape) for mode in ("r", "r+")}
+            self.refused("o may not be written", o=mapped["r"])
+            self.refused("o may not be written", o=np.asarray(mapped["r"]))
+            kl.run("wkv", **self.x, o=mapped["r+"])
+            expected = kl.wkv(**self.x)[0]
+            self.assertTrue(np.array_equal(mapped["r"], expected))
+            self.x["q"].tofile(file.name)
+            self.assertTrue(np.array_equal(kl.wkv(**self.x | {"q": mapped["r"]})[0], expected))
+
+    def test_dlpack_says_what_may_not_be_written(self):
+        class Foreign:
+            def __dlpack_device__(self):
+                return 1, 0
+
+            def __dlpack__(each, max_version=None):
+                shape = (ctypes.c_int64 * self.o.ndim)(*self.o.shape)
+                tensor = _arrays._DLTensor(self.o.ctypes.data, 1, 0, self.o.ndim, (2, 32, 1), shape)
+                each.tensor = _arrays._DLManagedTensorVersioned((1, 0), None, None, each.flags, tensor)
+                new = ctypes.pythonapi.PyCapsule_New
+                new.argtypes, new.restype = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p], ctypes.py_object
+                return new(ctypes.addressof(each.tensor), b"dltensor_versioned", None)
+        foreign = Foreign()
+        for foreign.flags in (1, 2):
+            self.refused("o may not be written", o=foreign)
+        foreign.flags = 0
+        kl.run("wkv", **self.x, o=foreign)
+        self.assertTrue(np.array_equal(self.o, kl.wkv(**self.x)[0]))
+
+    def test_an_output_has_its_memory_for_itself(self):
+        q, state = self.x["q"], np.zeros((B, H, K, K), np.float32)
+        self.refused("o shares memory with q", o=q)
+        both = np.zeros((B + 1, *q.shape[1:]), np.float32)
+        self.refused("o shares memory with k", k=both[:B], o=both[1:])
+        kl.run("wkv", **self.x | {"k": both[:1].repeat(B, 0)}, o=both[1:])
+        self.refused("final_state shares memory with initial_state", initial_state=state, final_state=state)
+        self.refused("o shares memory with final_state", final_state=self.o.ravel()[:state.size].reshape(state.shape))
+        one = {name: value if name == "u" else np.ascontiguousarray(value[:, :1]) for name, value in self.x.items()}
+        o, last = kl.wkv(**one, initial_state=state, output_final_state=True)
+        kl.run("wkv", **one, o=o, initial_state=state, final_state=state)  # a step of decoding
+        self.assertTrue(np.array_equal(state, last))
 
 
 @unittest.skipUnless((Path(_library.HERE) / "libkernel_ladder.so").exists() and not Path("/dev/nvidiactl").exists(), "the GPU's library without a GPU")
