@@ -134,6 +134,38 @@ struct TakeArray {
   }
 };
 
+// The bounds of packed sequences and the lengths of keys: the host's are looked at before anything is written. The GPU's are not, because
+// that would wait for it; kernels clamp them to the arrays.
+template <typename Struct>
+struct CheckNumbers {
+  const Struct& from;
+  template <typename Pointer, typename... More>
+  void operator()(const char* name, Pointer& values, const Axes& axes, More...) const {
+    if constexpr (std::is_same_v<Pointee<Pointer>, std::int64_t>) {
+      if (values == nullptr) return;
+      const std::string array = name;
+      const std::string size = array == "cu_seqlens"     ? "T"
+                               : array == "cu_seqlens_q" ? "T_q"
+                                                         : "T_k";
+      std::int64_t most = 0;
+      std::memcpy(&most, address_of(from, size.c_str()), sizeof most);
+      const bool is_length = array == "key_lengths";
+      const std::int64_t count = axes.begin()->size;
+      require(is_length || count > 1 || (count == 1 && most == 0),
+              "sequences is " + std::to_string(count - 1) + "; allowed with " + array +
+                  ": 1 or more, since " + size + " is " + std::to_string(most));
+      for (std::int64_t i = 0; kEmulated && i < count; ++i) {
+        const std::int64_t low = is_length || i == 0 ? 0 : i + 1 == count ? most : values[i - 1];
+        const std::int64_t high = is_length || i > 0 ? most : 0;
+        require(low <= values[i] && values[i] <= high,
+                array + "[" + std::to_string(i) + "] is " + std::to_string(values[i]) +
+                    "; allowed: " + (low < high ? std::to_string(low) + " to " : "") +
+                    std::to_string(high) + (high > 0 ? ", which is " + size : ""));
+      }
+    }
+  }
+};
+
 // The caller's struct may be older than this library, and ends then earlier, or younger: what this library does not know must be 0.
 template <typename Struct>
 Struct known_part(const Struct* args, const Struct& usual) {
@@ -301,6 +333,7 @@ void prepared(const Struct& from, Purpose purpose, const Use& use) {
           "batch_invariant is " + std::to_string(from.batch_invariant) + "; allowed: 0, 1");
   const bool invariant = from.batch_invariant != 0;
   validate_lists(args);
+  if (purpose == Purpose::kLaunch) Args::arrays(args, CheckNumbers<Struct>{from});
   const std::string kernel =
       from.choice != nullptr ? from.choice : rule(static_cast<Op*>(nullptr), args, invariant);
   require(!invariant || !depends_on_batch(kernel),

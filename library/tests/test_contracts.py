@@ -422,6 +422,41 @@ class Arrays(unittest.TestCase):
         self.assertTrue(np.array_equal(state, last))
 
 
+@unittest.skipIf(DEVICE != "cpu", "a GPU's numbers are not looked at")
+class LengthsOnTheHost(unittest.TestCase):
+    def refused(self, sentence, operator, outputs, **values):
+        x = inputs("fp32")
+        values = {name: x[name][:1] for name in ("q", "k", "v", "log_w", "d_o")} | {"u": x["u"]} | values
+        written = {name: np.full_like(values.get(name[1:], x["v"][:1]), 7) for name in outputs}
+        if "attention" in operator:
+            written["lse"] = np.full((1, H, T), 7, np.float32)
+            values["o"] = written.get("o", x["v"][:1])
+        known = _library.OPERATORS[operator].given
+        with self.subTest(operator=operator, sentence=sentence), self.assertRaisesRegex(ValueError, sentence):
+            kl.run(operator, **{name: value for name, value in (values | written).items() if name in known and (operator[:3], name) != ("gla", "u")})
+        self.assertTrue(all((each == 7).all() for each in written.values()))
+
+    def test_bounds_begin_with_0_never_fall_and_end_with_t(self):
+        least = -1 << 63
+        for bounds, index, allowed in (([5, 17, T], 0, "0$"), ([-1, T], 0, "0$"), ([0, 40, 17, T], 2, f"40 to {T}, which is T"),
+                                       ([0, T + 6, T], 1, f"0 to {T}, which is T"), ([0, 17, 17, 50], 3, f"{T}, which is T"),
+                                       ([0, 17, T + 6], 2, f"{T}, which is T"), ([0, least, T], 1, f"0 to {T}"), ([0, T, -least - 1], 2, f"{T}, which")):
+            wrong, right = np.array(bounds), np.linspace(0, T, len(bounds)).astype(np.int64)
+            said = rf"\[{index}\] is {bounds[index]}; allowed: {allowed}"
+            for operator in ("wkv", "gla"):
+                for choice in (None, "wkv_chunkwise"):
+                    self.refused("cu_seqlens" + said, operator, ("o",), cu_seqlens=wrong, choice=choice)
+            for name, other in (("cu_seqlens_q", "cu_seqlens_k"), ("cu_seqlens_k", "cu_seqlens_q")):
+                self.refused(name + said, "attention", ("o",), **{name: wrong, other: right})
+                self.refused(name + said, "attention_backward", ("dq", "dk", "dv"), **{name: wrong, other: right})
+        self.refused(f"sequences is 0; allowed with cu_seqlens: 1 or more, since T is {T}", "wkv", ("o",), cu_seqlens=np.array([0]))
+
+    def test_key_lengths_are_0_to_t_k(self):
+        for length in (-1, T + 1, 1 << 62, -1 << 63):
+            for operator, outputs in (("attention", ("o",)), ("attention_backward", ("dq", "dk", "dv")), ("linear_attention", ("o",))):
+                self.refused(rf"key_lengths\[0\] is {length}; allowed: 0 to {T}, which is T_k", operator, outputs, key_lengths=np.array([length]))
+
+
 @unittest.skipUnless((Path(_library.HERE) / "libkernel_ladder.so").exists() and not Path("/dev/nvidiactl").exists(), "the GPU's library without a GPU")
 class WithoutADevice(unittest.TestCase):
     def test_it_is_said_and_nothing_is_written(self):

@@ -157,6 +157,23 @@ class FlaNames(InDouble):
         self.compare(lambda q, k, v, log_w, u, state: kt.chunk_rwkv6(q, k, v, log_w, u, 1.0, state, True, cu_seqlens=torch.tensor(bounds, device=DEVICE)), right, x,
                      2e-6)
 
+    def test_each_row_has_a_sequence(self):
+        """The host's bounds are refused; behind a GPU's, which only the gradients' are looked at, o is 0."""
+        x = leaves_of(B=1, u=False)
+        for bounds in ([0, 17, 17, 50], [0, 40, 17, 70], [5, 70]):
+            def call(function, q):
+                return function(q, x["k"], x["v"], cu_seqlens=torch.tensor(bounds, device=DEVICE))[0]
+            with self.assertRaisesRegex(ValueError, "cu_seqlens"):
+                call(kt.chunk_linear_attn, x["q"])
+            with self.assertRaisesRegex(ValueError, "cu_seqlens"):
+                o = call(kt.fused_recurrent_linear_attn, x["q"].clone().requires_grad_())
+                self.assertFalse(o[:, bounds[-1]:].any() or o[:, :bounds[0]].any())
+                o.sum().backward()
+        for bounds, what in (([0, 70], "a list"), (torch.tensor([0.0, 70.9]), "torch.float32"), (torch.tensor(70), r"torch.int64, \(\)"),
+                             (torch.tensor([], dtype=torch.int32), r"torch.int32, \(0,\)")):
+            with self.assertRaisesRegex(ValueError, f"cu_seqlens is {what}.*; allowed: a tensor of int32 or int64"):
+                kt.chunk_gla(x["q"], x["k"], x["v"], x["log_w"], cu_seqlens=bounds)
+
     def test_what_is_not_contiguous_is_copied(self):
         x = leaves_of()
         del x["state"]

@@ -144,7 +144,7 @@ def _states(q, k, v, cu_seqlens):
 
 def wkv(q, k, v, log_w, u, *, initial_state=None, output_final_state=False, cu_seqlens=None, scale=1.0, reverse=False, **options):
     """(o, final_state or None) of RWKV-5/6. log_w: (B, T, H, K), or (H, K); options: choice, batch_invariant."""
-    o = empty(v)
+    o = empty(v, has_gaps=cu_seqlens is not None)
     final_state = empty(v, _states(q, k, v, cu_seqlens), "float32") if output_final_state else None
     run("gla" if u is None else "wkv", q=q, k=k, v=v, log_w=log_w, u=u, initial_state=initial_state, cu_seqlens=cu_seqlens, o=o,
         final_state=final_state, scale=scale, reverse=reverse, **options)
@@ -187,7 +187,8 @@ def linear_attention(q, k, v, *, key_lengths=None, causal=True, feature_map="elu
 def attention(q, k, v, *, causal=False, scale=None, window=0, softcap=0.0, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None, **options):
     """(o, lse) of softmax attention; scale None: 1 / sqrt(D). window: how many keys a query sees at most, its own included; 0: all. v, and
     o with it, may have another number of channels than q and k."""
-    o, lse = empty(q, (*_sizes(q, 0, 1, 2), *_sizes(v, 3))), empty(q, _sizes(q, 0, 2, 1), "float32")
+    is_packed = cu_seqlens_q is not None
+    o, lse = empty(q, (*_sizes(q, 0, 1, 2), *_sizes(v, 3)), None, is_packed), empty(q, _sizes(q, 0, 2, 1), "float32", is_packed)
     run("attention", q=q, k=k, v=v, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, o=o, lse=lse, causal=causal,
         scale=q.shape[-1] ** -0.5 if scale is None else scale, window=window, softcap=softcap, **options)
     return o, lse
@@ -196,7 +197,7 @@ def attention(q, k, v, *, causal=False, scale=None, window=0, softcap=0.0, key_l
 def attention_backward(q, k, v, o, lse, d_o, *, causal=False, scale=None, window=0, softcap=0.0, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None,
                        **options):
     """(dq, dk, dv), with the options that the forward pass had."""
-    gradients = {f"d{name}": empty(x) for name, x in (("q", q), ("k", k), ("v", v))}
+    gradients = {f"d{name}": empty(x, has_gaps=cu_seqlens_q is not None) for name, x in (("q", q), ("k", k), ("v", v))}
     run("attention_backward", q=q, k=k, v=v, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, o=o, lse=lse, d_o=d_o,
         causal=causal, scale=q.shape[-1] ** -0.5 if scale is None else scale, window=window, softcap=softcap, **gradients, **options)
     return tuple(gradients.values())

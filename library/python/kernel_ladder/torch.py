@@ -21,6 +21,13 @@ def _refuse(condition, sentence):
 
 # ---- The operators as functions of tensors alone: what autograd and torch.compile see ----
 
+def _bounds(cu_seqlens, T):
+    """On the host, which waits for them."""
+    bounds = cu_seqlens.tolist()
+    _refuse(bounds != sorted(bounds) or bounds[0] != 0 or bounds[-1] != T, f"cu_seqlens is {bounds}; allowed: from 0 to {T}, which is T, never falling")
+    return bounds
+
+
 def _options(choice, batch_invariant):
     return {"choice": choice or None, "batch_invariant": batch_invariant}
 
@@ -36,7 +43,8 @@ def _recurrence(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tensor | None
 
 def _recurrence_like(q, k, v, log_w, u, initial_state, cu_seqlens, scale, reverse, with_state, *options):
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
-    return torch.empty_like(v), v.new_empty((sequences, q.shape[2], q.shape[3], v.shape[3]) if with_state else 0, dtype=torch.float32)
+    o = torch.empty_like(v) if cu_seqlens is None else torch.zeros_like(v)  # on a GPU nobody looks whether each row has a sequence
+    return o, v.new_empty((sequences, q.shape[2], q.shape[3], v.shape[3]) if with_state else 0, dtype=torch.float32)
 
 
 def _recurrence_backward(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tensor | None, initial_state: Tensor | None,
@@ -59,7 +67,7 @@ def _recurrence_backward(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tens
     parts = [torch.empty_like(x) for x in sums]
     for x in sums:
         x.zero_()
-    bounds = cu_seqlens.tolist()
+    bounds = _bounds(cu_seqlens, q.shape[1])
     for n, (begin, end) in enumerate(zip(bounds, bounds[1:])):
         tokens, own = slice(begin, end), slice(n, n + 1)
         run(name, **{each: x[:, tokens] for each, x in (("q", q), ("k", k), ("v", v), ("d_o", d_o), ("dq", dq), ("dk", dk), ("dv", dv))},
@@ -188,6 +196,10 @@ def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens
     if initial_state is not None:
         initial_state = initial_state.float().contiguous()
     if cu_seqlens is not None:
+        is_tensor = isinstance(cu_seqlens, Tensor)
+        what = f"{cu_seqlens.dtype}, {tuple(cu_seqlens.shape)}" if is_tensor else f"a {type(cu_seqlens).__name__}"
+        _refuse(not is_tensor or cu_seqlens.dtype not in (torch.int32, torch.int64) or cu_seqlens.dim() != 1 or cu_seqlens.shape[0] == 0,
+                f"cu_seqlens is {what}; allowed: a tensor of int32 or int64, (sequences + 1)")
         cu_seqlens = cu_seqlens.long().contiguous()
     storage = q.dtype
     if storage == torch.float16:  # their gradients have no kernels for it
@@ -236,7 +248,7 @@ def chunk_gla(q, k, v, g, scale=None, initial_state=None, output_final_state=Fal
 def _sums_of_keys(k, before, reverse, cu_seqlens):
     """(the sum of the keys so far, each row's; those of the last rows). Of packed sequences one after the other: the host waits for their lengths."""
     if cu_seqlens is not None:
-        bounds = cu_seqlens.tolist()
+        bounds = _bounds(cu_seqlens, k.shape[1])
         parts = [_sums_of_keys(k[:, begin:end], None if before is None else before[n:n + 1], reverse, None)
                  for n, (begin, end) in enumerate(zip(bounds, bounds[1:]))]
         return tuple(torch.cat(each, dim) for each, dim in zip(zip(*parts), (1, 0)))
