@@ -3,15 +3,24 @@
 #include "library/include/kernel_ladder.h"
 
 #include <cuda_runtime.h>
+#include <pthread.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <exception>
+#include <fstream>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <new>
+#include <shared_mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 
 #include "common/core/errors.hpp"
@@ -39,6 +48,59 @@ constexpr bool kEmulated = true;
 constexpr bool kEmulated = false;
 #endif
 
+#ifdef KERNEL_LADDER_EMULATED
+// Threads do not survive a fork. It waits until no call is under way, so that the child finds no lock taken; there, kernels are emulated on
+// the calling thread alone.
+struct Calls {
+  std::mutex entrance;
+  std::shared_mutex under_way;
+  static Calls& all() {
+    static Calls& calls = *new Calls;  // never destroyed: other threads may outlive main()
+    return calls;
+  }
+  void close() { entrance.lock(), under_way.lock(); }
+  void open() { under_way.unlock(), entrance.unlock(); }
+};
+
+std::shared_lock<std::shared_mutex> enter() {
+  const std::lock_guard<std::mutex> not_while_a_fork_waits(Calls::all().entrance);
+  return std::shared_lock<std::shared_mutex>(Calls::all().under_way);
+}
+
+[[maybe_unused]] const int forks =
+    pthread_atfork([] { Calls::all().close(); }, [] { Calls::all().open(); },
+                   [] {  // not open(): the locks' owner has another number here
+                     new (&Calls::all()) Calls;
+                     emulator::set_workers(1);
+                   });
+
+// Whether this process was forked and did not exec, perhaps before this library was loaded: Linux's PF_FORKNOEXEC.
+bool is_forked() {
+  static std::atomic<pid_t> known = 0;  // a process that was not
+  if (known == getpid()) return false;
+  std::string stat;
+  std::getline(std::ifstream("/proc/self/stat"), stat, '\0');
+  unsigned flags = 0x40;  // where nothing says
+  std::sscanf(stat.c_str() + stat.rfind(')') + 1, " %*c %*d %*d %*d %*d %*d %u", &flags);
+  if ((flags & 0x40) == 0) known = getpid();
+  return (flags & 0x40) != 0;
+}
+
+// OpenMP waits for ever for the threads that the parent had for this one. A new thread gets new ones.
+template <typename Work>
+void with_threads_of_its_own(const Work& work) {
+  std::exception_ptr error;
+  std::thread([&] {
+    try {
+      work();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }).join();
+  if (error) std::rethrow_exception(error);
+}
+#endif
+
 struct Refusal : std::runtime_error {
   Refusal(std::int32_t status, const std::string& sentence)
       : std::runtime_error(sentence), status(status) {}
@@ -54,6 +116,9 @@ std::int32_t status_of(const Work& work) {
     return status;
   };
   try {
+#ifdef KERNEL_LADDER_EMULATED
+    const auto entered = enter();
+#endif
     work();
     return KL_OK;
   } catch (const Refusal& error) {
@@ -387,8 +452,13 @@ template <typename Op, typename Struct, typename... Args>
 std::int32_t call(const Struct* args) {
   return status_of([&] {
     with_storage<Op, Struct, Args...>(
-        args, Purpose::kLaunch,
-        [](const auto& kernel, const auto& each, const std::string&) { kernel.launch(each); });
+        args, Purpose::kLaunch, [](const auto& kernel, const auto& each, const std::string&) {
+#ifdef KERNEL_LADDER_EMULATED
+          if (kernel.device == DeviceKind::kCpu && is_forked())
+            return with_threads_of_its_own([&] { kernel.launch(each); });
+#endif
+          kernel.launch(each);
+        });
   });
 }
 

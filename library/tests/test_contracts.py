@@ -4,6 +4,7 @@ the table that is tested here.
 A kernel is held by `choice`, and batch_invariant is 1: then a sequence's result does not depend on the batch around it."""
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -420,6 +421,35 @@ class Arrays(unittest.TestCase):
         o, last = kl.wkv(**one, initial_state=state, output_final_state=True)
         kl.run("wkv", **one, o=o, initial_state=state, final_state=state)  # a step of decoding
         self.assertTrue(np.array_equal(state, last))
+
+
+@unittest.skipIf(DEVICE != "cpu", "CUDA refuses what is forked")
+class Forks(unittest.TestCase):
+    def test_a_child_computes_what_its_parent_does(self):
+        """Also while another thread of the parent computes; and the child's own child."""
+        x, is_over = inputs("fp32"), threading.Event()
+        for choice in ("wkv_openmp", "wkv_time_tiles"):
+            expected = bits(compute("wkv", x, choice=choice))
+
+            def work():
+                while not is_over.is_set():
+                    compute("wkv", x, choice=choice)
+            busy = threading.Thread(target=work)
+            for each in range(4):
+                if each == 1:
+                    busy.start()
+                child = os.fork()
+                if child == 0:
+                    grandchild = os.fork()
+                    signal.alarm(60)  # of each, where it hangs
+                    is_same = all(np.array_equal(a, b) for a, b in zip(bits(compute("wkv", x, choice=choice)), expected))
+                    is_same = is_same and (grandchild == 0 or os.waitpid(grandchild, 0)[1] == 0)
+                    os._exit(0 if is_same else 1)
+                with self.subTest(choice=choice, each=each):
+                    self.assertEqual(os.waitpid(child, 0)[1], 0)
+            is_over.set()
+            busy.join()
+            is_over.clear()
 
 
 @unittest.skipIf(DEVICE != "cpu", "a GPU's numbers are not looked at")
