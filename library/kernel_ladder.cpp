@@ -3,15 +3,24 @@
 #include "library/include/kernel_ladder.h"
 
 #include <cuda_runtime.h>
+#include <pthread.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <exception>
+#include <fstream>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <new>
+#include <shared_mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 
 #include "common/core/errors.hpp"
@@ -39,6 +48,59 @@ constexpr bool kEmulated = true;
 constexpr bool kEmulated = false;
 #endif
 
+#ifdef KERNEL_LADDER_EMULATED
+// Threads do not survive a fork. It waits until no call is under way, so that the child finds no lock taken; there, kernels are emulated on
+// the calling thread alone.
+struct Calls {
+  std::mutex entrance;
+  std::shared_mutex under_way;
+  static Calls& all() {
+    static Calls& calls = *new Calls;  // never destroyed: other threads may outlive main()
+    return calls;
+  }
+  void close() { entrance.lock(), under_way.lock(); }
+  void open() { under_way.unlock(), entrance.unlock(); }
+};
+
+std::shared_lock<std::shared_mutex> enter() {
+  const std::lock_guard<std::mutex> not_while_a_fork_waits(Calls::all().entrance);
+  return std::shared_lock<std::shared_mutex>(Calls::all().under_way);
+}
+
+[[maybe_unused]] const int forks =
+    pthread_atfork([] { Calls::all().close(); }, [] { Calls::all().open(); },
+                   [] {  // not open(): the locks' owner has another number here
+                     new (&Calls::all()) Calls;
+                     emulator::set_workers(1);
+                   });
+
+// Whether this process was forked and did not exec, perhaps before this library was loaded: Linux's PF_FORKNOEXEC.
+bool is_forked() {
+  static std::atomic<pid_t> known = 0;  // a process that was not
+  if (known == getpid()) return false;
+  std::string stat;
+  std::getline(std::ifstream("/proc/self/stat"), stat, '\0');
+  unsigned flags = 0x40;  // where nothing says
+  std::sscanf(stat.c_str() + stat.rfind(')') + 1, " %*c %*d %*d %*d %*d %*d %u", &flags);
+  if ((flags & 0x40) == 0) known = getpid();
+  return (flags & 0x40) != 0;
+}
+
+// OpenMP waits for ever for the threads that the parent had for this one. A new thread gets new ones.
+template <typename Work>
+void with_threads_of_its_own(const Work& work) {
+  std::exception_ptr error;
+  std::thread([&] {
+    try {
+      work();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }).join();
+  if (error) std::rethrow_exception(error);
+}
+#endif
+
 struct Refusal : std::runtime_error {
   Refusal(std::int32_t status, const std::string& sentence)
       : std::runtime_error(sentence), status(status) {}
@@ -54,6 +116,9 @@ std::int32_t status_of(const Work& work) {
     return status;
   };
   try {
+#ifdef KERNEL_LADDER_EMULATED
+    const auto entered = enter();
+#endif
     work();
     return KL_OK;
   } catch (const Refusal& error) {
@@ -131,6 +196,38 @@ struct TakeArray {
     std::memcpy(&address, address_of(from, name), sizeof address);
     require_on_device(name, address, device);
     pointer = static_cast<Element*>(address);
+  }
+};
+
+// The bounds of packed sequences and the lengths of keys: the host's are looked at before anything is written. The GPU's are not, because
+// that would wait for it; kernels clamp them to the arrays.
+template <typename Struct>
+struct CheckNumbers {
+  const Struct& from;
+  template <typename Pointer, typename... More>
+  void operator()(const char* name, Pointer& values, const Axes& axes, More...) const {
+    if constexpr (std::is_same_v<Pointee<Pointer>, std::int64_t>) {
+      if (values == nullptr) return;
+      const std::string array = name;
+      const std::string size = array == "cu_seqlens"     ? "T"
+                               : array == "cu_seqlens_q" ? "T_q"
+                                                         : "T_k";
+      std::int64_t most = 0;
+      std::memcpy(&most, address_of(from, size.c_str()), sizeof most);
+      const bool is_length = array == "key_lengths";
+      const std::int64_t count = axes.begin()->size;
+      require(is_length || count > 1 || (count == 1 && most == 0),
+              "sequences is " + std::to_string(count - 1) + "; allowed with " + array +
+                  ": 1 or more, since " + size + " is " + std::to_string(most));
+      for (std::int64_t i = 0; kEmulated && i < count; ++i) {
+        const std::int64_t low = is_length || i == 0 ? 0 : i + 1 == count ? most : values[i - 1];
+        const std::int64_t high = is_length || i > 0 ? most : 0;
+        require(low <= values[i] && values[i] <= high,
+                array + "[" + std::to_string(i) + "] is " + std::to_string(values[i]) +
+                    "; allowed: " + (low < high ? std::to_string(low) + " to " : "") +
+                    std::to_string(high) + (high > 0 ? ", which is " + size : ""));
+      }
+    }
   }
 };
 
@@ -301,6 +398,7 @@ void prepared(const Struct& from, Purpose purpose, const Use& use) {
           "batch_invariant is " + std::to_string(from.batch_invariant) + "; allowed: 0, 1");
   const bool invariant = from.batch_invariant != 0;
   validate_lists(args);
+  if (purpose == Purpose::kLaunch) Args::arrays(args, CheckNumbers<Struct>{from});
   const std::string kernel =
       from.choice != nullptr ? from.choice : rule(static_cast<Op*>(nullptr), args, invariant);
   require(!invariant || !depends_on_batch(kernel),
@@ -354,8 +452,13 @@ template <typename Op, typename Struct, typename... Args>
 std::int32_t call(const Struct* args) {
   return status_of([&] {
     with_storage<Op, Struct, Args...>(
-        args, Purpose::kLaunch,
-        [](const auto& kernel, const auto& each, const std::string&) { kernel.launch(each); });
+        args, Purpose::kLaunch, [](const auto& kernel, const auto& each, const std::string&) {
+#ifdef KERNEL_LADDER_EMULATED
+          if (kernel.device == DeviceKind::kCpu && is_forked())
+            return with_threads_of_its_own([&] { kernel.launch(each); });
+#endif
+          kernel.launch(each);
+        });
   });
 }
 

@@ -65,7 +65,7 @@ SAYS = {  # where a list does not say all
     "log_w_stride_T": "of log_w: H*K; 0 where there is one decay for each head",
     "log_w": "(B, T, H, K), or (H, K) where both strides are 0; natural logarithm, at most 0. KL_BF16_FP32_DECAY: float",
     "d_log_w": "as log_w; (H, K) is the sum over B and T",
-    "sequences": "of cu_seqlens",
+    "sequences": "of cu_seqlens, which begins with 0, never falls and ends with T (T_q, T_k)",
     "scale": "1 in RWKV, 1/sqrt(K) or 1/sqrt(D) elsewhere",
     "reverse": "1: time runs from T-1 to 0",
     "causal": "1: a query sees no later keys",

@@ -62,7 +62,7 @@ typedef struct kl_wkv_args {
   int64_t log_w_stride_T;  /* of log_w: H*K; 0 where there is one decay for each head */
   float scale;  /* 1 in RWKV, 1/sqrt(K) or 1/sqrt(D) elsewhere */
   int32_t reverse;  /* 1: time runs from T-1 to 0 */
-  int64_t sequences;  /* of cu_seqlens */
+  int64_t sequences;  /* of cu_seqlens, which begins with 0, never falls and ends with T (T_q, T_k) */
   const void* q;  /* (B, T, H, K) */
   const void* k;  /* (B, T, H, K) */
   const void* v;  /* (B, T, H, V) */
@@ -92,7 +92,7 @@ typedef struct kl_wkv_backward_args {
   int64_t log_w_stride_T;  /* of log_w: H*K; 0 where there is one decay for each head */
   float scale;  /* 1 in RWKV, 1/sqrt(K) or 1/sqrt(D) elsewhere */
   int32_t reverse;  /* 1: time runs from T-1 to 0 */
-  int64_t sequences;  /* of cu_seqlens */
+  int64_t sequences;  /* of cu_seqlens, which begins with 0, never falls and ends with T (T_q, T_k) */
   const void* q;  /* (B, T, H, K) */
   const void* k;  /* (B, T, H, K) */
   const void* v;  /* (B, T, H, V) */
@@ -151,7 +151,7 @@ typedef struct kl_attention_args {
   int64_t H_q;  /* 1 or more */
   int64_t H_kv;  /* 1 or more */
   int64_t D;  /* 1 or more */
-  int64_t sequences;  /* of cu_seqlens */
+  int64_t sequences;  /* of cu_seqlens, which begins with 0, never falls and ends with T (T_q, T_k) */
   int32_t causal;  /* 1: a query sees no later keys */
   float scale;  /* 1 in RWKV, 1/sqrt(K) or 1/sqrt(D) elsewhere */
   const void* q;  /* (B, T_q, H_q, D) */
@@ -183,7 +183,7 @@ typedef struct kl_attention_backward_args {
   int64_t H_q;  /* 1 or more */
   int64_t H_kv;  /* 1 or more */
   int64_t D;  /* 1 or more */
-  int64_t sequences;  /* of cu_seqlens */
+  int64_t sequences;  /* of cu_seqlens, which begins with 0, never falls and ends with T (T_q, T_k) */
   int32_t causal;  /* 1: a query sees no later keys */
   float scale;  /* 1 in RWKV, 1/sqrt(K) or 1/sqrt(D) elsewhere */
   const void* q;  /* (B, T_q, H_q, D) */

@@ -4,8 +4,10 @@ the table that is tested here.
 A kernel is held by `choice`, and batch_invariant is 1: then a sequence's result does not depend on the batch around it."""
 import ctypes
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 from pathlib import Path
@@ -13,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import kernel_ladder as kl
-from kernel_ladder import _library, _prepared
+from kernel_ladder import _arrays, _library, _prepared
 
 DEVICE = os.environ.get("KERNEL_LADDER_DEVICE") or "cpu"
 README = Path(__file__).resolve().parents[1] / "README.md"
@@ -338,6 +340,151 @@ class Interface(unittest.TestCase):
         shown = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
         functions = {f"kl_{name}{more}" for name in _library.OPERATORS for more in ("", "_workspace", "_choice")} | {"kl_error", "kl_back_end", "kl_version", "kl_kernels"}
         self.assertEqual({line.split()[-1] for line in shown.splitlines()}, functions)
+
+
+@unittest.skipIf(DEVICE != "cpu", "numpy's arrays are the host's")
+class Arrays(unittest.TestCase):
+    def setUp(self):
+        self.x = {name: value for name, value in inputs("fp32").items() if name in ("q", "k", "v", "log_w", "u")}
+        self.o = np.full_like(self.x["v"], 7)
+
+    def refused(self, sentence, **values):
+        with self.subTest(sentence=sentence), self.assertRaisesRegex((TypeError, ValueError), sentence):
+            kl.run("wkv", **self.x | {"o": self.o} | values)
+        self.assertTrue((self.o == 7).all())
+
+    def test_what_a_kernel_would_read_as_something_else_is_refused(self):
+        q, state = self.x["q"], np.zeros((B, H, K, K), np.float32)
+        self.refused(r"q is >f4, in another order of bytes; allowed: q.astype\('<f4'\)", q=q.astype(">f4"))
+        self.refused("q is >u2, in another order", q=q.astype(">u2"))
+        self.refused("cu_seqlens is >i8, in another order", cu_seqlens=np.array([0, T]).astype(">i8"))
+        self.refused("o is >f4, in another order", o=self.o.view(">f4"))
+        self.refused("q is a numpy.ma.*MaskedArray; allowed: a plain numpy array", q=np.ma.array(q))
+        self.refused("u is a numpy.*recarray; allowed: a plain numpy array", u=self.x["u"].view(np.recarray))
+        self.refused("q is object; allowed", q=q.astype(object))
+        self.refused("q is void32; allowed", q=q.view([("x", np.float32)]))
+        self.refused("q is complex64; allowed", q=q.astype(np.complex64))
+        self.refused("u is a float32; allowed: a numpy array", u=np.float32(1))
+        self.refused("initial_state is uint32; allowed: float32", initial_state=state.view(np.uint32))
+        self.refused("q is not contiguous", q=np.broadcast_to(q[:, :1], q.shape))
+        self.refused("o is not contiguous", o=np.broadcast_to(self.o[:, :1], q.shape))
+        self.refused("v is not contiguous", v=self.x["v"][..., ::-1])
+        self.refused("k is not aligned", k=np.frombuffer(b"0" + self.x["k"].tobytes(), np.uint8)[1:].view(np.float32).reshape(q.shape))
+        self.refused(r"cu_seqlens has shape \(0,\); allowed: \(sequences \+ 1\)", cu_seqlens=np.zeros(0, np.int64))
+        self.refused(r"q has shape \(200, 2, 64\); allowed: \(B, T, H, K\)", q=q[0])
+        with self.assertRaisesRegex(ValueError, r"q has shape \(200, 2, 64\); allowed: \(B, T_q, H_q, D\)"):
+            kl.attention(q[0], q, q)
+
+    def test_what_may_not_be_written_is_no_output(self):
+        fixed = self.o.copy()
+        fixed.flags.writeable = False
+        self.refused("o may not be written", o=fixed)
+        with tempfile.NamedTemporaryFile() as file:
+            self.o.tofile(file.name)
+            mapped = {mode: np.memmap(file.name, np.float32, mode, shape=self.o.shape) for mode in ("r", "r+")}
+            self.refused("o may not be written", o=mapped["r"])
+            self.refused("o may not be written", o=np.asarray(mapped["r"]))
+            kl.run("wkv", **self.x, o=mapped["r+"])
+            expected = kl.wkv(**self.x)[0]
+            self.assertTrue(np.array_equal(mapped["r"], expected))
+            self.x["q"].tofile(file.name)
+            self.assertTrue(np.array_equal(kl.wkv(**self.x | {"q": mapped["r"]})[0], expected))
+
+    def test_dlpack_says_what_may_not_be_written(self):
+        class Foreign:
+            def __dlpack_device__(self):
+                return 1, 0
+
+            def __dlpack__(each, max_version=None):
+                shape = (ctypes.c_int64 * self.o.ndim)(*self.o.shape)
+                tensor = _arrays._DLTensor(self.o.ctypes.data, 1, 0, self.o.ndim, (2, 32, 1), shape)
+                each.tensor = _arrays._DLManagedTensorVersioned((1, 0), None, None, each.flags, tensor)
+                new = ctypes.pythonapi.PyCapsule_New
+                new.argtypes, new.restype = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p], ctypes.py_object
+                return new(ctypes.addressof(each.tensor), b"dltensor_versioned", None)
+        foreign = Foreign()
+        for foreign.flags in (1, 2):
+            self.refused("o may not be written", o=foreign)
+        foreign.flags = 0
+        kl.run("wkv", **self.x, o=foreign)
+        self.assertTrue(np.array_equal(self.o, kl.wkv(**self.x)[0]))
+
+    def test_an_output_has_its_memory_for_itself(self):
+        q, state = self.x["q"], np.zeros((B, H, K, K), np.float32)
+        self.refused("o shares memory with q", o=q)
+        both = np.zeros((B + 1, *q.shape[1:]), np.float32)
+        self.refused("o shares memory with k", k=both[:B], o=both[1:])
+        kl.run("wkv", **self.x | {"k": both[:1].repeat(B, 0)}, o=both[1:])
+        self.refused("final_state shares memory with initial_state", initial_state=state, final_state=state)
+        self.refused("o shares memory with final_state", final_state=self.o.ravel()[:state.size].reshape(state.shape))
+        one = {name: value if name == "u" else np.ascontiguousarray(value[:, :1]) for name, value in self.x.items()}
+        o, last = kl.wkv(**one, initial_state=state, output_final_state=True)
+        kl.run("wkv", **one, o=o, initial_state=state, final_state=state)  # a step of decoding
+        self.assertTrue(np.array_equal(state, last))
+
+
+@unittest.skipIf(DEVICE != "cpu", "CUDA refuses what is forked")
+class Forks(unittest.TestCase):
+    def test_a_child_computes_what_its_parent_does(self):
+        """Also while another thread of the parent computes; and the child's own child."""
+        x, is_over = inputs("fp32"), threading.Event()
+        for choice in ("wkv_openmp", "wkv_time_tiles"):
+            expected = bits(compute("wkv", x, choice=choice))
+
+            def work():
+                while not is_over.is_set():
+                    compute("wkv", x, choice=choice)
+            busy = threading.Thread(target=work)
+            for each in range(4):
+                if each == 1:
+                    busy.start()
+                child = os.fork()
+                if child == 0:
+                    grandchild = os.fork()
+                    signal.alarm(60)  # of each, where it hangs
+                    is_same = all(np.array_equal(a, b) for a, b in zip(bits(compute("wkv", x, choice=choice)), expected))
+                    is_same = is_same and (grandchild == 0 or os.waitpid(grandchild, 0)[1] == 0)
+                    os._exit(0 if is_same else 1)
+                with self.subTest(choice=choice, each=each):
+                    self.assertEqual(os.waitpid(child, 0)[1], 0)
+            is_over.set()
+            busy.join()
+            is_over.clear()
+
+
+@unittest.skipIf(DEVICE != "cpu", "a GPU's numbers are not looked at")
+class LengthsOnTheHost(unittest.TestCase):
+    def refused(self, sentence, operator, outputs, **values):
+        x = inputs("fp32")
+        values = {name: x[name][:1] for name in ("q", "k", "v", "log_w", "d_o")} | {"u": x["u"]} | values
+        written = {name: np.full_like(values.get(name[1:], x["v"][:1]), 7) for name in outputs}
+        if "attention" in operator:
+            written["lse"] = np.full((1, H, T), 7, np.float32)
+            values["o"] = written.get("o", x["v"][:1])
+        known = _library.OPERATORS[operator].given
+        with self.subTest(operator=operator, sentence=sentence), self.assertRaisesRegex(ValueError, sentence):
+            kl.run(operator, **{name: value for name, value in (values | written).items() if name in known and (operator[:3], name) != ("gla", "u")})
+        self.assertTrue(all((each == 7).all() for each in written.values()))
+
+    def test_bounds_begin_with_0_never_fall_and_end_with_t(self):
+        least = -1 << 63
+        for bounds, index, allowed in (([5, 17, T], 0, "0$"), ([-1, T], 0, "0$"), ([0, 40, 17, T], 2, f"40 to {T}, which is T"),
+                                       ([0, T + 6, T], 1, f"0 to {T}, which is T"), ([0, 17, 17, 50], 3, f"{T}, which is T"),
+                                       ([0, 17, T + 6], 2, f"{T}, which is T"), ([0, least, T], 1, f"0 to {T}"), ([0, T, -least - 1], 2, f"{T}, which")):
+            wrong, right = np.array(bounds), np.linspace(0, T, len(bounds)).astype(np.int64)
+            said = rf"\[{index}\] is {bounds[index]}; allowed: {allowed}"
+            for operator in ("wkv", "gla"):
+                for choice in (None, "wkv_chunkwise"):
+                    self.refused("cu_seqlens" + said, operator, ("o",), cu_seqlens=wrong, choice=choice)
+            for name, other in (("cu_seqlens_q", "cu_seqlens_k"), ("cu_seqlens_k", "cu_seqlens_q")):
+                self.refused(name + said, "attention", ("o",), **{name: wrong, other: right})
+                self.refused(name + said, "attention_backward", ("dq", "dk", "dv"), **{name: wrong, other: right})
+        self.refused(f"sequences is 0; allowed with cu_seqlens: 1 or more, since T is {T}", "wkv", ("o",), cu_seqlens=np.array([0]))
+
+    def test_key_lengths_are_0_to_t_k(self):
+        for length in (-1, T + 1, 1 << 62, -1 << 63):
+            for operator, outputs in (("attention", ("o",)), ("attention_backward", ("dq", "dk", "dv")), ("linear_attention", ("o",))):
+                self.refused(rf"key_lengths\[0\] is {length}; allowed: 0 to {T}, which is T_k", operator, outputs, key_lengths=np.array([length]))
 
 
 @unittest.skipUnless((Path(_library.HERE) / "libkernel_ladder.so").exists() and not Path("/dev/nvidiactl").exists(), "the GPU's library without a GPU")

@@ -333,12 +333,12 @@ class Errors(OnGpu):
 
     def test_after_another_kernel_has_lost_the_gpu_it_is_said(self):
         said = said_by("import torch, kernel_ladder.torch as kt\n"
-                       "x = torch.zeros(1, 4, 1, 8, device='cuda')\n"
+                       "x, o = torch.zeros(2, 1, 4, 1, 8, device='cuda')\n"
                        "kt.chunk_gla(x, x, x, x)\n"
                        "try: x.flatten()[torch.tensor([1 << 20], device='cuda')]; torch.cuda.synchronize()\n"
                        "except RuntimeError as error: pass\n"
                        "import kernel_ladder as kl\n"
-                       "try: kl.run('gla', q=x, k=x, v=x, log_w=x, o=x)\n"
+                       "try: kl.run('gla', q=x, k=x, v=x, log_w=x, o=o)\n"
                        "except RuntimeError as error: print(type(error).__name__, error)")
         self.assertRegex(said.splitlines()[-1], "cudaErrorAssert|device-side assert")
 

@@ -157,6 +157,23 @@ class FlaNames(InDouble):
         self.compare(lambda q, k, v, log_w, u, state: kt.chunk_rwkv6(q, k, v, log_w, u, 1.0, state, True, cu_seqlens=torch.tensor(bounds, device=DEVICE)), right, x,
                      2e-6)
 
+    def test_each_row_has_a_sequence(self):
+        """The host's bounds are refused; behind a GPU's, which only the gradients' are looked at, o is 0."""
+        x = leaves_of(B=1, u=False)
+        for bounds in ([0, 17, 17, 50], [0, 40, 17, 70], [5, 70]):
+            def call(function, q):
+                return function(q, x["k"], x["v"], cu_seqlens=torch.tensor(bounds, device=DEVICE))[0]
+            with self.assertRaisesRegex(ValueError, "cu_seqlens"):
+                call(kt.chunk_linear_attn, x["q"])
+            with self.assertRaisesRegex(ValueError, "cu_seqlens"):
+                o = call(kt.fused_recurrent_linear_attn, x["q"].clone().requires_grad_())
+                self.assertFalse(o[:, bounds[-1]:].any() or o[:, :bounds[0]].any())
+                o.sum().backward()
+        for bounds, what in (([0, 70], "a list"), (torch.tensor([0.0, 70.9]), "torch.float32"), (torch.tensor(70), r"torch.int64, \(\)"),
+                             (torch.tensor([], dtype=torch.int32), r"torch.int32, \(0,\)")):
+            with self.assertRaisesRegex(ValueError, f"cu_seqlens is {what}.*; allowed: a tensor of int32 or int64"):
+                kt.chunk_gla(x["q"], x["k"], x["v"], x["log_w"], cu_seqlens=bounds)
+
     def test_what_is_not_contiguous_is_copied(self):
         x = leaves_of()
         del x["state"]
@@ -225,6 +242,57 @@ class Sdpa(InDouble):
                                ("D is 31; allowed in this kernel: 32, 64", lambda: kt.scaled_dot_product_attention(*[q[..., :31]] * 3))):
             with self.subTest(sentence=sentence), self.assertRaisesRegex(ValueError, sentence):
                 call()
+
+
+class WithoutAFormula(unittest.TestCase):
+    """What has no gradient is an error, not a gradient without a part of it."""
+
+    def functions(self):
+        x, packed = leaves_of(T=20), leaves_of(B=1, T=20)
+        a = [drawn(1, 2, 20, 32, seed=i) for i in range(3)]
+        bounds = torch.tensor([0, 5, 20], device=DEVICE)
+        yield lambda q, *rest: kt.chunk_rwkv6(q, *rest)[0], [x[name] for name in ("q", "k", "v", "log_w", "u")]
+        yield lambda q, *rest: kt.fused_recurrent_gla(q, *rest, cu_seqlens=bounds)[0], [packed[name] for name in ("q", "k", "v", "log_w")]
+        yield lambda q, *rest: kt.chunk_linear_attn(q, *rest)[0], [x[name] for name in ("q", "k", "v")]
+        yield lambda q, *rest: kt.scaled_dot_product_attention(q, *rest, is_causal=True), a
+
+    def refused(self, sentence, call):
+        with self.assertRaisesRegex(RuntimeError, sentence):
+            call()
+
+    def test_gradients_of_gradients(self):
+        for function, inputs in self.functions():
+            for each in (function, *([torch.compile(function, backend=BACK_END)] if HAS_CUSTOM_OP else [])):
+                leaves = [x.clone().requires_grad_() for x in inputs]
+                once = torch.autograd.grad(each(*leaves).sum(), leaves)
+                gradients = torch.autograd.grad(each(*leaves).sum(), leaves, create_graph=True)
+                self.assertTrue(all(torch.equal(x, y) for x, y in zip(gradients, once)))
+                self.refused("no gradients of gradients" if each is function else "double backward", gradients[0].pow(2).sum().backward)
+
+    def test_forward_mode_and_vmap(self):
+        forward = torch.autograd.forward_ad
+        for function, inputs in self.functions():
+            with forward.dual_level():
+                self.refused("has a tangent", lambda: function(*inputs[:-1], forward.make_dual(inputs[-1], inputs[-1])))
+            q = inputs[0].clone().requires_grad_()
+            o = function(q, *inputs[1:])
+            self.refused("has no memory of its own", lambda: torch.autograd.grad(o, q, torch.stack([o.detach()] * 2), is_grads_batched=True))
+
+    def test_where_there_is_no_gradient_at_all(self):
+        q, k, v = (drawn(1, 20, 2, 32, seed=i) for i in range(3))
+        scale = torch.tensor(0.1, requires_grad=True)
+        for leaf in (q, k, v):
+            leaf.requires_grad_()
+            self.refused("[qkv] requires a gradient, which is not computed here", lambda: kernel_ladder.attention(q, k, v))
+            with torch.no_grad():
+                kernel_ladder.attention(q, k, v)
+            leaf.requires_grad_(False)
+        for call in (lambda: kernel_ladder.attention(q, k, v, scale=scale), lambda: kt.scaled_dot_product_attention(q, q, q, scale=scale),
+                     lambda: kt.chunk_gla(q, k, v, -k.abs(), scale)):
+            self.refused("scale requires a gradient", call)
+        self.assertFalse(kt.attention(q.requires_grad_(), k, v, True, 0.1, "", False)[1].requires_grad)  # lse
+        if not HAS_CUSTOM_OP:
+            self.refused("torch.jit.trace does not see attention", lambda: torch.jit.trace(lambda q: kt.attention(q, k, v, True, 0.1, "", False)[0], k))
 
 
 @unittest.skipUnless(HAS_CUSTOM_OP, f"torch.library.custom_op: torch 2.4 and newer, this is {torch.__version__}")

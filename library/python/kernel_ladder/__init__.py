@@ -2,13 +2,15 @@
 same kernels through the emulator, slowly. `kernel_ladder.torch` has the names that users of FLA and PyTorch know, with gradients."""
 import contextlib
 import ctypes
+import math
 
-from ._arrays import current_stream, empty, is_torch, view
+from ._arrays import current_stream, empty, is_torch, number, view
 from ._library import CONTROL, OPERATORS, STORAGES, library
 
 __all__ = ["run", "chosen", "wkv", "gla", "linear_attention", "attention", "wkv_backward", "gla_backward", "attention_backward"]
 DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 ELEMENTS = {"float": "float32", "int64_t": "int64"}
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "int64": 8}
 
 
 def _sizes_of(member, is_packed, axes_of_log_w):
@@ -29,6 +31,17 @@ def _storage(operator, views):
         raise TypeError(f"q is {'missing' if q is None else q.dtype}; allowed: {', '.join(DTYPES)} (numpy: bfloat16 as uint16)")
     log_w = views.get("log_w")
     return "bf16_fp32_decay" if q.dtype == "bfloat16" and log_w is not None and log_w.dtype == "float32" else DTYPES[q.dtype]
+
+
+def _refuse_shared(operator, views, sizes):
+    """An output has its memory for itself; a step of decoding may update the state in place."""
+    spans = [(name, each.pointer, each.pointer + math.prod(each.shape) * BYTES[each.dtype]) for name, each in views.items()]
+    for output, begin, end in spans:
+        if not operator.by_name[output].is_input:
+            for name, other_begin, other_end in spans:
+                is_state = (name, output, begin, sizes.get("T")) == ("initial_state", "final_state", other_begin, 1)
+                if name != output and not is_state and max(begin, other_begin) < min(end, other_end):
+                    raise ValueError(f"{output} shares memory with {name}; allowed: memory of its own")
 
 
 def _prepared(name, values, stream):
@@ -59,10 +72,12 @@ def _prepared(name, values, stream):
             raise TypeError(f"{each_name} is {each.dtype}; allowed: {element}")
         if not each.is_contiguous:
             raise ValueError(f"{each_name} is not contiguous; allowed: row-major without gaps")
+        if not (each.is_writable or member.is_input):
+            raise ValueError(f"{each_name} may not be written; allowed: an output that may")
         axes = _sizes_of(member, "cu_seqlens" in views, log_w_axes)
         fits = len(axes) == len(each.shape)
         for (axis, more), size in zip(axes, each.shape):
-            fits = fits and sizes.setdefault(axis, size - more) == size - more
+            fits = fits and size >= more and sizes.setdefault(axis, size - more) == size - more
         if not fits:
             words = [axis + f" + {more}" * (more > 0) for axis, more in axes]
             allowed = ", ".join(f"{axis} = {sizes[axis]}" if axis in sizes else axis for axis in words)
@@ -73,13 +88,14 @@ def _prepared(name, values, stream):
         if value is not None:
             setattr(args, member.name, value)
         elif values.get(member.name) is not None:
-            value = values[member.name]
+            value = number(member.name, values[member.name])
             setattr(args, member.name, value.encode() if isinstance(value, str) else int(value) if member.ctype != ctypes.c_float else float(value))
     if log_w_axes == 4:
         args.log_w_stride_T = sizes["H"] * sizes["K"]
         args.log_w_stride_B = sizes["T"] * args.log_w_stride_T
     if device[0] not in ("cpu", "cuda"):
         raise ValueError(f"q lies on {device[0]}; allowed: cpu, cuda")
+    _refuse_shared(operator, views, sizes)
     if stream is None and device[0] == "cuda" and is_torch(views["q"].keeps):
         stream = current_stream(device[1])
     args.stream = stream
@@ -115,13 +131,20 @@ def chosen(operator, **values):
         return lib.choice(op.name, args)
 
 
+def _sizes(x, *axes):
+    """Those of an array's axes; 0 where it has fewer: run() refuses it then, by its name."""
+    shape = getattr(x, "shape", ())
+    return tuple(shape[axis] if axis < len(shape) else 0 for axis in axes)
+
+
 def _states(q, k, v, cu_seqlens):
-    return (len(cu_seqlens) - 1 if cu_seqlens is not None else q.shape[0], q.shape[2], k.shape[3], v.shape[3])
+    sequences = _sizes(q, 0) if cu_seqlens is None else (max(_sizes(cu_seqlens, 0)[0] - 1, 0),)
+    return (*sequences, *_sizes(q, 2), *_sizes(k, 3), *_sizes(v, 3))
 
 
 def wkv(q, k, v, log_w, u, *, initial_state=None, output_final_state=False, cu_seqlens=None, scale=1.0, reverse=False, **options):
     """(o, final_state or None) of RWKV-5/6. log_w: (B, T, H, K), or (H, K); options: choice, batch_invariant."""
-    o = empty(v, v.shape, None)
+    o = empty(v, has_gaps=cu_seqlens is not None)
     final_state = empty(v, _states(q, k, v, cu_seqlens), "float32") if output_final_state else None
     run("gla" if u is None else "wkv", q=q, k=k, v=v, log_w=log_w, u=u, initial_state=initial_state, cu_seqlens=cu_seqlens, o=o,
         final_state=final_state, scale=scale, reverse=reverse, **options)
@@ -135,12 +158,11 @@ def gla(q, k, v, log_w, **options):
 
 def wkv_backward(q, k, v, log_w, u, d_o, *, initial_state=None, d_final_state=None, scale=1.0, reverse=False, **options):
     """{"dq": ..., "dk", "dv", "d_log_w", "du", "d_initial_state"}; the last two where there are u and an initial state."""
-    gradients = {"dq": empty(q, q.shape, None), "dk": empty(k, k.shape, None), "dv": empty(v, v.shape, None),
-                 "d_log_w": empty(log_w, log_w.shape, None)}
+    gradients = {"dq": empty(q), "dk": empty(k), "dv": empty(v), "d_log_w": empty(log_w)}
     if u is not None:
-        gradients["du"] = empty(u, u.shape, "float32")
+        gradients["du"] = empty(u, dtype="float32")
     if initial_state is not None:
-        gradients["d_initial_state"] = empty(initial_state, initial_state.shape, None)
+        gradients["d_initial_state"] = empty(initial_state)
     run("gla_backward" if u is None else "wkv_backward", q=q, k=k, v=v, log_w=log_w, u=u, initial_state=initial_state, d_o=d_o,
         d_final_state=d_final_state, scale=scale, reverse=reverse, **gradients, **options)
     return gradients
@@ -156,7 +178,7 @@ def linear_attention(q, k, v, *, key_lengths=None, causal=True, feature_map="elu
     maps = {"identity": 0, "elu_plus_one": 1}
     if feature_map not in maps:
         raise ValueError(f"feature_map is {feature_map!r}; allowed: {', '.join(maps)}")
-    o = empty(v, (*q.shape[:3], v.shape[3]), None)
+    o = empty(v, (*_sizes(q, 0, 1, 2), *_sizes(v, 3)))
     run("linear_attention", q=q, k=k, v=v, key_lengths=key_lengths, o=o, causal=causal, feature_map=maps[feature_map], normalize=normalize, eps=eps,
         **options)
     return o
@@ -165,7 +187,8 @@ def linear_attention(q, k, v, *, key_lengths=None, causal=True, feature_map="elu
 def attention(q, k, v, *, causal=False, scale=None, window=0, softcap=0.0, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None, **options):
     """(o, lse) of softmax attention; scale None: 1 / sqrt(D). window: how many keys a query sees at most, its own included; 0: all. v, and
     o with it, may have another number of channels than q and k."""
-    o, lse = empty(q, (*q.shape[:3], v.shape[3]), None), empty(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
+    is_packed = cu_seqlens_q is not None
+    o, lse = empty(q, (*_sizes(q, 0, 1, 2), *_sizes(v, 3)), None, is_packed), empty(q, _sizes(q, 0, 2, 1), "float32", is_packed)
     run("attention", q=q, k=k, v=v, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, o=o, lse=lse, causal=causal,
         scale=q.shape[-1] ** -0.5 if scale is None else scale, window=window, softcap=softcap, **options)
     return o, lse
@@ -174,7 +197,7 @@ def attention(q, k, v, *, causal=False, scale=None, window=0, softcap=0.0, key_l
 def attention_backward(q, k, v, o, lse, d_o, *, causal=False, scale=None, window=0, softcap=0.0, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None,
                        **options):
     """(dq, dk, dv), with the options that the forward pass had."""
-    gradients = {f"d{name}": empty(x, x.shape, None) for name, x in (("q", q), ("k", k), ("v", v))}
+    gradients = {f"d{name}": empty(x, has_gaps=cu_seqlens_q is not None) for name, x in (("q", q), ("k", k), ("v", v))}
     run("attention_backward", q=q, k=k, v=v, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, o=o, lse=lse, d_o=d_o,
         causal=causal, scale=q.shape[-1] ** -0.5 if scale is None else scale, window=window, softcap=softcap, **gradients, **options)
     return tuple(gradients.values())

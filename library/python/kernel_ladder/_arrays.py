@@ -12,6 +12,7 @@ class View:
     device: tuple  # ("cpu", 0) or ("cuda", index)
     is_contiguous: bool
     keeps: object  # what the memory belongs to
+    is_writable: bool = True
 
 
 class _DLDataType(ctypes.Structure):
@@ -22,6 +23,11 @@ class _DLTensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
                 ("dtype", _DLDataType), ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
                 ("byte_offset", ctypes.c_uint64)]
+
+
+class _DLManagedTensorVersioned(ctypes.Structure):  # from DLPack 1.0 on
+    _fields_ = [("version", ctypes.c_uint32 * 2), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64),
+                ("tensor", _DLTensor)]
 
 
 _DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 13: "cuda"}  # kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
@@ -40,20 +46,38 @@ def _is_contiguous(shape, strides):
 def _from_dlpack(array, stream):
     is_cuda = _DEVICES.get(array.__dlpack_device__()[0]) == "cuda"
     # 1 is the legacy default stream; the producer makes its work wait for nothing else than the stream that reads it.
-    capsule = array.__dlpack__(stream=stream or 1) if is_cuda else array.__dlpack__()
-    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    options = {"stream": stream or 1} if is_cuda else {}
+    try:
+        capsule = array.__dlpack__(max_version=(1, 0), **options)
+    except TypeError:  # older than DLPack 1.0: nothing says whether it may be written
+        capsule = array.__dlpack__(**options)
+    pointer_of, name_of = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_GetName
     pointer_of.argtypes, pointer_of.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
-    tensor = _DLTensor.from_address(pointer_of(capsule, b"dltensor"))
+    name_of.argtypes, name_of.restype = [ctypes.py_object], ctypes.c_char_p
+    is_versioned = name_of(capsule) == b"dltensor_versioned"
+    kept = (_DLManagedTensorVersioned if is_versioned else _DLTensor).from_address(pointer_of(capsule, name_of(capsule)))
+    tensor = kept.tensor if is_versioned else kept
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     strides = [tensor.strides[i] for i in range(tensor.ndim)] if tensor.strides else None
-    kind = _CODES.get(tensor.dtype.code, f"code {tensor.dtype.code} ") + str(tensor.dtype.bits)
+    kind = _CODES.get(tensor.dtype.code, f"code {tensor.dtype.code} ") + str(tensor.dtype.bits) + f"x{tensor.dtype.lanes}" * (tensor.dtype.lanes != 1)
     return View((tensor.data or 0) + tensor.byte_offset, shape, kind, (_DEVICES.get(tensor.device_type, f"DLPack {tensor.device_type}"),
-                tensor.device_id), strides is None or _is_contiguous(shape, strides), (capsule, array))
+                tensor.device_id), strides is None or _is_contiguous(shape, strides), (capsule, array),
+                not (is_versioned and kept.flags & 3))  # read-only, or a copy
 
 
 def is_torch(array):
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def _of_numpy(name, array, plain):
+    """The array's type; refuses what a kernel, which sees the bytes alone, would read as something else."""
+    kind = type(array)
+    if kind not in plain:
+        raise TypeError(f"{name} is a {kind.__module__}.{kind.__name__}; allowed: a plain numpy array or memmap")
+    if not array.dtype.isnative:
+        raise TypeError(f"{name} is {array.dtype.str}, in another order of bytes; allowed: {name}.astype('{array.dtype.newbyteorder('=').str}')")
+    return "bfloat16" if array.dtype.name == "uint16" else array.dtype.name
 
 
 _torch_names = {}  # of types and devices, which are made again and again
@@ -65,12 +89,34 @@ def _torch_name(kind):
     return _torch_names[kind]
 
 
+def number(name, value):
+    """An option, which has no gradient."""
+    if getattr(value, "requires_grad", False):
+        raise RuntimeError(f"{name} requires a gradient, and there is none for it; allowed: a number, {name}.item()")
+    return value
+
+
+def _pointer_of(name, tensor):
+    """Refuses what torch keeps beside a tensor's numbers, and no kernel sees."""
+    torch = sys.modules["torch"]
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise RuntimeError(f"{name} requires a gradient, which is not computed here; allowed: {name}.detach(), or kernel_ladder.torch's functions")
+    if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+        raise RuntimeError(f"{name} has a tangent, of forward-mode derivatives; allowed: {name}.detach(), or backward()")
+    if tensor.is_neg():
+        raise ValueError(f"{name} is a negated view; allowed: {name}.resolve_neg()")
+    try:
+        return tensor.data_ptr()
+    except RuntimeError as error:
+        raise RuntimeError(f"{name} has no memory of its own, as in vmap and other transforms; allowed: plain tensors") from error
+
+
 def view(name, array, stream=None):
     if is_torch(array):
-        return View(array.data_ptr(), tuple(array.shape), _torch_name(array.dtype), _torch_name(array.device), array.is_contiguous(), array)
-    if hasattr(array, "__array_interface__"):  # numpy's, which may not be written to, or hold uint16 that are bfloat16
-        dtype = "bfloat16" if array.dtype.name in ("uint16", "bfloat16") else array.dtype.name
-        return View(array.ctypes.data, array.shape, dtype, ("cpu", 0), array.flags.c_contiguous, array)
+        return View(_pointer_of(name, array), tuple(array.shape), _torch_name(array.dtype), _torch_name(array.device), array.is_contiguous(), array)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(array, numpy.ndarray):
+        return View(array.ctypes.data, array.shape, _of_numpy(name, array, (numpy.ndarray, numpy.memmap)), ("cpu", 0), array.flags.c_contiguous, array, array.flags.writeable)
     if hasattr(array, "__dlpack__"):
         return _from_dlpack(array, stream)
     raise TypeError(f"{name} is a {type(array).__name__}; allowed: a numpy array, a torch tensor, or what has __dlpack__")
@@ -84,12 +130,14 @@ def current_stream(device):
     return torch.cuda.current_stream(device).cuda_stream
 
 
-def empty(like, shape, dtype):
-    """An array of the kind that `like` is. dtype: None is `like`'s own."""
+def empty(like, shape=None, dtype=None, has_gaps=False):
+    """An array of the kind that `like` is, and, where nothing else is said, of its shape and type. has_gaps: with rows that no kernel may write;
+    they are 0."""
+    make = "zeros" if has_gaps else "empty"
     if is_torch(like):
         import torch
-        return torch.empty(shape, dtype=getattr(torch, dtype) if dtype else like.dtype, device=like.device)
+        return getattr(torch, make)(like.shape if shape is None else shape, dtype=getattr(torch, dtype) if dtype else like.dtype, device=like.device)
     import numpy
     if not isinstance(like, numpy.ndarray):
         raise TypeError(f"no array can be made like a {type(like).__name__}: give all of them to kernel_ladder.run, outputs too")
-    return numpy.empty(shape, dtype=dtype or like.dtype)
+    return getattr(numpy, make)(like.shape if shape is None else shape, dtype=dtype or like.dtype)

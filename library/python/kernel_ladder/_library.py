@@ -1,5 +1,6 @@
 """The C interface by ctypes. What it is, kernel_ladder.h says, which lies beside the libraries: structs, defaults, axes of arrays."""
 import ctypes
+import os
 import re
 import threading
 from pathlib import Path
@@ -93,6 +94,7 @@ class Library:
 
 
 _loaded, _lock = {}, threading.Lock()
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def library(back_end):

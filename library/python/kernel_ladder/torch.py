@@ -3,11 +3,13 @@ scaled_dot_product_attention have. Tensors are (B, T, H, K) and (B, T, H, V), st
 torch's current stream.
 
 What is not contiguous is copied. Options beyond FLA's: choice (a kernel's name) and batch_invariant. On torch 2.4 and newer the operators are
-torch.library.custom_op with fake kernels, for torch.compile(fullgraph=True)."""
+torch.library.custom_op with fake kernels, for torch.compile(fullgraph=True). Gradients are computed in reverse mode and once: gradients of
+gradients, forward mode and vmap are refused."""
 import torch
 from torch import Tensor
 
 from . import run
+from ._arrays import number
 
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -18,6 +20,13 @@ def _refuse(condition, sentence):
 
 
 # ---- The operators as functions of tensors alone: what autograd and torch.compile see ----
+
+def _bounds(cu_seqlens, T):
+    """On the host, which waits for them."""
+    bounds = cu_seqlens.tolist()
+    _refuse(bounds != sorted(bounds) or bounds[0] != 0 or bounds[-1] != T, f"cu_seqlens is {bounds}; allowed: from 0 to {T}, which is T, never falling")
+    return bounds
+
 
 def _options(choice, batch_invariant):
     return {"choice": choice or None, "batch_invariant": batch_invariant}
@@ -34,7 +43,8 @@ def _recurrence(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tensor | None
 
 def _recurrence_like(q, k, v, log_w, u, initial_state, cu_seqlens, scale, reverse, with_state, *options):
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
-    return torch.empty_like(v), v.new_empty((sequences, q.shape[2], q.shape[3], v.shape[3]) if with_state else 0, dtype=torch.float32)
+    o = torch.empty_like(v) if cu_seqlens is None else torch.zeros_like(v)  # on a GPU nobody looks whether each row has a sequence
+    return o, v.new_empty((sequences, q.shape[2], q.shape[3], v.shape[3]) if with_state else 0, dtype=torch.float32)
 
 
 def _recurrence_backward(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tensor | None, initial_state: Tensor | None,
@@ -57,7 +67,7 @@ def _recurrence_backward(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tens
     parts = [torch.empty_like(x) for x in sums]
     for x in sums:
         x.zero_()
-    bounds = cu_seqlens.tolist()
+    bounds = _bounds(cu_seqlens, q.shape[1])
     for n, (begin, end) in enumerate(zip(bounds, bounds[1:])):
         tokens, own = slice(begin, end), slice(n, n + 1)
         run(name, **{each: x[:, tokens] for each, x in (("q", q), ("k", k), ("v", v), ("d_o", d_o), ("dq", dq), ("dk", dk), ("dv", dv))},
@@ -114,25 +124,34 @@ def _recurrence_gradients(ctx, d_o, d_final_state):
 def _keep_attention(ctx, inputs, output):
     q, k, v, ctx.causal, ctx.scale, _, ctx.batch_invariant = inputs
     ctx.save_for_backward(q, k, v, *output)
+    ctx.mark_non_differentiable(output[1])
 
 
 def _attention_gradients(ctx, d_o, d_lse):
     return (*attention_backward(*ctx.saved_tensors, d_o.contiguous(), ctx.causal, ctx.scale, ctx.batch_invariant), None, None, None, None)
 
 
+def _keep_nothing(ctx, inputs, output):
+    pass
+
+
+def _no_gradients(ctx, *d_outputs):
+    raise RuntimeError("kernel_ladder.torch has no gradients of gradients: what was made with create_graph=True allows no further derivative")
+
+
 def _is_compiling():
     return hasattr(torch, "compiler") and torch.compiler.is_compiling()
 
 
-def _operator(name, function, like, keep=None, gradients=None):
-    """The function with its gradients. Where torch must see an operator, when it compiles and for tensors of other kinds, it is
+def _operator(name, function, like, keep=_keep_nothing, gradients=_no_gradients):
+    """The function with its gradients, or with an error in their place, which autograd's once_differentiable loses where only saved tensors
+    need a gradient. Where torch must see an operator, when it compiles and for tensors of other kinds, it is
     torch.ops.kernel_ladder.NAME (from torch 2.4 on); else autograd's own function, or this function itself, which are faster."""
     custom = None
     if hasattr(torch.library, "custom_op"):
         custom = torch.library.custom_op(f"kernel_ladder::{name}", function, mutates_args=())
         custom.register_fake(like)
-        if keep is not None:
-            custom.register_autograd(gradients, setup_context=keep)
+        custom.register_autograd(gradients, setup_context=keep)
 
     class Differentiable(torch.autograd.Function):
         @staticmethod
@@ -145,9 +164,11 @@ def _operator(name, function, like, keep=None, gradients=None):
 
     def call(*arguments):
         tensors = [x for x in arguments if isinstance(x, Tensor)]
-        if custom is not None and (_is_compiling() or any(type(x) not in PLAIN for x in tensors)):
+        if custom is not None and (_is_compiling() or torch.jit.is_tracing() or any(type(x) not in PLAIN for x in tensors)):
             return custom(*arguments)
-        if keep is not None and torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        if torch.jit.is_tracing():
+            raise RuntimeError(f"torch.jit.trace does not see {name}; allowed: torch 2.4 and newer, this is {torch.__version__}")
+        if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
             return Differentiable.apply(*arguments)
         return function(*arguments)
 
@@ -161,6 +182,10 @@ attention_backward = _operator("attention_backward", _attention_backward, _atten
 attention = _operator("attention", _attention, _attention_like, _keep_attention, _attention_gradients)
 
 
+def _scale(scale, channels):
+    return float(channels ** -0.5 if scale is None else number("scale", scale))
+
+
 # ---- FLA's names ----
 
 def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens, reverse, choice, batch_invariant):
@@ -171,6 +196,10 @@ def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens
     if initial_state is not None:
         initial_state = initial_state.float().contiguous()
     if cu_seqlens is not None:
+        is_tensor = isinstance(cu_seqlens, Tensor)
+        what = f"{cu_seqlens.dtype}, {tuple(cu_seqlens.shape)}" if is_tensor else f"a {type(cu_seqlens).__name__}"
+        _refuse(not is_tensor or cu_seqlens.dtype not in (torch.int32, torch.int64) or cu_seqlens.dim() != 1 or cu_seqlens.shape[0] == 0,
+                f"cu_seqlens is {what}; allowed: a tensor of int32 or int64, (sequences + 1)")
         cu_seqlens = cu_seqlens.long().contiguous()
     storage = q.dtype
     if storage == torch.float16:  # their gradients have no kernels for it
@@ -178,7 +207,7 @@ def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens
     if u is not None:
         u = u.to(q.dtype).contiguous()
     tensors = (q.contiguous(), k.contiguous(), v.contiguous(), log_w.contiguous(), u, initial_state, cu_seqlens)
-    o, final_state = recurrence(*tensors, float(k.shape[-1] ** -0.5 if scale is None else scale), reverse, output_final_state, choice or "",
+    o, final_state = recurrence(*tensors, _scale(scale, k.shape[-1]), reverse, output_final_state, choice or "",
                                 batch_invariant)
     return o.to(storage), final_state if output_final_state else None
 
@@ -219,7 +248,7 @@ def chunk_gla(q, k, v, g, scale=None, initial_state=None, output_final_state=Fal
 def _sums_of_keys(k, before, reverse, cu_seqlens):
     """(the sum of the keys so far, each row's; those of the last rows). Of packed sequences one after the other: the host waits for their lengths."""
     if cu_seqlens is not None:
-        bounds = cu_seqlens.tolist()
+        bounds = _bounds(cu_seqlens, k.shape[1])
         parts = [_sums_of_keys(k[:, begin:end], None if before is None else before[n:n + 1], reverse, None)
                  for n, (begin, end) in enumerate(zip(bounds, bounds[1:]))]
         return tuple(torch.cat(each, dim) for each, dim in zip(zip(*parts), (1, 0)))
@@ -234,7 +263,7 @@ def fused_recurrent_linear_attn(q, k, v, scale=None, initial_state=None, output_
                                 choice=None, batch_invariant=False):
     """(o, final_state or None) of causal linear attention, whose feature map is the caller's: GLA whose gates forget nothing. With normalize a state
     is a pair: (N, H, K, V), and the sum of the keys, (N, 1, H, K)."""
-    scale = k.shape[-1] ** -0.5 if scale is None else scale
+    scale = _scale(scale, k.shape[-1])
     state, sums = initial_state if isinstance(initial_state, tuple) else (initial_state, None)
     o, final_state = fused_recurrent_gla(q, k, v, None, None, scale, state, output_final_state, reverse, False, cu_seqlens, choice=choice,
                                          batch_invariant=batch_invariant)
@@ -269,5 +298,5 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             f"is_causal with {query.shape[2]} queries and {key.shape[2]} keys; allowed: as many (PyTorch aligns the first of them, this kernel the last)")
     _refuse(not enable_gqa and query.shape[1] != key.shape[1], f"query has {query.shape[1]} heads and key {key.shape[1]}; allowed with enable_gqa only")
     q, k, v = (x.transpose(1, 2).contiguous() for x in (query, key, value))
-    o, _ = attention(q, k, v, is_causal, float(q.shape[-1] ** -0.5 if scale is None else scale), choice or "", batch_invariant)
+    o, _ = attention(q, k, v, is_causal, _scale(scale, q.shape[-1]), choice or "", batch_invariant)
     return o.transpose(1, 2)
