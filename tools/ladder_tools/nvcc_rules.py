@@ -33,7 +33,7 @@ def _command(compiler, path, folder):
 
 
 def _said(found):
-    """[(kind, line, sentence)] of one message and its notes."""
+    """What one of clang's errors and its notes say of who calls whom; "" of any other error."""
     message, notes = found[0], found[1:]
     called, sides = _CALLED.search(message["text"]), next(filter(None, (_SIDES.search(note["text"]) for note in notes)), None)
     if called and sides and sides[1] != sides[2]:
@@ -45,8 +45,9 @@ def _said(found):
 def asked(path, folder):
     """({line: what nvcc refuses there}, [lines that compute in double]) of the .cu file at `path`, whose headers lie in `folder` too.
     None: neither compiler is here. nvcc alone says nothing of doubles."""
-    if clang():
-        command = _command(clang(), path, folder)
+    compiler = clang()
+    if compiler:
+        command = _command(compiler, path, folder)
     elif nvcc():
         command = [nvcc(), "-std=c++20", "-arch=sm_90a", "-ptx", "-o", "/dev/null", f"-I{folder}", f"-I{ROOT}", str(path)]
     else:
@@ -61,6 +62,6 @@ def asked(path, folder):
             continue
         if message["kind"] == "warning":
             doubles += [int(message["line"])] if "-Wdouble-promotion" in message["text"] else []
-        elif sentence := _said(found[begin:end]) if clang() else message["text"]:
+        elif sentence := _said(found[begin:end]) if compiler else message["text"]:
             refused.setdefault(int(message["line"]), sentence)
     return refused, list(dict.fromkeys(doubles))
