@@ -23,7 +23,7 @@ void say_test(int signal) {
   raise(signal);  // it comes when this function has ended, and then as if nobody had looked
 }
 
-// A program that dies says in which test, where GoogleTest prints failures only, too.
+// A program that dies says in which test, where GoogleTest prints failures only, too. AddressSanitizer's handlers say more and stay.
 void name_the_test_that_dies() {
   static std::array<char, 64 * 1024> stack;  // the thread's own may be full
   const stack_t other{stack.data(), 0, stack.size()};
@@ -31,8 +31,12 @@ void name_the_test_that_dies() {
   struct sigaction action {};
   action.sa_handler = say_test;
   action.sa_flags = SA_ONSTACK | static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV})
-    sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) {
+    struct sigaction before {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler == SIG_DFL)
+      sigaction(signal, &action, nullptr);
+  }
 }
 
 }  // namespace
@@ -41,9 +45,7 @@ void name_the_test_that_dies() {
 int main(int argc, char** argv) {
   ladder::second_start(argc, argv);
   ::testing::InitGoogleTest(&argc, argv);
-#ifndef __SANITIZE_ADDRESS__  // which has handlers of its own
   name_the_test_that_dies();
-#endif
   ladder::testing::trace_nans();
   ladder::testing::register_pending_suites();
   return RUN_ALL_TESTS();
