@@ -71,7 +71,7 @@ TEST(Float16, RoundsToTheNearestAndTiesToEven) {
 TEST(Judge, KnowsTheSmallestNumbersOfFp16) {
   const std::vector<double> truth(64, 19.5 * 0x1p-24), terms = truth;
   const auto share_of = [&](double result) {
-    return judge_errors(std::vector<float>(64, static_cast<float>(result)), truth, terms, 64,
+    return judge_errors(std::vector<float>(64, static_cast<float>(result)), truth, terms, {64},
                         stored_as<float16>(), rounding_of(Precision::kFp16))
         .whole_share;
   };
@@ -95,7 +95,7 @@ Judged judged_times(double factor, const std::vector<double>& truth) {
     result.push_back(rounding_of(Precision::kBf16)(factor * x));
   Roundings roundings = stored_as<bfloat16>();
   roundings.sums = 4 * kFp32Roundoff;
-  return judge_errors(result, truth, truth, static_cast<std::int64_t>(truth.size()), roundings,
+  return judge_errors(result, truth, truth, {static_cast<std::int64_t>(truth.size())}, roundings,
                       rounding_of(Precision::kBf16));
 }
 

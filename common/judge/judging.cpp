@@ -187,10 +187,21 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
        << counted("is NaN", result, [](float x) {
             return std::isnan(x) && !is_never_written(x) && !is_of_never_written(x);
           });
-  if (bad.empty() && judged.slope_share > 1) {
-    text << "all of it is about " << short_number(100 * std::abs(judged.slope - 1)) << " % too "
-         << (judged.slope > 1 ? "large" : "small") << ": no element is beyond its limit, but their "
-         << "errors do not cancel as those of roundings do\n";
+  // What is wrong by little in many places, of which a few may be beyond their own limit.
+  const bool small = bad.empty() || (judged.element_share < 2 && 1000 * bad.size() < truth.size());
+  const std::string why = std::string(": ") + (bad.empty() ? "no" : "hardly an") +
+                          " element is beyond its limit, but their errors do not cancel as those "
+                          "of roundings do\n";
+  if (small && judged.slope_share > 1) {
+    const std::int64_t axis = judged.slope_axis, index = judged.slope_index;
+    text << "all of " << (axis < 0 ? "it" : layout.range(axis, index, index)) << " is about "
+         << short_number(100 * std::abs(judged.slope - 1)) << " % too "
+         << (judged.slope > 1 ? "large" : "small") << why;
+    return text.str();
+  }
+  if (bad.empty() && judged.leaning_share > 1) {
+    const std::string first = layout.place(judged.leaning_row * layout.row());
+    text << "the row that begins at " << first << " is wrong" << why;
   }
   if (bad.empty()) return text.str();
   const float yours = result[bad[0]];
@@ -232,7 +243,9 @@ std::string numbers(const Layout& layout, const Judged& judged, const std::vecto
          << ") at " << layout.position(judged.error.worst_row_index * layout.row())
          << ", worst element at " << judged.element_share
          << " of its limit: " << layout.position(judged.element) << ", slope " << judged.slope
-         << " (limits " << judged.slope_least << " and " << judged.slope_most << ")\n";
+         << " (limits " << judged.slope_least << " and " << judged.slope_most
+         << "), errors of a row that lean one way at " << judged.leaning_share
+         << " of their limit\n";
   }
   if (judged.bad.empty()) return text.str();
   const std::int64_t first = judged.bad[0];
@@ -260,7 +273,7 @@ FinitePart::FinitePart(const Part& part)
 
 Judged Part::judged() const {
   if (exact != nullptr) return FinitePart(*this).part().judged();
-  return judge_errors(*result, *truth, *terms, layout.row(), roundings, stored);
+  return judge_errors(*result, *truth, *terms, layout.sizes, roundings, stored);
 }
 
 double Part::coarseness() const {

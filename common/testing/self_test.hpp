@@ -196,6 +196,61 @@ void expect_bias_refused(const typename Op::Problem& problem, Arithmetic arithme
   EXPECT_GT(biased, 0) << "nothing is stored in 16 bits";
 }
 
+// So are one head that is 0.3 % too large, or too small, and a row that is off by two units in the last place, in a result as a right
+// kernel gives it. `problem` needs two heads, and for one of `arithmetic` with rounded operands 80 rows of a head. Where rows are made of each
+// other a head's slope is coarser, and a row that is mostly one term may well be off by that.
+template <typename Op>
+void expect_one_head_refused(const typename Op::Problem& problem, Arithmetic arithmetic) {
+  const std::vector<Truth> truth = Op::truth_of(problem, arithmetic);
+  const auto right = Op::plain(problem, arithmetic);
+  int heads = 0;
+  for (const Part& part : Op::parts(problem, right, truth, arithmetic)) {
+    EXPECT_TRUE(judge_part(part).right) << part.layout.array << ": " << judge_part(part).message;
+    const auto& axes = part.layout.axes;
+    const auto h = std::find(axes.begin(), axes.end(), "h") - axes.begin();
+    if (part.roundings.stored == 0 || part.roundings.rows_share || h + 1 >= std::ssize(axes))
+      continue;
+    for (const double factor : {1.003, 0.997}) {
+      std::vector<float> result = *part.result;
+      for (std::size_t i = 0; i < result.size(); ++i) {
+        if (part.layout.along(h, static_cast<std::int64_t>(i)) == 1)
+          result[i] = part.stored(factor * result[i]);
+      }
+      Part wrong = part;
+      wrong.result = &result;
+      const Verdict verdict = judge_part(wrong);
+      EXPECT_FALSE(verdict.right) << name_of(problem.drawn_case()) << ": head 1 of "
+                                  << part.layout.array << " times " << factor << ", at "
+                                  << wrong.judged().slope_share << " of its limit";
+      if (arithmetic != Arithmetic::kFp32) expect_words("all of head 1 is about", verdict.message);
+      ++heads;
+    }
+  }
+  EXPECT_GT(heads, 0);
+}
+
+// How many of the rows of an output would be refused if they were off by two units in the last place, all upwards.
+template <typename Op>
+double shifted_rows_refused(const typename Op::Problem& problem, Arithmetic arithmetic) {
+  const std::vector<Truth> truth = Op::truth_of(problem, arithmetic);
+  const auto right = Op::plain(problem, arithmetic);
+  const Part part = Op::parts(problem, right, truth, arithmetic).front();
+  const std::int64_t row = part.layout.row(), rows = std::ssize(*part.result) / row;
+  int refused = 0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::vector<float> result = *part.result;
+    for (std::int64_t i = r * row; i < (r + 1) * row; ++i) {
+      const float unit =
+          std::ldexp(static_cast<float>(part.roundings.stored), std::ilogb(result[i]) + 1);
+      result[i] = part.stored(result[i] + 2 * unit);
+    }
+    Part wrong = part;
+    wrong.result = &result;
+    refused += !judge_part(wrong).right;
+  }
+  return static_cast<double>(refused) / static_cast<double>(rows);
+}
+
 // No two variants give the same on the case, and none gives the truth.
 template <typename Op>
 void expect_distinct_variants(const typename Op::Case& c) {

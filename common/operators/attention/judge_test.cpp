@@ -146,6 +146,17 @@ TEST(AttentionJudge, AllowsTheRoundingOfOperandsWhereItIsAnnounced) {
   }
 }
 
+TEST(AttentionJudge, RefusesOneHeadAndOneRowIn16Bits) {
+  AttentionCase c{.B = 2, .T_q = 40, .T_k = 70, .H_q = 3, .H_kv = 3, .D = 64};
+  c.precision = Precision::kBf16;
+  expect_one_head_refused<Attention>(make_problem(c), Arithmetic::kFp32);
+  EXPECT_EQ(shifted_rows_refused<Attention>(make_problem(c), Arithmetic::kFp32), 1);
+  expect_one_head_refused<Attention>(make_problem(c), Arithmetic::kBf16Operands);
+  EXPECT_GT(shifted_rows_refused<Attention>(make_problem(c), Arithmetic::kBf16Operands), 0.8);
+  c.T_q = c.T_k = 300;
+  expect_one_head_refused<AttentionBackward>(AttentionGradProblem(c), Arithmetic::kBf16Operands);
+}
+
 TEST(AttentionJudge, RefusesABiasIn16Bits) {
   for (const Precision precision : {Precision::kBf16, Precision::kFp16}) {
     AttentionCase c = kFull;

@@ -110,6 +110,7 @@ std::vector<Truth> LinearAttention::truth(const Problem& problem, Arithmetic ari
   const LinearAttentionCase& c = problem.drawn_case();
   const double u = unit_roundoff(c.precision), K = static_cast<double>(c.K);
   Roundings roundings = stored_in(c.precision);
+  roundings.rows_share = true;  // many queries read one state
   // phi(q), phi(k), and the state or the score that they make.
   if (arithmetic == Arithmetic::kBf16Operands) roundings.operands = u * std::sqrt(3.0);
   roundings.sums = kFp32Roundoff * std::sqrt(K + static_cast<double>(c.T_k) + kFewRoundings);

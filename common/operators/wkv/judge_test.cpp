@@ -254,6 +254,18 @@ TEST(Judge, RefusesABiasIn16Bits) {
   }
 }
 
+TEST(Judge, RefusesOneHeadAndOneRowIn16Bits) {
+  WkvCase c{.B = 2, .T = 40, .H = 3, .K = 32, .V = 32};
+  c.precision = Precision::kBf16;
+  expect_one_head_refused<Wkv>(make_problem(c), Arithmetic::kFp32);
+  EXPECT_EQ(shifted_rows_refused<Wkv>(make_problem(c), Arithmetic::kFp32), 1);
+  expect_one_head_refused<Wkv>(make_problem(c), Arithmetic::kBf16Operands);
+  c.T = 300;
+  expect_one_head_refused<WkvBackward>(WkvGradProblem(c), Arithmetic::kBf16Operands);
+  c.T = 40, c.K = c.V = 128;
+  EXPECT_GT(shifted_rows_refused<Wkv>(make_problem(c), Arithmetic::kBf16Operands), 0.8);
+}
+
 // Mistakes that are small, and are made elsewhere than in the bonus.
 TEST(Diagnosis, BlamesTheBonusForNothingElse) {
   const WkvProblem problem = make_problem(kCase);

@@ -165,6 +165,7 @@ inline Roundings roundings_of(const WkvCase& c, const WkvArgs& forward, const Me
     if (c.precision == Precision::kFp16 && !path.stored)
       result.least = least_of_state(forward, memory);
   }
+  result.rows_share = output == "d_log_w";  // a sum over steps, of one more than the row before
   result.sums =
       kFp32Roundoff *
       (std::sqrt(path.additions + kOfStep * path.recurrences * memory.roundings + kFewRoundings) +

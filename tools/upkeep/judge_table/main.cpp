@@ -36,7 +36,7 @@ struct Worst {
 
 struct Shares {
   int cases = 0, above = 0;
-  Worst whole, row, element, slope;
+  Worst whole, row, element, slope, leaning;
 };
 
 struct Refused {
@@ -83,6 +83,7 @@ struct Judging {
       shares.row.add(judged.row_share, name);
       shares.element.add(judged.element_share, name);
       shares.slope.add(judged.slope_share, name);
+      shares.leaning.add(judged.leaning_share, name);
     }
   }
 
@@ -184,7 +185,8 @@ json to_json(const Table& table) {
                                         {"whole", to_json(s.whole)},
                                         {"row", to_json(s.row)},
                                         {"element", to_json(s.element)},
-                                        {"slope", to_json(s.slope)}};
+                                        {"slope", to_json(s.slope)},
+                                        {"leaning", to_json(s.leaning)}};
     }
     if (table.planted.count(key)) {
       for (const auto& [fault, r] : table.planted.at(key))

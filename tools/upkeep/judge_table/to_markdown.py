@@ -15,9 +15,9 @@ def number(share):
 
 
 def print_tables(data):
-    shares = ("whole", "row", "element", "slope")
-    print("| class (operator, output, storage, arithmetic) | runs | whole | row | element | slope | above | nearest to its limit |")
-    print("|---|" + "---:|" * 6 + "---|")
+    shares = ("whole", "row", "element", "slope", "leaning")
+    print("| class (operator, output, storage, arithmetic) | runs | whole | row | element | slope | leaning | above | nearest to its limit |")
+    print("|---|" + "---:|" * 7 + "---|")
     total = above = 0
     for c in data["classes"]:
         i = c["implementations"]
