@@ -26,15 +26,17 @@ const bool holes_registered =
                    {"stride", 2},
                    {"pad", 1}});
 
-// A window of 5 x 7 has a tile of 8 x 8 places: two for each lane.
-const ladder::Support kSupport{.sizes = {{"B", {2, 1}},
-                                         {"M", {3, 1, 8}},
-                                         {"C", {2, 1, 4}},
-                                         {"H", {9, 1, 16}},
-                                         {"W", {11, 1, 33}},
-                                         {"KH", {3, 1, 2, 5}},
-                                         {"KW", {3, 1, 4, 7}},
-                                         {"stride", {2, 1, 3}},
-                                         {"pad", {1, 0, 2}}}};
+// A window of 5 x 7 has a tile of 8 x 8 places: two for each lane. One of 9 x 5 has 16 x 8: four.
+const ladder::Support kSupport{
+    .sizes = {{"B", {2, 1}},
+              {"M", {3, 1, 8}},
+              {"C", {2, 1, 4}},
+              {"H", {9, 1, 16}},
+              {"W", {11, 1, 33}},
+              {"KH", {3, 1, 2, 5}},
+              {"KW", {3, 1, 4, 7}},
+              {"stride", {2, 1, 3}},
+              {"pad", {1, 0, 2}}},
+    .borders = {{.size = "KH", .at = {8}, .others = {{"H", 9}, {"KW", 5}, {"pad", 1}}}}};
 const bool registered = ladder::testing::register_suite("conv2d", "conv2d_window", kSupport) &&
                         ladder::testing::register_suite("conv2d", "conv2d_direct", kSupport);

@@ -3,22 +3,25 @@
 
 namespace {
 
-// GROUP: smaller than a tile and across its edges, and all of K.
+// GROUP: smaller than a tile and across its edges, all of K, and all but one row of it.
 const bool registered =
     ladder::testing::register_suite(
         "quantize", "quantize_groups",
         {.sizes = {{"K", {100, 1, 64}}, {"N", {37, 1, 64}}, {"GROUP", {32, 7, 1, 100}}},
          .options = {{"symmetric", {"false", "true"}}},
-         .borders = {{.size = "N", .at = {256}}}}) &&
-    ladder::testing::register_suite("int8_matmul", "int8_tiles",
-                                    {.sizes = {{"M", {37, 1, 32}},
-                                               {"N", {45, 1, 64}},
-                                               {"K", {70, 1, 64}},
-                                               {"GROUP", {20, 1, 32, 70}}},
-                                     .options = {{"symmetric", {"false", "true"}}},
-                                     .borders = {{.size = "M", .at = {32, 64}},
-                                                 {.size = "N", .at = {32, 64}},
-                                                 {.size = "K", .at = {32, 64}}}});
+         .borders = {{.size = "N", .at = {256}},
+                     {.size = "GROUP", .at = {99}, .others = {{"K", 100}}}}}) &&
+    ladder::testing::register_suite(
+        "int8_matmul", "int8_tiles",
+        {.sizes = {{"M", {37, 1, 32}},
+                   {"N", {45, 1, 64}},
+                   {"K", {70, 1, 64}},
+                   {"GROUP", {20, 1, 32, 70}}},
+         .options = {{"symmetric", {"false", "true"}}},
+         .borders = {{.size = "M", .at = {32, 64}},
+                     {.size = "N", .at = {32, 64}},
+                     {.size = "K", .at = {32, 64}},
+                     {.size = "GROUP", .at = {69}, .others = {{"K", 70}}}}});
 
 using warmup::register_hole;
 

@@ -4,7 +4,8 @@
 namespace {
 
 // K is split after each 1024, where blocks are few; a chunk of A is 9216 k. On one multiprocessor two blocks are enough, and K = 10,300 is
-// one split with two chunks.
+// one split with two chunks. Three rounds of 1024 are two splits there, and seven on two are four: the last split has one round, the others
+// two.
 bool register_split(const char* name, bool repeatable) {
   return ladder::testing::register_suite(
       "int4_matmul", name,
@@ -14,12 +15,19 @@ bool register_split(const char* name, bool repeatable) {
                  {"K", {1100, 1, 37, 64, 1024}},
                  {"GROUP", {32, 128, 4096}}},
        .options = {{"symmetric", {"false", "true"}}},
-       .borders = {{.size = "K", .at = {1024, 2048}, .others = {{"M", 2}, {"GROUP", 32}}},
-                   {.size = "K",
-                    .at = {1024, 9216},
-                    .others = {{"M", 2}, {"GROUP", 32}},
-                    .step = 4,
-                    .multiprocessors = 1}}});
+       .borders = {
+           {.size = "K", .at = {1024, 2048}, .others = {{"M", 2}, {"GROUP", 32}}},
+           {.size = "K",
+            .at = {1024, 9216},
+            .others = {{"M", 2}, {"GROUP", 32}},
+            .step = 4,
+            .multiprocessors = 1},
+           {.size = "K", .at = {2100}, .others = {{"M", 1}, {"GROUP", 32}}, .multiprocessors = 1},
+           {.size = "K",
+            .at = {6200},
+            .others = {{"M", 1}, {"GROUP", 32}},
+            .step = 4,
+            .multiprocessors = 2}}});
 }
 const bool registered =
     register_split("int4_split_atomic", false) && register_split("int4_split_second_pass", true);

@@ -98,7 +98,8 @@ void matmul(const float* left, const float* right, float* product, std::int64_t 
             std::int64_t depth, std::int64_t columns) {
   const dim3 grid(static_cast<unsigned>(ceil_div(rows, kTile)),
                   static_cast<unsigned>(ceil_div(columns, kTile)));
-  matmul_kernel<<<grid, kThreads>>>(left, right, product, rows, depth, columns);
+  matmul_kernel<<<grid, kThreads, 0, ladder::cuda::stream()>>>(left, right, product, rows, depth,
+                                                               columns);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -134,8 +135,8 @@ void gla_layer(const GlaLayerArgs& args, const GlaLauncher& gla) {
   matmul(args.x, args.w_1, low.pointer(), tokens, D, args.rank);
   matmul(low.pointer(), args.w_2, g.pointer(), tokens, args.rank, keys);
   const std::int64_t gates = tokens * keys;
-  log_gate_kernel<<<static_cast<unsigned>(ceil_div(gates, kThreads)), kThreads>>>(
-      g.pointer(), args.b, gates, keys);
+  log_gate_kernel<<<static_cast<unsigned>(ceil_div(gates, kThreads)), kThreads, 0,
+                    ladder::cuda::stream()>>>(g.pointer(), args.b, gates, keys);
   CUDA_CHECK(cudaGetLastError());
 
   ladder::WkvArgs gla_args;
@@ -156,8 +157,9 @@ void gla_layer(const GlaLayerArgs& args, const GlaLauncher& gla) {
 
   matmul(args.x, args.w_g, z.pointer(), tokens, D, values);
   const std::int64_t rows = tokens * args.H;
-  norm_and_gate_kernel<<<static_cast<unsigned>(ceil_div(rows, kThreads / kWarpSize)), kThreads>>>(
-      o.pointer(), z.pointer(), args.norm, rows, static_cast<int>(args.V), args.eps);
+  norm_and_gate_kernel<<<static_cast<unsigned>(ceil_div(rows, kThreads / kWarpSize)), kThreads, 0,
+                         ladder::cuda::stream()>>>(o.pointer(), z.pointer(), args.norm, rows,
+                                                   static_cast<int>(args.V), args.eps);
   CUDA_CHECK(cudaGetLastError());
   matmul(o.pointer(), args.w_o, args.y, tokens, values, D);
 }

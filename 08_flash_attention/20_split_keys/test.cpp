@@ -101,8 +101,24 @@ KERNEL_TEST(attention_split_keys, GivesTheSameInAnyNumberOfSplits) {
     c.causal = true;
     c.key_lengths = true;
     c.precision = D == 64 ? Precision::kBf16 : Precision::kFp16;
+    for (const std::int64_t D_v : {D, 136 - D}) {
+      c.D_v = D_v;
+      const AttentionProblem problem = ladder::make_problem(c);
+      for (const std::int64_t splits : {1, 2, 5, 30}) {
+        SCOPED_TRACE("D_v: " + std::to_string(D_v) + ", splits: " + std::to_string(splits));
+        expect_right(in_splits(splits), problem);
+      }
+    }
+  }
+}
+
+// Threads that share a column merge a third and a fourth split each, and the last splits have fewer keys.
+KERNEL_TEST(attention_split_keys, TakesManySplits) {
+  for (const std::int64_t D_v : {64, 40}) {
+    AttentionCase c{.B = 1, .T_q = 2, .T_k = 1950, .H_q = 2, .H_kv = 1, .D = 64, .D_v = D_v};
+    c.precision = Precision::kBf16;
     const AttentionProblem problem = ladder::make_problem(c);
-    for (const std::int64_t splits : {1, 2, 5, 30}) {
+    for (const std::int64_t splits : {27, 40}) {
       SCOPED_TRACE("with splits: " + std::to_string(splits));
       expect_right(in_splits(splits), problem);
     }

@@ -94,6 +94,18 @@ KERNEL_TEST(attention_paged, GivesTheSameInAnyNumberOfSplits) {
   }
 }
 
+// The threads that share a column merge a third and a fourth split each.
+KERNEL_TEST(attention_paged, TakesManySplits) {
+  const ladder::Shape shape = {{"B", 3},  {"T_q", 2},    {"H_q", 2},        {"H_kv", 1},
+                               {"D", 64}, {"pages", 70}, {"page_keys", 64}, {"max_pages", 30}};
+  for (const char* const D_v : {"0", "24"}) {
+    for (const std::int64_t splits : {20, 30}) {
+      SCOPED_TRACE(std::string("D_v: ") + D_v + ", splits: " + std::to_string(splits));
+      expect_right(in_splits(splits), shape, {{"D_v", D_v}}, "bf16");
+    }
+  }
+}
+
 // Windows that begin within a page and at its border, and one that is wider than any sequence.
 KERNEL_TEST(attention_paged, TakesAWindowInAnyNumberOfSplits) {
   const ladder::Shape shape = {{"B", 9},  {"T_q", 7},    {"H_q", 6},        {"H_kv", 2},

@@ -33,6 +33,12 @@ struct Recording {
       false;  // the device has all of it before it begins: it never waits for the host between launches
 };
 
+// Kernels that some work launches.
+struct Launches {
+  int all = 0;
+  int on_its_stream = 0;  // the one that the work was given
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -63,6 +69,9 @@ class Device {
   // `work` as a CUDA graph where there is such a thing and the work can be recorded. Its arguments must live as long as the
   // recording.
   virtual Recording record(const std::function<void()>& work) { return {work, false}; }
+
+  // What `work` launches when it is given a stream of its own (common/cuda/call.hpp). No kernel runs. Nothing where the back end cannot say.
+  virtual Launches launches_of(const std::function<void()>& /*work*/) { return {}; }
 
   virtual Ceilings measure_ceilings() = 0;
 

@@ -205,6 +205,25 @@ class CudaDevice : public Device {
       text += (text.empty() ? "" : ", ") + std::string(axis.name) + "=" + std::to_string(axis.size);
     emulator::name_memory({pointer, bytes, name, element_bytes, written, text});
   }
+  Launches launches_of(const std::function<void()>& work) override {
+    cudaStream_t stream = nullptr;
+    CUDA_CHECK(cudaStreamCreate(&stream));
+    std::vector<emulator::NotedLaunch> noted;
+    {
+      struct OnStream {
+        explicit OnStream(cudaStream_t stream) { cuda::call.stream = stream; }
+        ~OnStream() { cuda::call.stream = nullptr; }
+      } const on_stream(stream);
+      noted = emulator::launches_of(work);
+    }
+    cudaStreamDestroy(stream);
+    Launches launches;
+    for (const emulator::NotedLaunch& launch : noted) {
+      ++launches.all;
+      launches.on_its_stream += launch.stream == stream;
+    }
+    return launches;
+  }
   void print_running_thread() const override {
     emulator::ThreadIdentity running;
     if (!emulator::current_thread(&running)) return;

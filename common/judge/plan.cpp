@@ -196,6 +196,33 @@ std::vector<ListedCase> cases_of(const AnyOperator& op, const std::vector<TriedO
   return cases;
 }
 
+// Steps, or without steps the depth of a product, enough for every place of a ring of tiles to be used a fourth time. The other sizes
+// are small, and multiples of 8 where they can be: then rows are copied asynchronously.
+void plan_many_turns(Plan& plan, const AnyOperator& op, const Support& support,
+                     const Shape& first) {
+  constexpr std::int64_t kLong = 328;
+  const std::string walked = first.has("T") ? "T" : "K";
+  bool any = false;
+  Shape shape = first;
+  for (const Size& size : first.sizes()) {
+    std::vector<std::int64_t> levels = levels_of(op, support, size.name, size.value);
+    if (size.name == walked) {
+      any = levels.size() > 1 && (support.most_of(walked) == 0 || support.most_of(walked) >= kLong);
+      shape.set(walked, kLong);
+      continue;
+    }
+    std::erase(levels, 0);
+    const auto cost = [](std::int64_t level) { return std::pair(level % 8 != 0, level); };
+    shape.set(size.name, *std::min_element(levels.begin(), levels.end(),
+                                           [&](auto a, auto b) { return cost(a) < cost(b); }));
+  }
+  if (!any) return;
+  const auto c = std::shared_ptr(op.make_case(shape, {}, support.storages.back()));
+  plan.edges.push_back(
+      {"TakesManyTurns",
+       [c](const Implementation& i, Report& report) { expect_right(report, i, *c->make()); }, 2});
+}
+
 }  // namespace
 
 void plan_borders(Plan& plan, const AnyOperator& op, const Support& support, const Shape& small,
@@ -243,6 +270,7 @@ Plan plan_by_lists(const AnyOperator& op, const std::vector<TriedOption>& option
     plan.alignments.push_back({"/" + storage, {c.of(op)}});
   }
   plan.repeated = first.of(op);
+  plan_many_turns(plan, op, support, first.shape);
   Shape small = first.shape;
   for (const Size& size : first.shape.sizes())
     small.set(size.name, std::min<std::int64_t>(size.value, 5));

@@ -66,11 +66,16 @@ inline float kind_of_magnitude(float magnitude) {
   return magnitude == 1.0f ? 1.0f : magnitude > 1.0f ? kHuge : kTiny;
 }
 
-// Long sequences get fewer heads, so that no case takes the emulator more than about a second.
+// Long sequences get fewer heads, so that no case takes the emulator more than about a second. Short ones have a third batch: what is
+// right for the first and the last alone is not right for all.
 inline std::pair<std::int64_t, std::int64_t> batch_and_heads(std::int64_t T) {
+  if (T <= 20) return {3, 2};
   if (T < 100) return {2, 3};
   return {1, T < 1000 ? 2 : 1};
 }
+
+// More heads than a block has of anything, and a length of five segments of 128 steps, and of ten chunks of 64.
+inline constexpr std::int64_t kManyHeads = 65, kManySteps = 650;
 
 // Rows of so few elements that they may all cancel.
 inline constexpr std::int64_t kNarrow[] = {1, 2, 3, 4};

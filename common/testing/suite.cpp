@@ -147,6 +147,19 @@ std::vector<unsigned char> outputs_of(const Implementation& i, const AnyCase& c)
   return bytes;
 }
 
+// All of a call's work is where its caller expects it. A lesson that does not know streams yet has all of it on the default stream.
+void expect_on_one_stream(const Implementation& i, const Plan& plan) {
+  for (const Plan::Case& c : plan.cases) {
+    place(i, *c.c, [&](const AnyOnDevice& placed) {
+      const Launches launches = device(i.device).launches_of([&] { placed.call(); });
+      EXPECT_TRUE(launches.on_its_stream == 0 || launches.on_its_stream == launches.all)
+          << launches.all - launches.on_its_stream << " of " << launches.all
+          << " launches name no stream, or another one than ladder::cuda::stream(): " << c.name;
+    });
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
 void register_now(const std::string& op, const std::string& implementation,
                   const Support& support) {
   const std::shared_ptr<const Plan> plan = find_operator(op).plan(support);
@@ -161,6 +174,11 @@ void register_now(const std::string& op, const std::string& implementation,
   }
   add_cases(implementation, *plan);
   add_borders(implementation, *plan);
+  if (find_implementation(implementation).device == DeviceKind::kCuda) {
+    add(
+        implementation, prefix + "LaunchesOnItsCallsStream",
+        [plan](const Implementation& i) { expect_on_one_stream(i, *plan); }, 0);
+  }
   if (!plan->empty.empty()) {
     add(implementation, prefix + plan->empty_test, [plan](const Implementation& i) {
       for (const Plan::Case& c : plan->empty)

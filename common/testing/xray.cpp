@@ -256,8 +256,31 @@ Kernel xray_of(const std::string& implementation, const std::string& op, const S
   return only_one(xrays_of(implementation, op, shape, options, storage, caller));
 }
 
+// The same with one head of so many steps, queries and keys, or with so deep a product, that every place of a ring of tiles is used a
+// fourth time. A kernel of fp32 multiplies in scalars, each of which the X-ray sees: it keeps its few queries.
+Shape of_many_turns(Shape shape, bool is_scalar) {
+  if (!shape.has("T")) {
+    if (shape.has("K")) shape.set("K", 328);
+    return shape;
+  }
+  for (const char* const count : {"B", "H", "H_kv"}) {
+    if (shape.has(count)) shape.set(count, 1);
+  }
+  if (shape["T_q"] == 0) {
+    shape.set("T", 328);
+    return shape;
+  }
+  shape.set("T", 450);  // tiles of up to 128 keys or queries
+  if (!is_scalar) shape.set("T_q", 450);
+  return shape;
+}
+
 bool register_bounds(const std::string& implementation, const std::string& op, const Shape& shape,
                      const Options& options, const std::vector<std::string>& storages) {
+  if (const Shape longer = of_many_turns(shape, storages.front() == "fp32"); !(longer == shape)) {
+    add(implementation, "StaysInBoundsOverManyTurns/" + op,
+        [=] { xrays_of(implementation, op, longer, options, storages.back()); });
+  }
   add(implementation, "StaysInBounds/" + op, [=] {
     for (const std::string& storage : storages) {
       write_report(xrays_of(implementation, op, shape, options, storage), to_string(shape));

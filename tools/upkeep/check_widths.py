@@ -11,64 +11,112 @@ from pathlib import Path
 
 from nvcc import ROOT
 
-CHECKS = "-*,bugprone-implicit-widening-of-multiplication-result,clang-diagnostic-shorten-64-to-32"
 HEADERS = ("cuda_runtime.h", "common/core/lists.hpp", "common/core/registry.hpp", "common/cuda/check.hpp", "common/cuda/shared_memory.hpp")
 FLAGS = ("-std=c++20", "-DNDEBUG", "-Wno-unknown-pragmas", "-Wshorten-64-to-32", f"-I{ROOT}", f"-I{ROOT}/common/emulator/include")
-_SAID = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?P<kind>warning|error|note): (?P<words>.*)$")
-# A factor that is a constant of the kernel, a thread's place in its warp or block, or a head (at most 65,535 in a grid): no size of an array.
-_SMALL = re.compile(r"(\d+u?|(\w+::)*k[A-Z]\w*|sizeof\b.*|lane|warp|threadIdx\.x|(kv_)?head|\([^()]* \? \d+ : \d+\))")
-_BRACKETS = r"\((?:[^()]|\([^()]*\))*\)"
-_FACTOR = rf"(?:{_BRACKETS}|[\w.:]+(?:{_BRACKETS})?)"
-_POINTER = re.compile(r"(args|forward|backward)\.\w+")
+# Products of 32 bits, alone or in a sum of 32 bits: made a number of 64, added to a pointer, or an index. "AsIs" looks into what templates
+# become, which clang-tidy does not.
+QUERY = """set traversal AsIs
+set output diag
+set bind-root false
+let narrow hasType(hasCanonicalType(anyOf(asString("int"), asString("const int"), asString("unsigned int"), asString("const unsigned int"))))
+let wide hasType(hasCanonicalType(anyOf(asString("long"), asString("const long"), asString("unsigned long"), asString("const unsigned long"))))
+let product binaryOperator(hasOperatorName("*"), narrow)
+let sum binaryOperator(hasAnyOperatorName("+", "-"), narrow, hasEitherOperand(ignoringParenImpCasts(product)))
+let sums binaryOperator(hasAnyOperatorName("+", "-"), narrow, hasEitherOperand(ignoringParenImpCasts(anyOf(product, sum))))
+match implicitCastExpr(wide, hasSourceExpression(ignoringParens(expr(anyOf(product, sums)).bind("number"))))
+match binaryOperator(hasAnyOperatorName("+", "-", "+=", "-="), hasType(pointerType()), hasEitherOperand(ignoringParens(expr(anyOf(product, sums)).bind("offset"))))
+match arraySubscriptExpr(hasIndex(ignoringParens(expr(anyOf(product, sums)).bind("offset"))))
+"""
+_SAID = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:warning|note): (?P<words>.*)$")
+# A factor that is a constant of the kernel, a thread's place in its warp or block, a head (at most 65,535 in a grid), or a row of a state (at
+# most 256): no size of an array.
+_SMALL = re.compile(r"(\d+u?|(\w+::)*k[A-Z]\w*|sizeof\b.*|lane|warp|threadIdx\.x|(\w+\.)?(kv_)?head|(\w+\.)?channel\(.*\)|\([^()]* \? \d+ : \d+\))")
+_POINTER = re.compile(r"(args|forward|backward)\.\w+( \+ [\w.]+)*( [+-] |\[)$")
 
 
-def factors_at(text):
-    """Of the product that begins here."""
-    found = re.match(rf"\(?({_FACTOR}(?: [*/%] {_FACTOR})+)", text)
-    return re.split(r" [*/%] ", found.group(1)) if found else []
+def expression_at(text):
+    """What begins here, up to where its brackets or its statement end."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0 or (depth == 0 and re.match(r"[,;]| [?:<>=&|]", text[at:])):
+            return text[:at]
+    return text
 
 
-def fault(words, code, note):
-    """A sentence, or None: `code` begins where the compiler points, `note` where the product begins."""
-    if "loses integer precision" in words:  # it points to the operator
-        return "a number of 64 bits is cut to 32 behind this operator" if code[:2] in ("* ", "+ ") else None
-    factors = factors_at(note)
-    if "pointer offset" in words:  # a constant times what counts an array's rows is as wrong as a size times it
-        small = any(re.fullmatch(r"lane|warp|threadIdx\.x", each) for each in factors)
-        return "this product has 32 bits, and is the offset of an array of any size" if _POINTER.match(code) and not small else None
-    if "implicit widening conversion" in words and not any(map(_SMALL.fullmatch, factors)):
-        return "this product has 32 bits, and is used as a number of 64"
+def parts(text, operators):
+    """What stands between these operators, brackets kept whole."""
+    found, depth = [""], 0
+    for at, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth == 0 and letter in operators and text[at - 1:at] == " ":
+            found.append("")
+        else:
+            found[-1] += letter
+    return [each.strip() for each in found]
+
+
+def products_at(text):
+    """The factors of each product of the sum that begins here."""
+    inner = expression_at(text)
+    while inner.startswith("(") and expression_at(inner[1:]) == inner[1:-1]:
+        inner = inner[1:-1]
+    return [factors for factors in (parts(term, "*/%") for term in parts(inner, "+-")) if len(factors) > 1]
+
+
+def cut(words, code):
+    """A sentence where a number loses bits: `code` begins at the operator."""
+    if "loses integer precision" in words and code[:2] in ("* ", "+ "):
+        return "a number of 64 bits is cut to 32 behind this operator"
+    return None
+
+
+def fault(kind, before, code):
+    """A sentence, or None: `code` begins with the product or its sum, `before` is what stands before."""
+    products = products_at(code)
+    large = [factors for factors in products if not any(map(_SMALL.fullmatch, factors))]
+    if kind == "number":
+        of_blocks = [factors for factors in products if any(each.startswith("blockIdx.x") for each in factors)]
+        return "this product has 32 bits, and is used as a number of 64" if large or of_blocks else None
+    # A constant times what counts an array's rows is as wrong as a size times it. `first_row` is one of a tile.
+    small = any(re.fullmatch(r"lane|warp|threadIdx\.x|first_row|(\w+\.)?(kv_)?head", each) for factors in products for each in factors)
+    pointer = _POINTER.search(before)
+    if pointer and not small and (large or not pointer[2]):
+        return "this product has 32 bits, and is the offset of an array of any size"
     return None
 
 
 def faults_in(source, folder, flags=()):
     """{(file, line): sentence} of one source; `folder`: where the lesson's own headers lie."""
-    done = subprocess.run(["clang-tidy", "--quiet", f"--checks={CHECKS}", "--header-filter=.*", source, "--", *FLAGS, *flags, f"-I{folder}"],
-                          capture_output=True, text=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".query") as query:
+        query.write(QUERY)
+        query.flush()
+        done = subprocess.run(["clang-query", "-f", query.name, source, "--", *FLAGS, *flags, f"-I{folder}"], capture_output=True, text=True)
+    said = done.stderr + done.stdout
+    if done.returncode != 0 or " error: " in said:
+        raise SystemExit(f"check_widths: clang-query does not understand {source}:\n{said[:2000]}")
     lines, found = {}, {}
-
-    def rest(match):
-        path = match["file"]
+    for match in map(_SAID.match, said.splitlines()):
+        if not match:
+            continue
+        path, line, column = match["file"], int(match["line"]), int(match["column"]) - 1
+        if path.startswith("/usr/"):
+            continue
         if path not in lines:
             lines[path] = Path(path).read_text(errors="replace").splitlines()
-        return lines[path][int(match["line"]) - 1][int(match["column"]) - 1:]
-
-    said = [match for match in map(_SAID.match, done.stdout.splitlines()) if match]
-    for match in said:
-        if match["kind"] == "error":
-            raise SystemExit(f"check_widths: clang-tidy does not understand {source}:\n{done.stdout[:2000]}")
-    for at, match in enumerate(said):
-        if match["kind"] != "warning":
-            continue
-        note = next((each for each in said[at + 1:at + 2] if each["kind"] == "note"), match)
-        sentence = fault(match["words"], rest(match), rest(note))
+        text = lines[path][line - 1]
+        bound = re.fullmatch(r'"(\w+)" binds here', match["words"])
+        if bound:
+            sentence = fault(bound[1], text[:column], text[column:])
+        else:
+            sentence = cut(match["words"], text[column:])
         if sentence:
-            found[match["file"], int(match["line"])] = f"{sentence}: {lines[match['file']][int(match['line']) - 1].strip()}"
+            found[path, line] = f"{sentence}: {text.strip()}"
     return found
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="tools/upkeep/check_widths.py", description="Asks clang-tidy for each kernel, as the emulator's build has "
+    parser = argparse.ArgumentParser(prog="tools/upkeep/check_widths.py", description="Asks clang-query for each kernel, as the emulator's build has "
                                      "rewritten it: is a product of 32 bits used as an offset of 64, or an offset of 64 kept in 32?")
     parser.add_argument("--build", type=Path, default=ROOT / "build", metavar="FOLDER", help="default: build")
     options = parser.parse_args(arguments)

@@ -120,6 +120,7 @@ void Barriers::init(Barrier* at, int arrivals, Site where) {
                         .last_was_seen = true,
                         .initialised = {where, block_.thread()},
                         .meetings = block_.meetings(),
+                        .fenced = false,
                         .last_arrival = {},
                         .has_arrivals = false,
                         .last_told = {},
@@ -127,6 +128,11 @@ void Barriers::init(Barrier* at, int arrivals, Site where) {
   write_back(in_memory_.back());
   if (observer() != nullptr)
     observer()->barrier_begins(static_cast<unsigned>(in_memory_.size() - 1), at, where);
+}
+
+void Barriers::fence_inits() {
+  for (InMemory& each : in_memory_)
+    each.fenced |= each.initialised.thread == block_.thread();
 }
 
 void Barriers::arrive(Barrier* at, int expected_bytes, Site where) {
@@ -203,6 +209,13 @@ unsigned Barriers::take_for_copy(const char* operation, Barrier* at, std::size_t
                                  Site where) {
   InMemory& barrier = find(operation, at, where);
   check_order(operation, barrier, where);
+  if (!barrier.fenced)
+    block_.fails(where, [&] {
+      return std::string(operation) + " uses " + described(barrier) +
+             ": no fence_barriers follows the init in its thread, and without it whoever copies "
+             "may "
+             "not see the mbarrier yet";
+    });
   if (bytes > static_cast<std::size_t>(kMostExpectedBytes))
     block_.fails(where, [&] {
       return std::string(operation) + ": " + std::to_string(bytes) +
@@ -377,6 +390,7 @@ void Barriers::serve_registers() {
       if (!each.waits || wanted > pool_) continue;
       pool_ -= wanted;
       each.each = each.wanted;
+      ++each.changes;
       each.waits = false;
       each.came = 0;
       served = true;
@@ -389,6 +403,23 @@ void Barriers::serve_registers() {
       }
     }
   }
+}
+
+// "setmaxnreg must be executed by all warps in a warpgroup."
+std::string Barriers::left_out() const {
+  constexpr std::size_t kWarps = 4;  // of a warpgroup
+  for (std::size_t warp = 0; warp < registers_.size(); ++warp) {
+    const Registers& first = registers_[warp / kWarps * kWarps];
+    const Registers& each = registers_[warp];
+    if (each.changes == first.changes && each.each == first.each) continue;
+    const Registers& more = each.changes < first.changes ? first : each;
+    return place(more.party.where) + ": setmaxnreg is for all four warps of a warpgroup: warp " +
+           std::to_string(warp / kWarps * kWarps) + " has executed " +
+           std::to_string(first.changes) + " and ends with " + std::to_string(first.each) +
+           " registers a thread, warp " + std::to_string(warp) + " " +
+           std::to_string(each.changes) + ", with " + std::to_string(each.each);
+  }
+  return {};
 }
 
 // ---- Who waits for what ----
@@ -454,6 +485,7 @@ void init(Barrier* barrier, int arrivals, Site where) {
 
 void fence_barriers() {
   const detail::CalledBlock block("fence_barriers");
+  block->barriers().fence_inits();
   if (detail::observer() != nullptr) detail::observer()->barriers_fenced();
 }
 

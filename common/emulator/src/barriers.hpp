@@ -19,6 +19,8 @@ class Barriers {
 
   // "mbarrier.init", ".arrive", ".arrive.expect_tx", ".try_wait.parity"; the calling thread's.
   void init(Barrier* at, int arrivals, Site where);
+  // "fence.mbarrier_init", of what the calling thread has initialised.
+  void fence_inits();
   void arrive(Barrier* at, int expected_bytes, Site where);
   void wait(Barrier* at, std::uint32_t parity, Site where);
 
@@ -28,6 +30,8 @@ class Barriers {
 
   void named(int name, int threads, bool waits, Site where);
   void set_registers(int registers, bool more, Site where);
+  // At the block's end: a setmaxnreg that only some warps of a warpgroup have executed. The sentence, or empty.
+  std::string left_out() const;
 
   // What a sleeping thread waits for, as the end of a sentence; empty where it is nothing of these.
   std::string awaited_by(unsigned thread) const;
@@ -42,6 +46,7 @@ class Barriers {
     bool last_was_seen;   // some wait has returned true for the phase before
     Party initialised;
     std::uint64_t meetings;  // when it was
+    bool fenced;             // so that a copy may use it
     Party last_arrival;
     bool has_arrivals;
     Party last_told;  // of bytes
@@ -77,6 +82,7 @@ class Barriers {
     int wanted = 0;
     bool more = false;
     bool waits = false;
+    unsigned changes = 0;  // so far
     Party party;
   };
 

@@ -63,7 +63,8 @@ struct Launch {
   const Configuration* configuration;
   const Kernel* kernel;
   Schedule schedule;
-  std::uint64_t blocks;
+  dim3 extents;          // of the blocks that run: the last ones along each extent of the grid
+  std::uint64_t blocks;  // that run
   std::uint64_t stride;  // coprime to blocks: block number i of the order is i * stride + offset
   std::uint64_t offset;
   unsigned threads;
@@ -76,6 +77,15 @@ struct Launch {
   cudaError_t error = cudaSuccess;
   std::string report;
   std::size_t static_shared = 0;
+
+  // In the grid, of the `n`th of those that run.
+  std::uint64_t block_number(std::uint64_t n) const {
+    const dim3& grid = configuration->grid;
+    const std::uint64_t x = n % extents.x + (grid.x - extents.x);
+    const std::uint64_t y = n / extents.x % extents.y + (grid.y - extents.y);
+    const std::uint64_t z = n / extents.x / extents.y + (grid.z - extents.z);
+    return (z * grid.y + y) * grid.x + x;
+  }
 
   // The first error of a launch is the one reported.
   void fail(cudaError_t code, const std::string& text) {
@@ -128,12 +138,14 @@ struct Thread {
   Site where{};
 };
 
-// The asynchronous copies of one thread that have not arrived, in order of issue.
+// The asynchronous copies of one thread that nobody has waited for, in order of issue. Their bytes arrive at the wait, or where threads
+// are shuffled when they are issued: hardware may do either.
 struct CopyQueue {
   struct Copy {
     void* to;
     std::size_t bytes;
     std::uint64_t group;
+    bool has_arrived;
     std::array<unsigned char, 16> data;
   };
   std::vector<Copy> copies;
@@ -196,8 +208,11 @@ class Worker final : public Block {
     const std::size_t read = bytes - zeros;
     if (observer() != nullptr) observer()->copy_starts(pc, to, bytes, from, read);
     CopyQueue& queue = copies_[current_];
-    queue.copies.push_back({to, bytes, queue.groups, {}});
-    if (read > 0) std::memcpy(queue.copies.back().data.data(), from, read);
+    const bool arrives_at_once = launch_->schedule.order == Schedule::shuffle;
+    queue.copies.push_back({to, bytes, queue.groups, arrives_at_once, {}});
+    CopyQueue::Copy& copy = queue.copies.back();
+    if (read > 0) std::memcpy(copy.data.data(), from, read);
+    if (arrives_at_once) std::memcpy(to, copy.data.data(), bytes);
   }
   void commit_copies() { ++copies_[current_].groups; }
   void wait_for_copies(std::size_t newest_left_out, Site where) {
@@ -333,7 +348,7 @@ class Worker final : public Block {
     if (copies.empty()) return;
     auto copy = copies.begin();
     for (; copy != copies.end() && copy->group < end; ++copy) {
-      std::memcpy(copy->to, copy->data.data(), copy->bytes);
+      if (!copy->has_arrived) std::memcpy(copy->to, copy->data.data(), copy->bytes);
       if (observer() != nullptr) observer()->copy_arrives(copy->to, copy->bytes, where);
     }
     copies.erase(copies.begin(), copy);
@@ -738,8 +753,10 @@ void Worker::run_block(std::uint64_t block) {
                                  [](const Thread& t) { return t.status != Status::kReturned; })) {
     report_stuck();
   }
-  if (const std::string text = abandoned_ ? "" : stores_.left_over(); !text.empty())
-    launch_->fail(cudaErrorLaunchFailure, text + ", in " + kernel_and_block());
+  for (const std::string& text :
+       {abandoned_ ? "" : stores_.left_over(), abandoned_ ? "" : barriers_.left_out()}) {
+    if (!text.empty()) launch_->fail(cudaErrorLaunchFailure, text + ", in " + kernel_and_block());
+  }
   check_shared_guards();
   if (observer() != nullptr) observer()->block_ends();
   if (abandoned_) {
@@ -761,8 +778,8 @@ void Worker::work(Launch& launch) {
     const std::uint64_t i = launch.next_block.fetch_add(1, std::memory_order_relaxed);
     if (i >= launch.blocks) break;
     // The product overflows 64 bits for the largest grids.
-    run_block(static_cast<std::uint64_t>(
-        (static_cast<unsigned __int128>(i) * launch.stride + launch.offset) % launch.blocks));
+    run_block(launch.block_number(static_cast<std::uint64_t>(
+        (static_cast<unsigned __int128>(i) * launch.stride + launch.offset) % launch.blocks)));
     static_shared = std::max(static_shared, static_shared_);
   }
   running_worker = nullptr;
@@ -976,11 +993,20 @@ bool can_start(const Configuration& configuration, const Kernel& kernel,
   return true;
 }
 
+// False where launches are run.
+bool note(const Configuration& configuration, const Kernel& kernel) {
+  if (settings().noted == nullptr) return false;
+  settings().noted->push_back({kernel.name, kernel.address, configuration.grid, configuration.block,
+                               configuration.dynamic_shared, configuration.stream});
+  return true;
+}
+
 }  // namespace
 
 void run_in_stream(const Configuration& configuration, const Kernel& kernel,
                    std::function<void()> later) {
   if (!can_start(configuration, kernel, max_dynamic_shared(kernel.address))) return;
+  if (note(configuration, kernel)) return;
   put_kernel(configuration.stream, std::move(later));
 }
 
@@ -989,11 +1015,7 @@ void run(const Configuration& configuration, const Kernel& kernel) {
   const dim3& block = configuration.block;
   const std::size_t dynamic_limit = max_dynamic_shared(kernel.address);
   if (!can_start(configuration, kernel, dynamic_limit)) return;
-  if (settings().noted != nullptr) {
-    settings().noted->push_back(
-        {kernel.name, kernel.address, grid, block, configuration.dynamic_shared});
-    return;
-  }
+  if (note(configuration, kernel)) return;
 
   const std::lock_guard<std::mutex> guard(settings().mutex);
   const DeviceMemoryOpen open;
@@ -1002,7 +1024,11 @@ void run(const Configuration& configuration, const Kernel& kernel) {
   launch.configuration = &configuration;
   launch.kernel = &kernel;
   launch.schedule = settings().schedule;
-  launch.blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  const auto runs = [last = last_blocks()](unsigned extent) {
+    return last > 0 ? std::min(extent, last) : extent;
+  };
+  launch.extents = {runs(grid.x), runs(grid.y), runs(grid.z)};
+  launch.blocks = std::uint64_t{launch.extents.x} * launch.extents.y * launch.extents.z;
   launch.threads = block.x * block.y * block.z;
   launch.shared_limit = dynamic_limit > kDefaultShared ? max_shared() : kDefaultShared;
   for (unsigned z = 0; z < block.z; ++z) {
@@ -1187,7 +1213,7 @@ std::vector<NotedLaunch> launches_of(const std::function<void()>& work) {
     ~Noting() { detail::settings().noted = nullptr; }
   } const noting(noted);
   work();
-  cudaDeviceSynchronize();  // what waits in streams is launched
+  cudaDeviceSynchronize();  // what waits in streams besides
   return noted;
 }
 

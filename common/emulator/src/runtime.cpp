@@ -56,6 +56,7 @@ struct State {
   std::set<cudaStream_t> streams;
   std::set<cudaEvent_t> events;
   bool host_memory_allowed = false;
+  unsigned last_blocks = 0;  // 0: all run
 };
 
 // Never destroyed: objects with static storage may free device memory at exit.
@@ -189,6 +190,11 @@ void release_on_device(unsigned char* base, std::size_t whole) {
   forbid(base, whole);
 }
 
+// Whether memory of that size holds nothing until somebody writes there: more than a machine may have, where only the last blocks run.
+bool is_sparse(std::size_t bytes) {
+  return state().last_blocks > 0 && bytes >= kLargeBytes;
+}
+
 cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool on_device) {
   const auto guard = lock();
   if (pointer == nullptr)
@@ -196,7 +202,8 @@ cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool o
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   void* base = nullptr;
-  if (bytes <= total_memory() - state().device_bytes) {
+  const bool sparse = is_sparse(bytes);
+  if (state().last_blocks > 0 || bytes <= total_memory() - state().device_bytes) {
     const std::size_t whole = whole_bytes(bytes);
     base = on_device ? place_on_device(whole) : std::aligned_alloc(kGuardBytes, whole);
   }
@@ -208,7 +215,7 @@ cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool o
   auto* const user = static_cast<unsigned char*>(base) + kGuardBytes;
   auto* const reached = static_cast<unsigned char*>(within_reach(user));
   std::memset(reached - kGuardBytes, kGuard, kGuardBytes);
-  std::memset(reached, kPoison, bytes);
+  if (!sparse) std::memset(reached, kPoison, bytes);
   std::memset(reached + bytes, kGuard, kGuardBytes);
   state().allocations[reinterpret_cast<std::uintptr_t>(user)] = {bytes, on_device};
   state().device_bytes += bytes;
@@ -297,7 +304,8 @@ cudaError_t fill(const char* call, void* to, int value, std::size_t bytes,
     wrong = check_device_range(call, "destination", to, bytes);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
   in_order(stream, 'f', true, [=] {
-    std::memset(within_reach(to), value, bytes);
+    const std::size_t left_out = is_sparse(bytes) ? bytes - kLargeBytes : 0;
+    std::memset(static_cast<unsigned char*>(within_reach(to)) + left_out, value, bytes - left_out);
     if (observer() != nullptr) observer()->written_by_host(to, bytes);
   });
   return cudaSuccess;
@@ -398,6 +406,11 @@ void set_launch_error(cudaError_t error, std::string report) {
   if (error == cudaErrorLaunchFailure || error == cudaErrorIllegalAddress) state().pending = error;
 }
 
+unsigned last_blocks() {
+  const auto guard = lock();
+  return state().last_blocks;
+}
+
 std::size_t max_shared() {
   return limit_of("EMULATOR_SHARED_MEMORY_KB", kDefaultShared / 1024, kMaxShared / 1024) * 1024;
 }
@@ -459,6 +472,11 @@ cudaError_t copy_symbol(void* symbol, std::size_t symbol_bytes, void* host, std:
 }
 
 }  // namespace detail
+
+void run_last_blocks(unsigned count) {
+  const auto guard = detail::lock();
+  detail::state().last_blocks = count;
+}
 
 void allow_host_memory(bool allowed) {
   const auto guard = detail::lock();

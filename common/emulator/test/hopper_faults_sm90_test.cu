@@ -75,6 +75,27 @@ __device__ void begin(Shared& smem, int here = 1, int read = 32) {
 
 // ---- mbarrier ----
 
+__global__ void copies_without_a_fence(const bfloat16* from, bool right) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
+  if (threadIdx.x == 0) {
+    hopper::init(&smem.here, 1);
+    if (right) hopper::fence_barriers();
+    hopper::init(&smem.read, 1);
+    hopper::arrive_expecting(&smem.here, 16);
+    hopper::copy_bytes(smem.panel[0], from, 16, &smem.here);
+  }
+  __syncthreads();
+  hopper::wait(&smem.here, 0);
+}
+TEST_F(HopperFaults, BarrierThatACopyMayNotSeeYet) {
+  copies_without_a_fence<<<1, 32, kDynamic>>>(memory_, true);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << emulator::last_report();
+  copies_without_a_fence<<<1, 32, kDynamic>>>(memory_, false);
+  expect_report({"copy_bytes uses the mbarrier at shared byte",
+                 "no fence_barriers follows the init in its thread"});
+}
+
 __global__ void waits_for_the_parity_that_comes_next() {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
@@ -840,6 +861,20 @@ TEST_F(HopperFaults, RegistersThatOthersWaitFor) {
   expect_report({"deadlock: nobody ends this take_registers", "32 threads wait in take_registers",
                  "352 threads wait in sync_named", "at barrier 1: 352 of 384 threads have come"},
                 3);
+}
+
+__global__ void __launch_bounds__(256, 1) gives_in_some_warps(unsigned from) {
+  if (threadIdx.x >= from) hopper::give_registers<40>();
+}
+TEST_F(HopperFaults, RegistersOfAPartOfAWarpgroup) {
+  for (const unsigned right : {0u, 128u, 256u}) {
+    gives_in_some_warps<<<1, 256>>>(right);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << emulator::last_report();
+  }
+  gives_in_some_warps<<<1, 256>>>(160);
+  expect_report(
+      {"setmaxnreg is for all four warps of a warpgroup: warp 4 has executed 0 and ends "
+       "with 255 registers a thread, warp 5 1, with 40"});
 }
 
 template <int kRegisters, bool kMore>

@@ -1,4 +1,4 @@
-// Asynchronous copies arrive at the wait, and misuse is reported.
+// Asynchronous copies arrive at the wait or, where threads are shuffled, at once; and misuse is reported.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -38,6 +38,13 @@ TEST_F(Pipeline, BytesArriveAtTheWaitForTheirGroup) {
   const DeviceVector<float> in(std::vector<float>{7.0f}), out(5);
   looks_at_every_step<<<1, 1>>>(out.data(), in.data());
   EXPECT_EQ(out.host(), (std::vector<float>{-1.0f, -1.0f, -1.0f, -1.0f, 7.0f}));
+}
+
+TEST_F(Pipeline, BytesArriveAtOnceWhereThreadsAreShuffled) {
+  emulator::set_schedule({Schedule::shuffle, 1});
+  const DeviceVector<float> in(std::vector<float>{7.0f}), out(5);
+  looks_at_every_step<<<1, 1>>>(out.data(), in.data());
+  EXPECT_EQ(out.host(), std::vector<float>(5, 7.0f));
 }
 
 __global__ void three_groups(float* out, const float* in) {

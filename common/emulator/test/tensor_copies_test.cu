@@ -28,6 +28,7 @@ __global__ void copy(const __grid_constant__ CUtensorMap map, First first, unsig
     for (int i = 0; i < kWords; ++i)
       words_smem[i] = 7;
     emulator::init(here, 1);
+    emulator::fence_barriers();
     emulator::copy_box(words_smem, &map, here, first.at, dimensions);
     emulator::arrive_expecting(here, bytes);  // behind the copy: it counts below 0 for a while
   }

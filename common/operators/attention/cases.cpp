@@ -43,7 +43,7 @@ std::vector<Value> levels_of(const Support& support, const std::string& option,
 
 // How many query heads, and how many key heads.
 std::vector<Pair> heads_of(const Support& support) {
-  if (support.has("groups")) return {{2, 2}, {2, 1}, {4, 2}};
+  if (support.has("groups")) return {{2, 2}, {2, 1}, {4, 2}, {5, 1}};
   return {{2, 2}, {3, 3}};
 }
 

@@ -170,6 +170,36 @@ void expect_long_sequences(const Implementation& i, Report& report, const Suppor
   }
 }
 
+// More heads than a block has of anything, and where groups are supported as many for each of two key heads.
+template <typename Op>
+void expect_right_in_many_heads(const Implementation& i, Report& report, const Support& support) {
+  for (const bool causal : attention_masks(support)) {
+    Case c = with_mask(few_heads(support, 5, 9), causal);
+    c.B = 3;
+    c.H_q = support.has("groups") ? kManyHeads + 1 : kManyHeads;
+    c.H_kv = support.has("groups") ? 2 : kManyHeads;
+    c.D = from(1, attention_channels(support));
+    c.precision = precision_of(support.storages.back());
+    expect<Op>(i, report, make_problem(c));
+  }
+}
+
+// A window that is wider than a tile of queries or of keys, with rows that make tiles narrow, and a D_v of its own where that is supported.
+template <typename Op>
+void expect_right_in_a_wide_window(const Implementation& i, Report& report,
+                                   const Support& support) {
+  for (const std::int64_t D : attention_channels(support)) {
+    if (D <= 64 || D > 128) continue;
+    Case c = with_mask(few_heads(support, 270, 270), true);
+    c.H_q = c.H_kv = 1;
+    c.D = D;
+    c.window = D < 128 ? 128 : 200;
+    if (has_option(support, "D_v")) c.D_v = D < 128 ? 128 : 40;
+    c.precision = precision_of(support.storages.back());
+    expect<Op>(i, report, make_problem(c));
+  }
+}
+
 template <typename Op>
 void expect_right_or_refused(const Implementation& i, Report& report, const Support& support,
                              const Case& c) {
@@ -227,6 +257,20 @@ std::shared_ptr<Plan> common_plan(const Support& support, const std::string& pre
     });
   };
   const auto as_drawn = [](Case c) { return make_problem(c); };
+  add(
+      "TakesManyHeads",
+      [=](const Implementation& i, Report& report) {
+        expect_right_in_many_heads<Op>(i, report, support);
+      },
+      1);
+  if (has_option(support, "window")) {
+    add(
+        "TakesAWindowWiderThanATile",
+        [=](const Implementation& i, Report& report) {
+          expect_right_in_a_wide_window<Op>(i, report, support);
+        },
+        0);
+  }
   add_for_masks("TakesOneKey", few_heads(support, 20, 1), as_drawn);
   add_for_masks("GivesZerosWithoutKeys", few_heads(support, 40, 0), as_drawn);
   if (support.has("causal") && limited_queries(support, 100) == 100) {
@@ -309,7 +353,7 @@ bool has_usual_D_only(const Support& support) {
 std::vector<AttentionCase> attention_cases(const Support& support) {
   const auto finish = [](AttentionCase& c) {
     // No case may take the emulator more than about a second.
-    c.B = c.T_q < 64 && c.T_k < 64 && c.H_q <= 2 && c.D <= 64 ? 2 : 1;
+    c.B = c.T_q >= 64 || c.T_k >= 64 || c.H_q > 2 || c.D > 64 ? 1 : c.T_q < 16 ? 3 : 2;
   };
   return attention_design(support).cases(ragged_attention_case(support), finish, wanted_draw(),
                                          found_cases<Attention>(support.also));

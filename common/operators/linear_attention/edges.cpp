@@ -91,6 +91,20 @@ void expect_narrow_rows(const Implementation& i, Report& report, const Support& 
   }
 }
 
+// The narrowest rows: what runs long, or in many blocks, must be cheap.
+void expect_many(const Implementation& i, Report& report, const Support& support, std::int64_t B,
+                 std::int64_t T, std::int64_t H) {
+  Case c = ragged_linear_attention_case(support);
+  const std::int64_t narrowest = std::max<std::int64_t>(4, support.multiple);
+  c.B = B;
+  c.T_q = c.T_k = T;
+  c.H = H;
+  c.K = from(1, support.levels("K", {narrowest}));
+  c.V = from(1, support.levels("V", {narrowest}));
+  c.precision = precision_of(support.storages.back());
+  expect_right<LinearAttention>(report, i, make_problem(c));
+}
+
 void expect_no_steps(const Implementation& i, Report&, const Support& support) {
   Case c = ragged_linear_attention_case(support);
   c.T_q = c.T_k = 0;
@@ -219,6 +233,18 @@ std::shared_ptr<const Plan> LinearAttention::own_plan(const Support& support) {
         {test, [=](const Implementation& i, Report& report) { expect(i, report, support); }, turn});
   };
   add("MatchesReferenceInNarrowRows", expect_narrow_rows, 0);
+  add(
+      "TakesManyHeads",
+      [](const Implementation& i, Report& report, const Support& s) {
+        expect_many(i, report, s, 3, 3, kManyHeads);
+      },
+      1);
+  add(
+      "RemembersOverManySteps",
+      [](const Implementation& i, Report& report, const Support& s) {
+        expect_many(i, report, s, 1, kManySteps, 1);
+      },
+      2);
   add("TakesNoStepsAndNullTensors", expect_no_steps, 0);
   add("KeepsNanToItselfAtEveryK", expect_isolation_at_every_K, 2);
   for (const bool causal : {true, false}) {

@@ -72,6 +72,41 @@ void expect_right_with_every_decay(const Implementation& i, Report& report,
   }
 }
 
+// The narrowest rows: what runs long, or in many blocks, must be cheap.
+WkvCase narrow_case(const Support& support, Recurrence recurrence, std::int64_t B, std::int64_t T,
+                    std::int64_t H) {
+  WkvCase c = case_with_states(support, recurrence, B, T, H);
+  c.K = from(1, wkv_key_rows(support));
+  c.V = support.has("K != V") ? from(1, support.levels("V", {c.K})) : c.K;
+  return c;
+}
+
+template <typename Op>
+void expect_right_in_many_heads(const Implementation& i, Report& report, const Support& support) {
+  const std::int64_t B = kIsGradient<Op> ? 1 : 3;  // gradients take their time
+  WkvCase c = narrow_case(support, Op::kRecurrence, B, 3, kManyHeads);
+  c.decay_per_head = true;
+  c.scale = 0.5f;
+  c.precision = precision_of(support.storages.back());
+  expect_right<Op>(report, i, Op::make_problem(c));
+}
+
+// The decay is so small that the last step still hears of the first: drawn decays forget within a chunk or two, and hide what is wrong
+// behind them.
+template <typename Op>
+void expect_right_over_many_steps(const Implementation& i, Report& report, const Support& support) {
+  for (std::size_t n = 0; n < std::max<std::size_t>(2, support.storages.size()); ++n) {
+    WkvCase c = narrow_case(support, Op::kRecurrence, 1, kManySteps, 1);
+    c.decay = n % 2 == 0 ? Decay::kNone : Decay::kFixed;
+    c.fixed_log_w = -1e-3f;
+    c.decay_per_head = n % 2 == 1;
+    c.B = c.decay_per_head ? 2 : 1;  // its gradient is a sum over the batches, too
+    c.reverse = n % 2 == 1 && support.has("reverse");
+    c.precision = precision_of(support.storages[n % support.storages.size()]);
+    expect_right<Op>(report, i, Op::make_problem(c));
+  }
+}
+
 template <typename Op>
 void expect_right_in_packed_sequences(const Implementation& i, Report& report,
                                       const Support& support, bool reverse) {
@@ -449,6 +484,8 @@ std::shared_ptr<const Plan> wkv_plan(const Support& support) {
   if (support.has("K != V"))
     add("MatchesReferenceInNarrowRows", expect_right_in_narrow_rows<Op>, 0);
   add("SurvivesEveryDecay", expect_right_with_every_decay<Op>, 1);
+  add("TakesManyHeads", expect_right_in_many_heads<Op>, 0);
+  add("RemembersOverManySteps", expect_right_over_many_steps<Op>, 2);
   if (support.has("packed sequences"))
     add_both_ways("TakesPackedSequences", expect_right_in_packed_sequences<Op>);
   add("TakesNoStepsAndNullTensors", expect_no_steps<Op>, 0);

@@ -31,6 +31,11 @@ void set_workers(unsigned count);
 // kernels are for the host's arrays.
 void allow_host_memory(bool allowed);
 
+// From now on a launch runs those blocks only that are among the last `count` along each extent of its grid; 0: all of them. Large
+// allocations may be larger than the machine's memory then: they hold nothing, and cudaMemset writes their end. For tests of offsets in
+// arrays of more than 2^31 elements.
+void run_last_blocks(unsigned count);
+
 // The last error's full text: kernel, block, thread, file and line where they apply. Empty after
 // reset().
 std::string last_report();
@@ -57,6 +62,7 @@ struct NotedLaunch {
   dim3 grid;
   dim3 block;
   std::size_t dynamic_shared_bytes;
+  const void* stream;  // a cudaStream_t; null: the default stream
 };
 std::vector<NotedLaunch> launches_of(const std::function<void()>& work);
 
