@@ -88,7 +88,7 @@ class Warnings(InAFolder):
 
     def test_a_mistake_that_is_dear_is_blamed_on_no_hole(self):
         mistake = mock.Mock(holes=mock.Mock(return_value=["1", "2"]), target="x")
-        self.assertIsNone(drawing.Look(mistake, None)._hole_of(lambda *_: True, "x_xray", ""))
+        self.assertEqual(drawing.Look(mistake, None)._holes_of(lambda *_: True, "x_xray"), [])
 
 
 class Pages(InAFolder):

@@ -47,6 +47,14 @@ class Indices(unittest.TestCase):
         self.assertEqual(learning.unchecked(ours, ours), "")
         self.assertEqual(learning.unchecked("  cudaFree(a);\n", "  cudaFree(a);\n"), "")
 
+    def test_an_array_that_only_its_thread_has_is_named_where_ours_is_shared(self):
+        ours = "  __shared__ float a_smem[kTile][kTile], b_smem[8];\n  float held[4];\n"
+        for mine, names in ((ours, []), (ours.replace("__shared__ ", ""), ["a_smem", "b_smem"]), (ours.replace("held", "kept"), []),
+                            ("  __shared__ float a_smem[8];\n  float mine[kTile + 1];\n  float held[4];\n", ["mine"]),
+                            ("  __shared__ float tiles[2][64];\n  float held[4] = {};\n", [])):
+            said = learning.own_arrays(mine, ours)
+            self.assertEqual([line.partition(": ")[2].partition(" is not __shared__")[0] for line in said], names)
+
 
 class Solved(InAFolder):
     """Of a tree of its own for what is in my/."""

@@ -16,8 +16,8 @@ from ladder_tools import gtest, nvcc_rules
 from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
-from ladder_tools.learning import in_double, more_of, next_exercise, note_solved, reward, solved, too_narrow, unchecked
-from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, until
+from ladder_tools.learning import in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked
+from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, patched, same_code, until
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -32,8 +32,6 @@ _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|host memory|uninit
 _STOPS = re.compile(r", in kernel .*, thread \(|: (deadlock: |divergent )")  # the emulator's words for an error that ends a block
 # The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
 _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
-
-_BARRIER = re.compile(r"\s*__sync(threads|warp)\w*\(.*\);\s*(//.*)?$")  # a line with nothing else
 
 _BEYOND_A_VECTOR = re.compile(r"^.*/stl_vector\.h:[0-9]+: .*Assertion '__n < this->size\(\)' failed\.$")  # libstdc++'s words
 _INDEX = re.compile(r"^\S*?/?(my/\S+:[0-9]+):[0-9]+: runtime error: (index \S+ out of bounds for type .*)$", re.MULTILINE)  # UBSan's words
@@ -203,6 +201,14 @@ def lines_of(failures):
     return said
 
 
+def told_of(done, seconds):
+    """What the first failure of a run is, in a sentence where it has one."""
+    failed = done.first_failure()
+    said = [line.strip() for line in lines_of(failed["failures"]) if line.strip() != "Failed"] if failed else []
+    sentence = next((line for line in said if line.endswith(".") and not line.startswith("WRONG RESULT")), ", ".join(said[:2]))
+    return sentence or done.how_it_ended(seconds)
+
+
 def asan_finding(text):
     """The first access out of bounds in the learner's file, in one line; None if AddressSanitizer names none."""
     kind = re.search(r"ERROR: AddressSanitizer: (\S+)", text)
@@ -310,7 +316,9 @@ class Check:
         self._build = build
         self._seconds = seconds_allowed(exercise)
         self._compiled = set()
-        self._red = []  # holes that are not right by themselves
+        self._red, self._green = [], []  # holes that are not right by themselves, and those that are
+        self._aside = None  # what is changed outside of the holes, if ours is wrong with it too: (number, line, the stub's line or "")
+        self._named_by_xray = ""  # its lines about what is wrong
         self.blamed = []  # holes that hints are about first
         self._target = exercise.target
         self.failing = None  # the test that failed
@@ -391,36 +399,58 @@ class Check:
         """A small case takes a tenth of a second; that its loop does not end is known long before all tests should be through."""
         return max(1, self._seconds // 6) if test_filter in first_tests(self._names) else None
 
-    def _note_red(self, holes):
-        Hints(self._exercise).note_red(holes)
+    def _note_red(self, holes, right=()):
+        Hints(self._exercise).note_red(holes, right)
 
     def _light_up(self, target):
-        """Says of each hole whether our kernel with the learner's lines in this hole only is right, if that can be said: lines to print."""
+        """Says of each hole whether our kernel with the learner's lines in this hole only is right, if that can be said, and of several that
+        are not, what each does there: lines to print."""
         exercise = self._exercise
-        if len(exercise.holes()) < 2:
-            return []
         mine, kernel = text_of(exercise.mine), text_of(exercise.solution)
         holes = holes_of(exercise)
         written, tests = holes.of(mine), tests_of_holes(self._names, exercise.piece)
-        if written.outside and not self._is_right(target, holes.filled(None, [], written.outside)[0], [*sum(tests.values(), []), self.failing]):
-            line = next(line for lines in written.outside.values() for line in lines)
-            at = [number for number, each in enumerate(mine.splitlines(), 1) if each == line]
-            where = f" in line {at[0]}" if len(at) == 1 else ""
-            written = Written(why=f"with what is added outside them, such as `{line.strip()}`{where}, our own lines are wrong too")
+        if written.aside:
+            fault = self._fault(target, holes.with_lines_of(written), [*sum(tests.values(), []), self.failing])
+            if fault:
+                self._aside = number, line, stubs = written.aside[0]
+                what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
+                written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too: {fault}".removesuffix("."))
         if written.holes is None:
             return [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
-        astray, said, empty = self._astray(holes, written.holes), [], self._empty()
-        for hole in sorted(exercise.holes(), key=astray.__contains__):  # in their order, but these last
-            green = f"TODO({hole})" not in mine
-            if hole in astray and self._red:
-                written.holes[hole] = [[line for line in part if not _BARRIER.match(line)] for part in written.holes[hole]]
-            if green or written.begun(hole):
-                text, _ = holes.filled(hole, written.holes[hole], written.outside)
-                green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing], bool(empty))
-            said.append(f"{exercise.piece} {hole}: {'green' if green else 'red'}")
-            if not green:
-                self._red.append(hole)
-        return said
+        piece, empty, alone = exercise.piece, self._empty(), len(exercise.holes()) == 1
+        texts = {hole: text for hole in sorted(exercise.holes(), key=int)
+                 if hole not in empty and (text := holes.with_lines_of(written, hole)) != kernel}
+        faults = {} if alone else dict.fromkeys(empty, "")
+        # While a hole is empty, the first test says little of the others. Where nothing is red by the first tests, all others are asked.
+        for whole in dict.fromkeys((bool(empty), True)) if not alone else ():
+            for hole, text in texts.items():
+                fault = "no other hole differs from ours." if text == mine else self._fault(target, text, [*tests.get(hole, []), self.failing], whole)
+                if fault:
+                    faults[hole] = fault
+            if faults:
+                break
+        else:
+            faults = {hole: "the X-ray has a finding." for hole, text in texts.items() if not alone and self._is_found(f"{self._target}_xray", text)}
+        planted = {hole: said for hole, text in texts.items() if (hole in faults or alone) and (said := self._planted(text))}
+        if alone:
+            return [f"Your lines are {said}" for said in planted.values()]
+        self._red = sorted(faults, key=int)
+        self._green = [hole for hole in exercise.holes() if hole not in faults]
+        several = len(faults.keys() & texts.keys()) > 1
+
+        def light(hole):
+            said = planted.get(hole) or several and faults.get(hole)
+            return f"{piece} {hole}: {'red' if hole in faults else 'green'}" + (f", in our kernel: {said}" if said else "")
+        return [light(hole) for hole in sorted(exercise.holes(), key=int)]
+
+    def _planted(self, text):
+        """What one of the lesson's mistakes is, if our kernel with it is this text; else ""."""
+        exercise = self._exercise
+        for patch in mistakes().values():
+            its = (ROOT / patch).read_text()
+            if patch.parents[2] == exercise.folder and f"+++ b/{exercise.solution}\n" in its and same_code(text, patched(exercise.solution, patch)):
+                return f"this lesson's mistake {patch.stem}: {header(its, 'mistake')}"
+        return ""
 
     def _unfinished(self):
         """The holes that are empty, if some are filled and each of these is right by itself; what fails then says nothing new."""
@@ -452,7 +482,7 @@ class Check:
         would be told of it. Whether that could be said."""
         mine, kernel, holes = text_of(self._exercise.mine), text_of(self._exercise.solution), holes_of(self._exercise)
         written = holes.of(mine)
-        text, _ = holes.filled(hole, written.holes[hole], written.outside)
+        text = holes.with_lines_of(written, hole)
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
             variant = Variant(self._build, self._exercise, text, Path(folder))
             exercise = copy.copy(self._exercise)
@@ -477,38 +507,42 @@ class Check:
         return [f"{result}. {are} empty, and {piece} {hole} is wrong by itself.", *lights, f"Our kernel with your lines of {piece} {hole}:"]
 
     def _found_alone(self, filled):
-        """(hole, what the X-ray finds) of the first of these holes whose lines bring a finding into our kernel; None if there is none."""
+        """(hole, what it is, lines) of the first of these holes whose lines bring a finding of the X-ray into our kernel, end a launch there or
+        cost more than the budget; None if there is none."""
         if not (filled and self._exercise.needs_device and self._build.has_xray()):
             return None
         mine, kernel, holes = text_of(self._exercise.mine), text_of(self._exercise.solution), holes_of(self._exercise)
         written = holes.of(mine)
         for hole in filled if written.holes is not None else []:
-            text, _ = holes.filled(hole, written.holes[hole], written.outside)
+            text = holes.with_lines_of(written, hole)
             done = self._under_the_xray(f"{self._target}_xray", text, _FINDS) if text != kernel else None
-            found = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)] if done else []
+            if done is None:
+                continue
+            placed = functools.partial(in_files_of, {self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, done.source)
+            found = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)] or list(filter(None, [self._ends(done)]))
             if found:
-                placed = functools.partial(in_files_of, {self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, done.source)
-                return hole, self.told(list(dict.fromkeys(map(placed, found))))[0]
+                return hole, "the X-ray finds a mistake", self.told(list(dict.fromkeys(map(placed, found))))[0]
+            if is_dear(done.text):
+                return hole, "right, but dearer than the budget", list(map(placed, self._budget(done.text, only_too_many=True)))
         return None
 
     def _holes_at(self, numbers):
-        """The holes that have these lines of the learner's file, if that can be said; several, where a line is in several."""
+        """The holes that have these lines of the learner's file, if that can be said."""
         exercise = self._exercise
-        lines = text_of(exercise.mine).splitlines()
-        these = {lines[number - 1] for number in numbers if number <= len(lines)}
-        written = holes_of(exercise).of(text_of(exercise.mine)).holes if exercise.kind == "exercise" else None
-        return [hole for hole, parts in (written or {}).items() if these & {line for part in parts for line in part}]
+        written = holes_of(exercise).of(text_of(exercise.mine)).numbers if exercise.kind == "exercise" else {}
+        return [hole for hole, parts in written.items() if any(number in part for part in parts for number in numbers)]
 
     def _place_of(self, hole):
-        """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places, and what _apart says."""
+        """" (my/x.cu:52)", the first line of code of each of the hole's places, and what _apart says; where there is none, its TODOs."""
         mine, todo, apart = text_of(self._exercise.mine), f"TODO({hole})", ""
-        lines = mine.splitlines()
-        numbers = [number for number, line in enumerate(lines, 1) if todo in line and (number == 1 or todo not in lines[number - 2])]
-        if not numbers and self._exercise.kind == "exercise":
+        lines, numbers = mine.splitlines(), []
+        if self._exercise.kind == "exercise":
             holes = holes_of(self._exercise)
             places = holes.of(mine).numbered(hole)
             numbers = [next(number for number, line in place if is_code(line)) for place in places if any(is_code(line) for _, line in place)]
             apart = self._apart(places, holes.ours(hole))
+        if not numbers:
+            numbers = [number for number, line in enumerate(lines, 1) if todo in line and (number == 1 or todo not in lines[number - 2])]
         return f" ({self._exercise.mine}:{' and '.join(map(str, numbers))}{apart})" if numbers else ""
 
     @staticmethod
@@ -519,38 +553,37 @@ class Check:
         said += [f"what ours has {place}" for place in left_out]
         return f"; as ours but for {' and '.join(said)}" if said else ""
 
+    def _own_arrays(self):
+        return own_arrays(text_of(self._exercise.mine), text_of(self._exercise.solution)) if self._exercise.needs_device else []
+
     def _of_the_only_hole(self):
         """Where an exercise has one hole, and all else is as it was: where it is."""
         exercise = self._exercise
         if exercise.kind != "exercise" or len(exercise.holes()) != 1:
             return ""
         written, hole = holes_of(exercise).of(text_of(exercise.mine)), exercise.holes()[0]
-        return "" if written.holes is None or written.outside else f"Next: {exercise.piece} {hole}{self._place_of(hole)}."
+        return "" if written.holes is None or written.aside else f"Next: {exercise.piece} {hole}{self._place_of(hole)}."
 
-    def _hole_of(self, fault, target, text):
-        """The first hole whose lines give our kernel the same fault under the X-ray, by _is_dear or _is_found; None where that cannot be
-        said. Holes with a line that the X-ray has named come first."""
+    def _holes_of(self, fault, target):
+        """The holes whose lines give our kernel the same fault under the X-ray, by _is_dear or _is_found; none where that cannot be said."""
         exercise = self._exercise
         if len(exercise.holes()) < 2:
-            return None
-        holes = holes_of(exercise)
-        written = holes.of(text_of(exercise.mine))
-        if written.holes is None or written.outside and fault(target, holes.filled(None, [], written.outside)[0]):
-            return None
-        named = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", text)])
-        for hole in sorted(exercise.holes(), key=lambda hole: hole not in named):
-            lines = written.holes[hole]
-            alone = holes.filled(hole, lines, written.outside)[0]
-            if lines != holes.ours(hole) and (alone == text_of(exercise.mine) or fault(target, alone)):
-                return hole
-        return None
+            return []
+        mine, kernel, holes = text_of(exercise.mine), text_of(exercise.solution), holes_of(exercise)
+        written = holes.of(mine)
+        if written.holes is None or written.aside and fault(target, holes.with_lines_of(written)):
+            return []
+        texts = {hole: holes.with_lines_of(written, hole) for hole in sorted(exercise.holes(), key=int)}
+        return [hole for hole, text in texts.items() if text != kernel and (text == mine or fault(target, text))]
 
     def _is_dear(self, target, text):
         done = self._under_the_xray(target, text, "*KeepsItsBudget")
         return done is not None and is_dear(done.text)
 
     def _is_found(self, target, text):
-        done = self._under_the_xray(target, text, _FINDS)
+        if not (self._exercise.needs_device and self._build.has_xray()):
+            return False
+        done = self._under_the_xray(target, text, f"{_FINDS}:{self.failing}" if self.failing else _FINDS)
         return done is not None and any(_XRAY_ERROR.match(line) for line in done.text.splitlines())
 
     def _under_the_xray(self, target, text, test_filter):
@@ -562,23 +595,21 @@ class Check:
             done.source = os.path.relpath(variant.mine, ROOT)  # as what it prints calls the text
             return done
 
-    def _astray(self, holes, written):
-        """Where threads wait at different barriers: the holes with a barrier that is another hole's, as ours shows."""
-        barriers = {hole for hole in written if any(_BARRIER.match(line) for part in holes.ours(hole) for line in part)}
-        return {hole for hole in written if self._diverges and barriers and hole not in barriers
-                and any(_BARRIER.match(line) for part in written[hole] for line in part)}
-
-    def _is_right(self, target, text, tests, whole=False):
-        """Whether it passes the first tests and these; `whole`: and all others for which there is time. While a hole is empty the first test
-        fails for that reason, and says little of what is filled in."""
+    def _fault(self, target, text, tests, whole=False):
+        """What is wrong with a kernel by the first tests and these, `whole`: and all others for which there is time; "" if they pass."""
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
             variant = Variant(self._build, self._exercise, text, Path(folder))
-            if not variant.compile(target) or not all(
-                    gtest.run(variant.folder / target, self._seconds_of(each) or self._seconds // 2, test_filter=each).succeeded
-                    for each in [*first_tests(self._names), ":".join(tests)]):
-                return False
+            if not variant.compile(target):
+                return "it does not compile."
+            placed = functools.partial(in_files_of, {self._exercise.mine: text_of(self._exercise.mine)},
+                                       {self._exercise.solution: text_of(self._exercise.solution)}, text, os.path.relpath(variant.mine, ROOT))
+            for each in [*first_tests(self._names), ":".join(tests)]:
+                seconds = self._seconds_of(each) or self._seconds // 2
+                done = gtest.run(variant.folder / target, seconds, test_filter=each)
+                if not done.succeeded:
+                    return placed(told_of(done, seconds))
             rest = gtest.run(variant.folder / target, self._seconds, "--gtest_fail_fast", test_filter=":".join(self._names)) if whole else None
-            return rest is None or rest.succeeded or rest.timed_out
+            return "" if rest is None or rest.succeeded or rest.timed_out else placed(told_of(rest, self._seconds))
 
     def _report(self, where, done):
         """How the tests went, in words."""
@@ -718,14 +749,14 @@ class Check:
             shown = ["nothing is wrong"]
         for line in shown:
             print(f"X-ray: {line}")
+        self._named_by_xray = "\n".join(shown)
         if passed and (errors or self._dearer and not self.failing):
-            fault = self._is_found if errors else self._is_dear
-            hole = self._hole_of(fault, target, "\n".join(shown))
-            if hole:
+            self._red = self._holes_of(self._is_found if errors else self._is_dear, target)
+            for hole in self._red:
                 piece = f"{self._exercise.piece} {hole}"
                 print(f"Your lines of {piece}, put into our kernel, " + (f"give a finding there too: the fault is in {piece}." if errors else
                                                                          f"make it dearer than the budget too: the cost is in {piece}."))
-                self._red.append(hole)
+            self._green = [hole for hole in self._exercise.holes() if self._red and hole not in self._red]
         return clean
 
     @staticmethod
@@ -760,15 +791,15 @@ class Check:
         more = more_than_ours(self._counted, self._run(target, test_filter="*KeepsItsBudget").text)
         return f"More than in our kernel, in the case of the budget: {', '.join(more)}." if more else ""
 
-    def _budget(self, text):
+    def _budget(self, text, only_too_many=False):
         """What the kernel uses of its budget; of one whose result is wrong only what is too much."""
         shown = []
         for dearest, used, allowed, rest in _USED.findall(text):
             too_many = float(used) > float(allowed)
             self._dearer |= too_many
-            if too_many or not self.failing and (float(used) > 0 or float(allowed) > 0 or not rest.startswith("global ")):
+            if too_many or not (self.failing or only_too_many) and (float(used) > 0 or float(allowed) > 0 or not rest.startswith("global ")):
                 shown.append(f"{used} of {allowed} {rest}  <- too many" if too_many else f"budget {allowed}, used {used}: {rest.replace(' used,', ',')}")
-            if dearest:
+            if dearest and (too_many or not only_too_many):
                 shown.append(f"  {dearest.replace(f'{ROOT}/', '')}")
         return shown
 
@@ -812,18 +843,19 @@ class Check:
             passed, timed_out = done.succeeded and not _INDEX.search(done.text), done.timed_out
             print("".join(f"{line}\n" for line in printed_lines(done.printed, f"{self._build.name}/exercise_printf.log")), end="")
             todo = exercise.first_todo() and where != "On the GPU" and not passed and not timed_out
-            lights = self._light_up(target) if todo else []
-            left = self._unfinished()
+            lights = self._light_up(target) if not passed and where != "On the GPU" else []
+            left = self._unfinished() if todo else []
             empty = self._empty() if todo else []
             alone = next((hole for hole in self._red if hole not in empty), None) if empty else None
             if not left and alone and self._shows_alone(alone, empty, f"{where}: {done.how_it_ended(done.seconds) if done.crashed else 'WRONG RESULT'}", lights):
                 return self._verdict(passed, clean)
             found = self._found_alone([hole for hole in exercise.holes() if hole not in left]) if left else None
             if found:
-                hole, green = found[0], f"{exercise.piece} {found[0]}: green"
+                hole, what, lines = found
                 self._red.insert(0, hole)
-                lights = [f"{exercise.piece} {hole}: red" if line == green else line for line in lights]
-                print("\n".join([*self._wrong_alone(hole, left, f"{where}: the X-ray finds a mistake", lights), *(f"X-ray: {line}" for line in found[1])]))
+                self._green.remove(hole)
+                lights = [f"{exercise.piece} {hole}: red" if line == f"{exercise.piece} {hole}: green" else line for line in lights]
+                print("\n".join([*self._wrong_alone(hole, left, f"{where}: {what}", lights), *(f"X-ray: {line}" for line in lines)]))
                 return self._verdict(passed, clean)
             if left:
                 print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
@@ -831,17 +863,18 @@ class Check:
                 return self._verdict(passed, clean)
             test, of_holes = [line for line in report if line.startswith("  test: ")], tests_of_holes(filter(None, [self.failing]), exercise.piece)
             report = [line for line in report if line not in test]
+            several = [hole for hole in self._red if hole not in empty]
+            if len(several) > 1 and not done.crashed:  # what both do together is neither's; the lights say what each does
+                report = [f"{report[0]}. Several {exercise.piece}s are wrong, each by itself: {', '.join(several)}"]
             if done.crashed and not self._host_touches:
                 crash = report  # it says little: what is found elsewhere comes before it
             else:
                 print("\n".join(report))
-                if not timed_out and not done.crashed:
+                if not timed_out and not done.crashed and len(several) < 2:
                     self._look_wider(target, done)
             for place, index in dict.fromkeys(_INDEX.findall(done.text)):
                 print(f"{place}: {index}")
             if not passed:
-                if where != "On the GPU":
-                    lights = lights or self._light_up(target)
                 # A hole's own test runs the whole kernel: of a hole that is right its name would lead astray.
                 of_another = any(f"{exercise.piece} {hole}: green" in lights for hole in of_holes)
                 print("".join(f"{line}\n" for line in [*lights, *([] if of_another else test)]), end="")
@@ -854,20 +887,23 @@ class Check:
                 print("X-ray: not run, because the tests ran out of time")
         else:
             clean = self._xray()
-        if not passed and not timed_out and not self._xray_errors and not self._first_nan():
+        if not passed and not timed_out and not self._xray_errors and len(self._red) < 2 and not self._first_nan():
             self._first_wrong()
         if not passed:
-            print("".join(f"{line}\n" for line in [*self._left_beside(), *warnings]), end="")
+            print("".join(f"{line}\n" for line in [*self._left_beside(), *self._own_arrays(), *warnings]), end="")
         if crash:
             print("\n".join(crash))
         return self._verdict(passed, clean)
 
     def _verdict(self, passed, clean):
         exercise = self._exercise
-        todo = exercise.first_todo()
-        named = [hole for hole in ([] if passed else self._diagnosed()) if not self._red or hole in self._red]
-        self.blamed = list(dict.fromkeys(named + self._red))
-        self._note_red(self.blamed)
+        todo = exercise.first_todo(self._empty())
+        named = [hole for hole in ([] if passed or self._aside else self._diagnosed()) if hole not in self._green]
+        self._red = [hole for hole in named if hole in self._red] + [hole for hole in self._red if hole not in named]
+        together = bool(self._green) and not self._red and not passed  # each hole is right by itself
+        of_xray = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", self._named_by_xray)])
+        self.blamed = self._red or named or of_xray
+        self._note_red(self.blamed, () if of_xray else exercise.holes() if self._aside else self._green)
         asked = nvcc_rules.asked(exercise.mine, exercise.solution.parent) if passed and clean and exercise.needs_device else ({}, [])
         refused, doubles = asked or ({}, [])
         if refused:
@@ -897,11 +933,19 @@ class Check:
         found_by = "the X-ray" if self._xray_errors else "AddressSanitizer" if self._out_of_bounds else ""
         chance = ", and what the result equals may be chance" if "It equals the result with" in self._said else ""
         first = f"Mend first what {found_by} found: it may be all that is wrong{chance}." if found_by and not passed else ""
-        if self._red and (todo is None or todo[0] != self._red[0]):
-            which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=exercise.holes().index) else ", which is red"
+        if self._aside:
+            number, _, stubs = self._aside
+            what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
+            print(f"Next: {exercise.mine}:{number}, {what}. {first}".rstrip())
+        elif self._red and (todo is None or todo[0] != self._red[0]):
+            which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=int) else ", which is red"
             print(f"Next: {exercise.piece} {self._red[0]}{which}{self._place_of(self._red[0])}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo and not (passed and self._xray_errors):
-            print(f"{first if first and todo[0] not in self._empty() else f'Next: {todo[1]}'}\nA hint: ./ladder exercise {exercise.name} --hint")
+            print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
+        elif together:
+            print(f"Each {exercise.piece} is right in our kernel, so look at what one leaves to another: a place, an order, a barrier. {first}".rstrip())
+            if of_xray:
+                print(f"Next: {exercise.piece} {of_xray[0]}{self._place_of(of_xray[0])}.\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
                 print(" ".join(filter(None, [self._of_the_only_hole(), first])) or "No TODO is left, but something is wrong.")
@@ -924,10 +968,10 @@ class _Alone(Check):
     def _light_up(self, target):
         return []
 
-    def _hole_of(self, fault, target, text):
-        return None
+    def _holes_of(self, fault, target):
+        return []
 
-    def _note_red(self, holes):
+    def _note_red(self, holes, right=()):
         pass
 
     def _verdict(self, passed, clean):

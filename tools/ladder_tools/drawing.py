@@ -101,10 +101,10 @@ class Look(Check):
     def _light_up(self, target):
         return []
 
-    def _hole_of(self, fault, target, text):
-        return None
+    def _holes_of(self, fault, target):
+        return []
 
-    def _note_red(self, holes):
+    def _note_red(self, holes, right=()):
         pass
 
     def _verdict(self, passed, clean):
