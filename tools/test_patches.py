@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 from for_tests import InAFolder, printed
-from ladder_tools import checking, hints, place
+from ladder_tools import checking, gtest, hints, place
 from ladder_tools.checking import Check, in_files_of
 from ladder_tools.patches import Holes, fault_of, hole_of, holes_of, patched, without_lines_of
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
@@ -244,6 +244,18 @@ class HolesOfACopy(InAFolder):
         check._red, check._xray_errors = ["1", "2"], True
         self.assertEqual(printed(check._verdict, False, False)[1], "Next: hole 1, the first that is red (my/03_x/exercise.cu:2). "
                          "Mend first what the X-ray found: it may be all that is wrong.\nA hint: ./ladder exercise 03 --hint\n")
+
+    def test_of_a_test_that_makes_a_call_fail_no_kernel_is_looked_at(self):
+        for injects in (True, False):
+            check, looked = self.filled("x;", "z;"), []
+            check._exercise.needs_device, check._build = True, mock.Mock(log=self.root / "build.log", has_xray=lambda: True, has_cuda=lambda: False)
+            check._compile, check._light_up, check._left_beside = (lambda target: True), (lambda target: []), (lambda log="": [])
+            check._xray, check._first_wrong = (lambda: looked.append("X-ray") or False), (lambda: looked.append("values"))
+            done = gtest.Run(1, False, "", [{"name": "a.Hole2Checks", "failures": ["x.cpp:1\nWRONG RESULT: y"], "skipped": False, "injects": injects}])
+            done.printed, done.seconds, check._test, check._first_nan = "", 1, lambda target: done, lambda: False
+            said = printed(check)[1]
+            self.assertIn("WRONG RESULT: y", said)
+            self.assertEqual(looked, [] if injects else ["X-ray", "values"])
 
     def test_what_ends_a_launch_under_the_xray_only_is_a_finding(self):
         thrown = ('unknown file\nC++ exception with description "cudaGetLastError() failed at my/a.cu:9: cudaErrorLaunchFailure: unspecified launch failure: my/a.cu:5: '

@@ -51,6 +51,12 @@ class Words(unittest.TestCase):
         for bits, text in ((0xFFFFFF85, "-123"), (0x00000007, "7"), (0xFFC00000, "nan"), (0x7FC00000, "nan"), (0xC2F60000, "-123")):
             self.assertEqual(Touch(trail, (_STORE, 0, 0, 0, 0, 0, 3, bits)).text("e"), text)
 
+    def test_as_an_error_it_is_of_its_lane_and_bytes(self):
+        trail = mock.Mock(arrays=[{"name": "q", "axes": "", "bytes": 4, "shared": True}], places=[["my/a.cu:7", "my/a.cu:9"]], launches=[[(2, 3, 1), (8, 8, 1)]])
+        error = Touch(trail, (_LOAD, 0, 3, 10, 0, 0, 5, 0)).as_error(4, ["One.", "Two."])
+        self.assertEqual([error[key] for key in ("step", "message", "space", "buffer", "offset", "bytes")], [4, "One. Two.", "shared", "q", 20, 4])
+        self.assertEqual([error["party"][key] for key in ("operation", "file", "line", "block", "thread")], ["load", "my/a.cu", 7, [1, 1, 0], [2, 1, 0]])
+
     def test_a_byte_is_a_number(self):
         trail = mock.Mock(arrays=[{"name": "zero", "axes": "", "bytes": 1, "shared": False}])
         self.assertEqual(Touch(trail, (_STORE, 0, 0, 0, 0, 0, 3, 0xc7)).text("e"), "199")

@@ -16,7 +16,7 @@ from ladder_tools import gtest, nvcc_rules
 from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
-from ladder_tools.learning import in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked
+from ladder_tools.learning import counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked
 from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, patched, same_code, until
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
@@ -329,6 +329,7 @@ class Check:
         self._under_the_first = False  # order of threads the X-ray's run failed
         self._host_touches = ""  # the emulator's words for it
         self._diverges = False  # threads wait at different barriers: races follow from that
+        self._injected = False  # the test made a call fail: what its kernels do then is not the learner's doing
         self._stopped = False  # a thread's error ended the launch: the others store nothing more
         self._names = []  # of the tests that a round may run
         self._wrong = []  # cases that fail, where they were looked at
@@ -553,8 +554,9 @@ class Check:
         said += [f"what ours has {place}" for place in left_out]
         return f"; as ours but for {' and '.join(said)}" if said else ""
 
-    def _own_arrays(self):
-        return own_arrays(text_of(self._exercise.mine), text_of(self._exercise.solution)) if self._exercise.needs_device else []
+    def _seen_in_the_text(self):
+        texts = text_of(self._exercise.mine), text_of(self._exercise.solution)
+        return [*own_arrays(*texts), *counts_elements(*texts)] if self._exercise.needs_device else []
 
     def _of_the_only_hole(self):
         """Where an exercise has one hole, and all else is as it was: where it is."""
@@ -631,7 +633,7 @@ class Check:
             return [f"{where}: {done.passed()} of {len(done.tests)} tests pass{skipped}"]
         if failed is None:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
-        self.failing = failed["name"]
+        self.failing, self._injected = failed["name"], failed["injects"]
         said = [line for line in lines_of(failed["failures"])
                 if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip().removeprefix("in another check: "))]  # which is said with the X-ray's
         said = said or ["  the X-ray finds a mistake"]
@@ -773,7 +775,7 @@ class Check:
         yours, ours, target = self._values("yours"), self._values("ours"), f"{self._target}_ours"
         if not self.failing or self._diverges or not yours.exists() or not self._compile(target):
             return  # threads that wait at different barriers store what they should not, everywhere
-        as_far = {"LADDER_FIRST_SCHEDULE": "1"} if self._under_the_first else {}
+        as_far = {"LADDER_MOST_SCHEDULES": "1"} if self._under_the_first else {}
         self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours), "LADDER_NO_NAMES": "1", **as_far})
         if ours.exists():
             name = self.failing + getattr(self.failing, "case", "")
@@ -885,12 +887,12 @@ class Check:
         elif timed_out:
             if self._build.has_xray():
                 print("X-ray: not run, because the tests ran out of time")
-        else:
+        elif not self._injected:
             clean = self._xray()
-        if not passed and not timed_out and not self._xray_errors and len(self._red) < 2 and not self._first_nan():
+        if not passed and not timed_out and not self._injected and not self._xray_errors and len(self._red) < 2 and not self._first_nan():
             self._first_wrong()
         if not passed:
-            print("".join(f"{line}\n" for line in [*self._left_beside(), *self._own_arrays(), *warnings]), end="")
+            print("".join(f"{line}\n" for line in [*self._left_beside(), *self._seen_in_the_text(), *warnings]), end="")
         if crash:
             print("\n".join(crash))
         return self._verdict(passed, clean)

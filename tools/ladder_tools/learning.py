@@ -364,6 +364,35 @@ def own_arrays(mine, ours):
             for number, name, is_shared in _arrays(mine) if lacks and not is_shared and name not in known and name not in in_mine]
 
 
+_SIZED = {"cudaMalloc": 1, "cudaMallocAsync": 1, "cudaMemcpy": 2, "cudaMemcpyAsync": 2, "cudaMemset": 2, "cudaMemsetAsync": 2}  # which argument it is
+
+
+def _arguments(text):
+    """Of a call, from behind its parenthesis on."""
+    depth, arguments = 0, [""]
+    for sign in text:
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth < 0:
+            return arguments
+        if sign == "," and depth == 0:
+            arguments.append("")
+        else:
+            arguments[-1] += sign
+    return []
+
+
+def counts_elements(mine, ours):
+    """A sentence for each call of `mine` whose bytes are a number of elements, by its looks."""
+    of_bytes = re.compile(r"sizeof|bytes|\b(?:" + "|".join(["char", *re.findall(r"(\w+)(?: = |\{|\()[^;]*\bsizeof\b", mine)]) + r")\b", re.IGNORECASE)
+    known, said = set(map(str.strip, ours.splitlines())), []
+    for number, line in enumerate(mine.splitlines(), 1):
+        for name, rest in re.findall(rf"\b({'|'.join(_SIZED)})\((.*)", line) if line.strip() not in known else ():
+            size = (_arguments(rest) + 3 * [""])[_SIZED[name]].strip()
+            if size and not of_bytes.search(size):
+                said.append(f"Line {number}: {name} counts bytes; is {size} a number of elements? Of floats it is {size} * sizeof(float).")
+    return said
+
+
 def in_double(mine, ours, lines):
     """A sentence for the first of the `lines` of `mine` where a float becomes a double and ours has another line; or ""."""
     known, text = set(ours.splitlines()), mine.splitlines()

@@ -127,6 +127,15 @@ class Touch:
                 return at
         return None
 
+    def as_error(self, step, said):
+        """What a report says of an error at this step of a kernel: the page draws its lane in red."""
+        file, _, line = self.trail.places[self.place][0].rpartition(":")
+        grid, block = self.trail.launches[self.launch]
+        operation = ("load", "store", "atomic")[self.operation]
+        party = {"operation": operation, "by": "", "file": file, "line": int(line), "block": _coordinates(self.block, grid), "thread": _coordinates(self.thread, block)}
+        return {"kind": "wrong value", "message": " ".join(said), "space": "shared" if self.kind["shared"] else "global", "buffer": self.kind["name"],
+                "offset": self.element * min(4, self.kind["bytes"]), "bytes": min(4, self.kind["bytes"]), "size": 0, "count": 1, "step": step, "party": party, "other": None}
+
     @staticmethod
     def line(trail, place):
         where, *called_at = trail.places[place]
@@ -150,9 +159,13 @@ class Touch:
         return f"{self.line(self.trail, self.place)} by {self.who()}"
 
 
-def _index(linear, extent):
+def _coordinates(linear, extent):
     x, y, _ = extent
-    return f"({linear % x}, {linear // x % y}, {linear // x // y})"
+    return [linear % x, linear // x % y, linear // x // y]
+
+
+def _index(linear, extent):
+    return f"({', '.join(map(str, _coordinates(linear, extent)))})"
 
 
 def _unpacked(form, bits):
