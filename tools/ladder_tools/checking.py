@@ -326,6 +326,7 @@ class Check:
         self._dearer = False  # than the exercise allows
         self._xray_errors = False  # a race, a stray access, ...
         self._out_of_bounds = False  # as AddressSanitizer sees it
+        self._absent = ""  # lane whose value a shuffle takes, in the emulator's words
         self._under_the_first = False  # order of threads the X-ray's run failed
         self._host_touches = ""  # the emulator's words for it
         self._diverges = False  # threads wait at different barriers: races follow from that
@@ -721,10 +722,11 @@ class Check:
         shown, errors, passed = [], [], not self.failing
         done, text, clean = None, "", True
         for test_filter in (self.failing or _IN_BOUNDS, "*KeepsItsBudget"):
-            keep = {"LADDER_XRAY_VALUES": str(self._values("yours"))} if test_filter == self.failing else {}
+            keep = {"LADDER_XRAY_VALUES": str(self._values("yours")), **self._noting_absent_lanes()} if test_filter == self.failing else {}
             done = self._run(target, test_filter=test_filter, environment={"LADDER_NO_NAMES": "1", **keep})
             text += done.text
             if test_filter == self.failing:
+                self._absent = next(iter(text_of(self._absent_lanes()).splitlines()), "").replace(f"{ROOT}/", "")
                 self._said += done.text
                 self._under_the_first = "order of threads: " not in done.text
             clean = clean and done.status == 0
@@ -769,6 +771,24 @@ class Check:
 
     def _values(self, whose):
         return self._build.folder / f"exercise_values.{whose}"
+
+    def _absent_lanes(self):
+        return self._build.folder / "exercise_absent_lanes"
+
+    def _noting_absent_lanes(self):
+        self._absent_lanes().unlink(missing_ok=True)
+        return {"EMULATOR_ABSENT_LANES": str(self._absent_lanes())}
+
+    def _absent_lane(self):
+        """Says which shuffle takes what no lane has, in the test that failed, if our kernel's do not. Whether there is one."""
+        target = f"{self._target}_ours"
+        if not self._absent or self._stopped or not self._compile(target):
+            return False
+        self._run(target, test_filter=self.failing, environment={"LADDER_NO_NAMES": "1", **self._noting_absent_lanes()})
+        if text_of(self._absent_lanes()):
+            return False
+        print(f"{self._absent}.")
+        return True
 
     def _first_wrong(self):
         """Says where the first value goes wrong in the test that failed, beside our kernel in the same test."""
@@ -889,7 +909,7 @@ class Check:
                 print("X-ray: not run, because the tests ran out of time")
         elif not self._injected:
             clean = self._xray()
-        if not passed and not timed_out and not self._injected and not self._xray_errors and len(self._red) < 2 and not self._first_nan():
+        if not passed and not timed_out and not self._injected and not self._xray_errors and len(self._red) < 2 and not self._absent_lane() and not self._first_nan():
             self._first_wrong()
         if not passed:
             print("".join(f"{line}\n" for line in [*self._left_beside(), *self._seen_in_the_text(), *warnings]), end="")
