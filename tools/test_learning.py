@@ -64,6 +64,14 @@ class Indices(unittest.TestCase):
             self.assertEqual([line.partition(": ")[2].partition(" is not __shared__")[0] for line in said], names)
 
 
+class HintsOfTheTree(unittest.TestCase):
+    def test_say_what_they_say_without_the_page(self):
+        for one in exercises() + exercises("scratch"):
+            for hole in one.holes():
+                for title, text in Hints(one).texts(hole):
+                    self.assertNotRegex(text, r"\b[Ll]ines? \d|table above|under the picture", f"{one.name}, hole {hole}, {title}")
+
+
 class Solved(InAFolder):
     """Of a tree of its own for what is in my/."""
 

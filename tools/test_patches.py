@@ -99,7 +99,7 @@ class HolesOfACopy(InAFolder):
         check = self.filled("x;", "y;")
         self.write({"my/03_x/exercise.cu": "f() {\n  x;\n}\nint wrong;\ng() {\n  y;\n}\n"})
         check._fault, check._names, check.failing = lambda *_: "It is wrong.", [], ""
-        said = "The holes are not looked at one by one: with line 4, `int wrong;`, which is outside of the holes, our own lines are wrong too: It is wrong."
+        said = "The holes are not looked at one by one: with line 4, `int wrong;`, which is outside of the holes, our own lines are wrong too."
         self.assertEqual(check._light_up("my03_emulated"), [said])
         check._xray_errors = True
         self.assertEqual(printed(check._verdict, False, True)[1], "Next: my/03_x/exercise.cu:4, which is outside of the holes. "
@@ -116,6 +116,14 @@ class HolesOfACopy(InAFolder):
         self.assertIn("Next: my/03_x/exercise.cu:8, where the stub has `last;`.\n", printed(check._verdict, False, True)[1])
         check._aside, check._fault = None, lambda target, text, *_: "It is wrong." * ("z;" in text)
         self.assertEqual(check._light_up("my03_emulated"), ["hole 1: green", "hole 2: red"], "and is no reason to look at no hole")
+
+    def test_a_line_that_was_changed_beside_a_hole_is_known_by_its_likeness(self):
+        holes = Holes("f() {\n  first(one, two);\n  // TODO(1): x\n  last(one, two);\n}\n", "f() {\n  first(one, two);\n  x;\n  last(one, two);\n}\n")
+        written = holes.of("f() {\n  first(one, 2);\n  y;\n  // TODO(1): x\n  last(one, two);\n}\n")
+        self.assertEqual((written.holes, written.aside), ({"1": [["  y;"]]}, [(2, "  first(one, 2);", "  first(one, two);")]))
+        self.assertEqual(holes.with_lines_of(written, "1"), "f() {\n  first(one, 2);\n  y;\n  last(one, two);\n}\n")
+        lost = holes.of("f() {\n  first(one, two);\n  y;\n}\n")
+        self.assertEqual((lost.holes, lost.aside), (None, [(3, "  y;", "last(one, two);")]))
 
     def lit(self, one, two, faults):
         """The check of a copy with these lines, and its lights, where our kernel with a line of `faults` fails as it says, if all tests run for `all`."""

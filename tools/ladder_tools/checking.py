@@ -113,7 +113,7 @@ def compiler_messages(log, most_lines=30):
                 asked_for = ""
     if not errors:
         return "\n".join(said[:most_lines])
-    shown = []
+    shown = ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are."] * bool(re.search(r"error: .*'(?:const )?(?:uint3|dim3)'", log))
     for _, (words, times) in sorted(errors.items(), key=lambda each: lines_of_mine[each[0]]):  # the cause stands above what follows from it
         shown += words + ([f"(and {times - 1} more of the same)"] if times > 1 else [])
     return "\n".join(shown[:most_lines])
@@ -412,12 +412,12 @@ class Check:
         holes = holes_of(exercise)
         written, tests = holes.of(mine), tests_of_holes(self._names, exercise.piece)
         if written.aside:
-            fault = self._fault(target, holes.with_lines_of(written), [*sum(tests.values(), []), self.failing])
-            if fault:
+            if written.holes is not None and self._fault(target, holes.with_lines_of(written), [*sum(tests.values(), []), self.failing]):
                 self._aside = number, line, stubs = written.aside[0]
                 what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
-                written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too: {fault}".removesuffix("."))
+                written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
         if written.holes is None:
+            self._aside = self._aside or next(iter(written.aside), None)
             return [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
         piece, empty, alone = exercise.piece, self._empty(), len(exercise.holes()) == 1
         texts = {hole: text for hole in sorted(exercise.holes(), key=int)
@@ -482,14 +482,13 @@ class Check:
     def _shows_alone(self, hole, empty, result, lights):
         """Says what is wrong with our kernel that has the learner's lines in this hole only: while others are empty, what follows from that
         would be told of it. Whether that could be said."""
-        mine, kernel, holes = text_of(self._exercise.mine), text_of(self._exercise.solution), holes_of(self._exercise)
-        written = holes.of(mine)
-        text = holes.with_lines_of(written, hole)
+        holes = holes_of(self._exercise)
+        text = holes.with_lines_of(holes.of(text_of(self._exercise.mine)), hole)
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
             variant = Variant(self._build, self._exercise, text, Path(folder))
             exercise = copy.copy(self._exercise)
             exercise.mine = Path(os.path.relpath(variant.mine, ROOT))
-            placed = functools.partial(in_files_of, {self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, str(exercise.mine))
+            placed = self._placed(text, variant)
             alone, said = _Alone(exercise, variant), io.StringIO()
             alone.told = lambda findings: most_telling(list(map(placed, findings)), self._exercise.mine)
             with contextlib.redirect_stdout(said):
@@ -513,14 +512,14 @@ class Check:
         cost more than the budget; None if there is none."""
         if not (filled and self._exercise.needs_device and self._build.has_xray()):
             return None
-        mine, kernel, holes = text_of(self._exercise.mine), text_of(self._exercise.solution), holes_of(self._exercise)
-        written = holes.of(mine)
+        kernel, holes = text_of(self._exercise.solution), holes_of(self._exercise)
+        written = holes.of(text_of(self._exercise.mine))
         for hole in filled if written.holes is not None else []:
             text = holes.with_lines_of(written, hole)
             done = self._under_the_xray(f"{self._target}_xray", text, _FINDS) if text != kernel else None
             if done is None:
                 continue
-            placed = functools.partial(in_files_of, {self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, done.source)
+            placed = self._placed(text, done.variant)
             found = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)] or list(filter(None, [self._ends(done)]))
             if found:
                 return hole, "the X-ray finds a mistake", self.told(list(dict.fromkeys(map(placed, found))))[0]
@@ -574,10 +573,17 @@ class Check:
             return []
         mine, kernel, holes = text_of(exercise.mine), text_of(exercise.solution), holes_of(exercise)
         written = holes.of(mine)
-        if written.holes is None or written.aside and fault(target, holes.with_lines_of(written)):
+        if written.holes is not None and written.aside and fault(target, holes.with_lines_of(written)):
+            self._aside = written.aside[0]
+        if written.holes is None or self._aside:
             return []
         texts = {hole: holes.with_lines_of(written, hole) for hole in sorted(exercise.holes(), key=int)}
         return [hole for hole, text in texts.items() if text != kernel and (text == mine or fault(target, text))]
+
+    def _placed(self, text, variant):
+        """What turns the places that a Variant of this text prints into places in the learner's copy and in our kernel."""
+        mine, ours = self._exercise.mine, self._exercise.solution
+        return functools.partial(in_files_of, {mine: text_of(mine)}, {ours: text_of(ours)}, text, os.path.relpath(variant.mine, ROOT))
 
     def _is_dear(self, target, text):
         done = self._under_the_xray(target, text, "*KeepsItsBudget")
@@ -595,7 +601,7 @@ class Check:
             if not variant.compile(target):
                 return None
             done = gtest.run(variant.folder / target, self._seconds, test_filter=test_filter)
-            done.source = os.path.relpath(variant.mine, ROOT)  # as what it prints calls the text
+            done.variant = variant
             return done
 
     def _fault(self, target, text, tests, whole=False):
@@ -604,13 +610,14 @@ class Check:
             variant = Variant(self._build, self._exercise, text, Path(folder))
             if not variant.compile(target):
                 return "it does not compile."
-            placed = functools.partial(in_files_of, {self._exercise.mine: text_of(self._exercise.mine)},
-                                       {self._exercise.solution: text_of(self._exercise.solution)}, text, os.path.relpath(variant.mine, ROOT))
-            for each in [*first_tests(self._names), ":".join(tests)]:
+            placed = self._placed(text, variant)
+            for each in [*first_tests(self._names), ":".join(filter(None, tests))]:
                 seconds = self._seconds_of(each) or self._seconds // 2
                 done = gtest.run(variant.folder / target, seconds, test_filter=each)
                 if not done.succeeded:
                     return placed(told_of(done, seconds))
+                if index := _INDEX.search(done.text):
+                    return placed(f"{index[1]}: {index[2]}.")
             rest = gtest.run(variant.folder / target, self._seconds, "--gtest_fail_fast", test_filter=":".join(self._names)) if whole else None
             return "" if rest is None or rest.succeeded or rest.timed_out else placed(told_of(rest, self._seconds))
 
@@ -700,6 +707,8 @@ class Check:
         if not places:
             return False
         first, who = places[0]
+        if set(self._holes_at([first])) & set(self._green):
+            return False  # it is made of what a wrong hole has left
         above = next((line for line, its in places if its == who and line < first), None)
         also = f". Another arises at line {above} in the same thread; the compiler may have changed the order of the two" if above else ""
         print(f"The first NaN arises at {self._exercise.mine}:{first}{who}: an operation on finite or infinite numbers gives NaN{also}")
@@ -957,8 +966,9 @@ class Check:
         first = f"Mend first what {found_by} found: it may be all that is wrong{chance}." if found_by and not passed else ""
         if self._aside:
             number, _, stubs = self._aside
+            where = f"{exercise.mine}:{number}, " if number else f"{exercise.mine}, "
             what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
-            print(f"Next: {exercise.mine}:{number}, {what}. {first}".rstrip())
+            print(f"Next: {where}{what}. {first}".rstrip())
         elif self._red and (todo is None or todo[0] != self._red[0]):
             which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=int) else ", which is red"
             print(f"Next: {exercise.piece} {self._red[0]}{which}{self._place_of(self._red[0])}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")

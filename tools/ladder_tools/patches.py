@@ -105,6 +105,7 @@ def fault_of(exercise):
     return ""
 
 
+_ALIKE = 0.7  # difflib's ratio of a line and what it was changed to
 _TODO = re.compile(r"TODO\(([0-9]+)\)")
 # Of a line without which the stub would not compile, and which goes when the hole is filled: "float v = 0.0f;  // until hole 1 is filled".
 _UNTIL = re.compile(r"\S +// until (?:hole|stage) ([0-9]+) is filled$")
@@ -238,17 +239,17 @@ class Holes:
                 lines = lines[some:]
 
     def _added(self, text, preferred, form=str):
-        """({line of fixed: the lines that the text has before it, each with its number}, at preferred lines where equal lines leave a choice; a
-        sentence for the first line of code that the text lacks). Lines are the same if they have the same form."""
+        """({line of fixed: the lines that the text has before it, each with its number}, at preferred lines where equal lines leave a choice;
+        (number, line, the stub's line) of the first line of code that the text lacks: the number is None where it has none instead). Lines are
+        the same if they have the same form."""
         numbered = _numbered(text)
-        fixed, lines, found, lacks = [form(line) for line in self._fixed], [form(line) for _, line in numbered], {}, ""
+        fixed, lines, found, lacks = [form(line) for line in self._fixed], [form(line) for _, line in numbered], {}, None
         for kind, at, to, begin, end in difflib.SequenceMatcher(None, fixed, lines, autojunk=False).get_opcodes():
             if kind == "equal":
                 continue
             lost = [line.strip() for line in self._fixed[at:to] if form is str or is_code(line)]
             if lost and not lacks:
-                instead = next((f"line {number} is `{line.strip()}`" for number, line in numbered[begin:end] if is_code(line)), "nothing is left")
-                lacks = f"{instead} where the stub has `{lost[0]}`"
+                lacks = (*next(((number, line) for number, line in numbered[begin:end] if is_code(line)), (None, "")), lost[0])
             formed = lines[begin:end]
             at = next((each for each in range(at, to + 1) if each in preferred), at)
             for step in range(len(formed) + 1):
@@ -279,9 +280,10 @@ class Holes:
             instead, text = self._changed(text, at_places)
             aside = [(number, line, self._fixed[at]) for at, (number, line) in instead.items()]
             added, still = self._added(text, at_places, _bare)
-            lacks = lacks if still or not instead else ""
+            lacks = lacks if still or not instead else None
         if lacks:
-            return Written(why=lacks)
+            number, line, stubs = lacks
+            return Written(why=f"{f'line {number} is `{line.strip()}`' if number else 'nothing is left'} where the stub has `{stubs}`", aside=[lacks])
         numbers = {at: [number for number, _ in lines] for at, lines in added.items()}
         added = {at: [line for _, line in lines] for at, lines in added.items()}
         found, of_found = ({hole: [] for hole in self.numbers()} for _ in range(2))
@@ -297,12 +299,21 @@ class Holes:
         return Written(found, of_found, outside, given=self._given, instead={at: line for at, (_, line) in instead.items()}, aside=sorted(aside))
 
     def _changed(self, text, at_places):
-        """{line of fixed: (number, what the text has instead)}, where lines were changed one for one and no hole is beside them; and the text
-        with the stub's lines there."""
+        """{line of fixed: (number, what the text has instead)}, where lines were changed one for one and no hole is beside them, or else by their
+        likeness; and the text with the stub's lines there."""
         numbered = _numbered(text)
         matcher = difflib.SequenceMatcher(None, list(map(_bare, self._fixed)), [_bare(line) for _, line in numbered], autojunk=False)
-        found = {at + n: numbered[begin + n] for kind, at, to, begin, end in matcher.get_opcodes()
-                 if kind == "replace" and to - at == end - begin and not at_places & set(range(at, to + 1)) for n in range(to - at)}
+        found = {}
+        for kind, at, to, begin, end in matcher.get_opcodes():
+            if kind == "replace" and to - at == end - begin and not at_places & set(range(at, to + 1)):
+                found.update({at + n: numbered[begin + n] for n in range(to - at)})
+            elif kind == "replace":
+                for line in range(at, to):
+                    alike = [difflib.SequenceMatcher(None, _bare(self._fixed[line]), _bare(each), autojunk=False).ratio() for _, each in numbered[begin:end]]
+                    if max(alike, default=0) >= _ALIKE:
+                        begin += alike.index(max(alike))
+                        found[line] = numbered[begin]
+                        begin += 1
         lines = text.splitlines()
         for at, (number, _) in found.items():
             lines[number - 1] = self._fixed[at]

@@ -122,7 +122,7 @@ class Place:
 
 
 def _chapter(name):
-    return next((folder for folder in chapters() if name == folder or _padded(name) == number_of(folder)), None)
+    return next((folder for folder in chapters() if name in (folder, idea_of(folder)) or _padded(name) == number_of(folder)), None)
 
 
 def place_of(word):
