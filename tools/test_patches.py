@@ -229,8 +229,8 @@ class HolesOfACopy(InAFolder):
         self.during(mock.patch.object(checking, "Variant", Variant))
         self.during(mock.patch.object(checking.gtest, "run", run))
         texts = {"race": "race: load at {}/exercise.cu:2 by x, and store at y: no barrier\n", "dear": "budget: 2 of 1 loads used, k\n", "": "fine\n"}
-        for finds, told in (("race", ("1", "the X-ray finds a mistake", ["race: load at my/03_x/exercise.cu:2 by x, and store at y: no barrier"])),
-                            ("dear", ("1", "right, but dearer than the budget", ["2 of 1 loads used, k  <- too many"])), ("", None)):
+        for finds, told in (("race", ("1", ("the X-ray finds a mistake", "is wrong"), ["race: load at my/03_x/exercise.cu:2 by x, and store at y: no barrier"])),
+                            ("dear", ("1", ("too dear for the budget", "is too dear"), ["2 of 1 loads used, k  <- too many"])), ("", None)):
             self.assertEqual(check._found_alone(["1"]), told)
         self.assertEqual(made, 3 * ["f() {\n  z;\n}\ng() {\n  y;\n}\n"])
         self.assertIsNone(check._found_alone([]))

@@ -418,7 +418,8 @@ class Check:
                 written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
         if written.holes is None:
             self._aside = self._aside or next(iter(written.aside), None)
-            return [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
+            planted = self._planted(mine)
+            return [f"Your lines are {planted}"] if planted else [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
         piece, empty, alone = exercise.piece, self._empty(), len(exercise.holes()) == 1
         texts = {hole: text for hole in sorted(exercise.holes(), key=int)
                  if hole not in empty and (text := holes.with_lines_of(written, hole)) != kernel}
@@ -501,11 +502,11 @@ class Check:
         self._red.sort(key=hole.__ne__)
         return True
 
-    def _wrong_alone(self, hole, empty, result, lights):
+    def _wrong_alone(self, hole, empty, result, lights, what="is wrong"):
         """The lines that come before what is said of our kernel with the learner's lines in this hole only."""
         piece = self._exercise.piece
         are = f"{piece.title()}s {', '.join(empty)} are" if len(empty) > 1 else f"{piece.title()} {empty[0]} is"
-        return [f"{result}. {are} empty, and {piece} {hole} is wrong by itself.", *lights, f"Our kernel with your lines of {piece} {hole}:"]
+        return [f"{result}. {are} empty, and {piece} {hole} {what} by itself.", *lights, f"Our kernel with your lines of {piece} {hole}:"]
 
     def _found_alone(self, filled):
         """(hole, what it is, lines) of the first of these holes whose lines bring a finding of the X-ray into our kernel, end a launch there or
@@ -522,9 +523,9 @@ class Check:
             placed = self._placed(text, done.variant)
             found = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)] or list(filter(None, [self._ends(done)]))
             if found:
-                return hole, "the X-ray finds a mistake", self.told(list(dict.fromkeys(map(placed, found))))[0]
+                return hole, ("the X-ray finds a mistake", "is wrong"), self.told(list(dict.fromkeys(map(placed, found))))[0]
             if is_dear(done.text):
-                return hole, "right, but dearer than the budget", list(map(placed, self._budget(done.text, only_too_many=True)))
+                return hole, ("too dear for the budget", "is too dear"), list(map(placed, self._budget(done.text, only_too_many=True)))
         return None
 
     def _holes_at(self, numbers):
@@ -564,18 +565,16 @@ class Check:
         if exercise.kind != "exercise" or len(exercise.holes()) != 1:
             return ""
         written, hole = holes_of(exercise).of(text_of(exercise.mine)), exercise.holes()[0]
-        return "" if written.holes is None or written.aside else f"Next: {exercise.piece} {hole}{self._place_of(hole)}."
+        return "" if written.holes is None or self._aside else f"Next: {exercise.piece} {hole}{self._place_of(hole)}."
 
     def _holes_of(self, fault, target):
         """The holes whose lines give our kernel the same fault under the X-ray, by _is_dear or _is_found; none where that cannot be said."""
         exercise = self._exercise
-        if len(exercise.holes()) < 2:
-            return []
         mine, kernel, holes = text_of(exercise.mine), text_of(exercise.solution), holes_of(exercise)
         written = holes.of(mine)
         if written.holes is not None and written.aside and fault(target, holes.with_lines_of(written)):
             self._aside = written.aside[0]
-        if written.holes is None or self._aside:
+        if written.holes is None or self._aside or len(exercise.holes()) < 2:
             return []
         texts = {hole: holes.with_lines_of(written, hole) for hole in sorted(exercise.holes(), key=int)}
         return [hole for hole, text in texts.items() if text != kernel and (text == mine or fault(target, text))]
@@ -886,7 +885,7 @@ class Check:
                 self._red.insert(0, hole)
                 self._green.remove(hole)
                 lights = [f"{exercise.piece} {hole}: red" if line == f"{exercise.piece} {hole}: green" else line for line in lights]
-                print("\n".join([*self._wrong_alone(hole, left, f"{where}: {what}", lights), *(f"X-ray: {line}" for line in lines)]))
+                print("\n".join([*self._wrong_alone(hole, left, f"{where}: {what[0]}", lights, what[1]), *(f"X-ray: {line}" for line in lines)]))
                 return self._verdict(passed, clean)
             if left:
                 print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
@@ -928,8 +927,9 @@ class Check:
 
     def _verdict(self, passed, clean):
         exercise = self._exercise
-        todo = exercise.first_todo(self._empty())
-        named = [hole for hole in ([] if passed or self._aside else self._diagnosed()) if hole not in self._green]
+        empty = self._empty()
+        named = [hole for hole in ([] if passed or self._aside else self._diagnosed()) if hole not in (*self._green, *empty)]
+        todo = exercise.first_todo(empty)
         self._red = [hole for hole in named if hole in self._red] + [hole for hole in self._red if hole not in named]
         together = bool(self._green) and not self._red and not passed  # each hole is right by itself
         of_xray = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", self._named_by_xray)])

@@ -145,6 +145,10 @@ def _numbered(text):
     return [(number, _code(line)) for number, line in enumerate(text.splitlines(), 1) if not _TODO.search(line) or is_code(line)]
 
 
+def _likeness(line, other):
+    return difflib.SequenceMatcher(None, _bare(line), _bare(other), autojunk=False).ratio()
+
+
 def same_code(text, other):
     """Whether two texts are the same but for blanks, line breaks and comments."""
     return len({"".join(map(_without_comment, each.splitlines())) for each in (text, other)}) == 1
@@ -249,7 +253,7 @@ class Holes:
                 continue
             lost = [line.strip() for line in self._fixed[at:to] if form is str or is_code(line)]
             if lost and not lacks:
-                lacks = (*next(((number, line) for number, line in numbered[begin:end] if is_code(line)), (None, "")), lost[0])
+                lacks = (*max((each for each in numbered[begin:end] if is_code(each[1])), key=lambda each: _likeness(each[1], lost[0]), default=(None, "")), lost[0])
             formed = lines[begin:end]
             at = next((each for each in range(at, to + 1) if each in preferred), at)
             for step in range(len(formed) + 1):
@@ -309,7 +313,7 @@ class Holes:
                 found.update({at + n: numbered[begin + n] for n in range(to - at)})
             elif kind == "replace":
                 for line in range(at, to):
-                    alike = [difflib.SequenceMatcher(None, _bare(self._fixed[line]), _bare(each), autojunk=False).ratio() for _, each in numbered[begin:end]]
+                    alike = [_likeness(self._fixed[line], each) for _, each in numbered[begin:end]]
                     if max(alike, default=0) >= _ALIKE:
                         begin += alike.index(max(alike))
                         found[line] = numbered[begin]
