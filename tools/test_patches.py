@@ -124,6 +124,7 @@ class HolesOfACopy(InAFolder):
         self.assertEqual(holes.with_lines_of(written, "1"), "f() {\n  first(one, 2);\n  y;\n  last(one, two);\n}\n")
         lost = holes.of("f() {\n  first(one, two);\n  y;\n}\n")
         self.assertEqual((lost.holes, lost.aside), (None, [(3, "  y;", "last(one, two);")]))
+        self.assertEqual(holes.of("f() {\n  // TODO(1): x\n  last(one, two);\n}\n").aside, [(3, "", "first(one, two);")])
 
     def lit(self, one, two, faults):
         """The check of a copy with these lines, and its lights, where our kernel with a line of `faults` fails as it says, if all tests run for `all`."""

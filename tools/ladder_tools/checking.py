@@ -205,7 +205,7 @@ def told_of(done, seconds):
     """What the first failure of a run is, in a sentence where it has one."""
     failed = done.first_failure()
     said = [line.strip() for line in lines_of(failed["failures"]) if line.strip() != "Failed"] if failed else []
-    sentence = next((line for line in said if line.endswith(".") and not line.startswith("WRONG RESULT")), ", ".join(said[:2]))
+    sentence = next((line for line in said if line.endswith(".") and not line.startswith("WRONG RESULT")), ", ".join(said[:2] if said and "WRONG RESULT" in said[0] else said[:1]))
     return sentence or done.how_it_ended(seconds)
 
 
@@ -572,7 +572,7 @@ class Check:
         exercise = self._exercise
         mine, kernel, holes = text_of(exercise.mine), text_of(exercise.solution), holes_of(exercise)
         written = holes.of(mine)
-        if written.holes is not None and written.aside and fault(target, holes.with_lines_of(written)):
+        if written.aside and (written.holes is None or fault(target, holes.with_lines_of(written))):
             self._aside = written.aside[0]
         if written.holes is None or self._aside or len(exercise.holes()) < 2:
             return []
@@ -965,10 +965,9 @@ class Check:
         chance = ", and what the result equals may be chance" if "It equals the result with" in self._said else ""
         first = f"Mend first what {found_by} found: it may be all that is wrong{chance}." if found_by and not passed else ""
         if self._aside:
-            number, _, stubs = self._aside
-            where = f"{exercise.mine}:{number}, " if number else f"{exercise.mine}, "
-            what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
-            print(f"Next: {where}{what}. {first}".rstrip())
+            number, line, stubs = self._aside
+            what = f"{'where' if line else 'in front of which'} the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
+            print(f"Next: {exercise.mine}:{number}, {what}. {first}".rstrip())
         elif self._red and (todo is None or todo[0] != self._red[0]):
             which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=int) else ", which is red"
             print(f"Next: {exercise.piece} {self._red[0]}{which}{self._place_of(self._red[0])}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")

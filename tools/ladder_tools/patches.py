@@ -244,8 +244,8 @@ class Holes:
 
     def _added(self, text, preferred, form=str):
         """({line of fixed: the lines that the text has before it, each with its number}, at preferred lines where equal lines leave a choice;
-        (number, line, the stub's line) of the first line of code that the text lacks: the number is None where it has none instead). Lines are
-        the same if they have the same form."""
+        (number, line, the stub's line) of the first line of code that the text lacks; where it has none instead, the number is that of the next
+        line, and the line is ""). Lines are the same if they have the same form."""
         numbered = _numbered(text)
         fixed, lines, found, lacks = [form(line) for line in self._fixed], [form(line) for _, line in numbered], {}, None
         for kind, at, to, begin, end in difflib.SequenceMatcher(None, fixed, lines, autojunk=False).get_opcodes():
@@ -253,7 +253,8 @@ class Holes:
                 continue
             lost = [line.strip() for line in self._fixed[at:to] if form is str or is_code(line)]
             if lost and not lacks:
-                lacks = (*max((each for each in numbered[begin:end] if is_code(each[1])), key=lambda each: _likeness(each[1], lost[0]), default=(None, "")), lost[0])
+                lacks = (*max((each for each in numbered[begin:end] if is_code(each[1])), key=lambda each: _likeness(each[1], lost[0]),
+                              default=((numbered[begin:] or numbered[-1:] or [(1, "")])[0][0], "")), lost[0])
             formed = lines[begin:end]
             at = next((each for each in range(at, to + 1) if each in preferred), at)
             for step in range(len(formed) + 1):
@@ -287,7 +288,7 @@ class Holes:
             lacks = lacks if still or not instead else None
         if lacks:
             number, line, stubs = lacks
-            return Written(why=f"{f'line {number} is `{line.strip()}`' if number else 'nothing is left'} where the stub has `{stubs}`", aside=[lacks])
+            return Written(why=f"{f'line {number} is `{line.strip()}`' if line else 'nothing is left'} where the stub has `{stubs}`", aside=[lacks])
         numbers = {at: [number for number, _ in lines] for at, lines in added.items()}
         added = {at: [line for _, line in lines] for at, lines in added.items()}
         found, of_found = ({hole: [] for hole in self.numbers()} for _ in range(2))
