@@ -7,6 +7,7 @@
 
 #include "common/cuda/check.hpp"
 #include "common/operators/wkv/operator.hpp"
+#include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -103,11 +104,19 @@ KERNEL_TEST(wkv_atomic, Hole6LaunchesTheKernelOfThisHeadSize) {
 // A launch that fails leaves its error where cudaGetLastError finds it. No launch of this kernel fails that the launcher accepts: the test
 // leaves an error of another call there.
 KERNEL_TEST(wkv_atomic, Hole7AsksForTheLaunchsError) {
+  ladder::testing::injects_a_failure();
+  launch({.B = 9, .T = 1, .H = 3, .K = 4, .V = 4});  // of 4 blocks
   ASSERT_NE(cudaSetDevice(-1), cudaSuccess);
   EXPECT_THROW(launch({.B = 1, .T = 1, .H = 1, .K = 4, .V = 4}), ladder::CudaError)
       << "WRONG RESULT: an error was left behind, as a launch leaves one that fails, and the "
          "launcher did not notice. The call that returns it does not wait for the kernel: "
          "cudaDeviceSynchronize waits, and is not that call";
+#ifdef EMULATOR_LAUNCH  // whoever asks before the launch finds that error, and launches nothing
+  if (emulator::last_launch().grid.x != 1)
+    ADD_FAILURE() << "WRONG RESULT: the launcher asks for the error before its launch, and does "
+                     "not see that a "
+                     "launch has failed: ask behind it";
+#endif
   cudaGetLastError();  // is none of the next test's
 }
 

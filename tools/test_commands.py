@@ -317,13 +317,11 @@ sys.exit(1)
         self.assertEqual(checking.shown_name("fill.Stage2Launches"), "fill.Launches")
         self.assertEqual(checking.shown_name("fill.Holes"), "fill.Holes")
 
-    def test_a_barrier_that_is_another_holes_is_known_by_ours(self):
-        check = checking.Check(exercise_of("06"), None)
-        holes = checking.holes_of(exercise_of("06"))
-        written = {"1": [["x;", "  __syncthreads();"]], "2": [["  __syncthreads();"], []]}
-        self.assertEqual(check._astray(holes, written), set(), "no threads diverge")
-        check._diverges = True
-        self.assertEqual(check._astray(holes, written), {"1"})
+    def test_of_a_run_its_first_failure_is_told_in_a_sentence_if_it_has_one(self):
+        for failure, told in (("x.cpp:1\nWRONG RESULT in o\nIt equals the result with the scale forgotten.\nbatch 0: yours 1, right 2", "It equals the result with the scale forgotten."),
+                              ("x.cpp:1\nWRONG RESULT in o\nbatch 0: yours 1, right 2\nmore", "WRONG RESULT in o, batch 0: yours 1, right 2")):
+            self.assertEqual(checking.told_of(gtest.Run(1, False, "", [{"name": "a.B", "failures": [failure]}]), 9), told)
+        self.assertEqual(checking.told_of(gtest.Run(-11, False, "", []), 9), "the program crashed (SEGV)")
 
     def test_what_the_compiler_found_strange_is_said_once(self):
         log = ("".join(f"{ROOT}/my/a.cu:46:11: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n   46 | sum += x;\n" for _ in range(3))
@@ -390,6 +388,9 @@ sys.exit(1)
     def test_of_the_build_the_compilers_messages_are_shown(self):
         log = f"[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cpp\n{ROOT}/my/a.cpp:3: error: no\nninja: build stopped\n"
         self.assertEqual(checking.compiler_messages(log), "my/a.cpp:3: error: no")
+        no_member = "my/a.cu:9:20: error: no match for 'operator*' (operand types are 'const uint3' and 'const dim3')"
+        self.assertEqual(checking.compiler_messages(no_member).splitlines(),
+                         ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are.", no_member])
 
     def test_an_error_of_a_template_is_said_once(self):
         of_one = ("{0}/my/a.cu: In instantiation of 'void f(int) [with int n = {1}]':\n{0}/my/a.cu:60:22:   required from 'void g()'\n"

@@ -88,21 +88,21 @@ class Warnings(InAFolder):
 
     def test_a_mistake_that_is_dear_is_blamed_on_no_hole(self):
         mistake = mock.Mock(holes=mock.Mock(return_value=["1", "2"]), target="x")
-        self.assertIsNone(drawing.Look(mistake, None)._hole_of(lambda *_: True, "x_xray", ""))
+        self.assertEqual(drawing.Look(mistake, None)._holes_of(lambda *_: True, "x_xray"), [])
 
 
 class Pages(InAFolder):
     def report(self, *errors):
-        return {"counters": [], "case": "T5", "kernels": [{"kernel": "k", "errors": list(errors), "sites": [], "steps": []}]}
+        return {"counters": [], "case": "T5", "kernels": [{"kernel": "k", "launches": 1, "errors": list(errors), "sites": [], "steps": []}]}
 
-    def drawn(self, by_test, failing):
+    def drawn(self, by_test, failing, values=(), touch=None):
         """The report on the page, where each test's X-ray is by_test[test] of both programs."""
         one, build = exercise_of("03"), mock.Mock(folder=Path("/none"))
         page = self.root / "page.html"
         tests = [{"name": failing, "failures": ["x.cpp:1\nWRONG RESULT in o"]}]
         with mock.patch.object(gtest, "names_of", return_value=["wkv.MatchesReference/T5", "wkv.KeepsItsBudget"]), \
-                mock.patch.object(drawing, "xrayed", lambda program, test: (by_test[test], gtest.Run(1, False, "", tests))):
-            if not drawing.draw(one, build, mock.Mock(failing=failing, wrong_values=[], wrong_touch=None), page):
+                mock.patch.object(drawing, "xrayed", lambda program, test, schedules=None: (by_test[test], gtest.Run(1, False, "", tests))):
+            if not drawing.draw(one, build, mock.Mock(failing=failing, wrong_values=list(values), wrong_touch=touch), page):
                 return None
         return json.loads(re.search(r'id="xray">(.*?)</script>', page.read_text(), re.DOTALL)[1])
 
@@ -117,6 +117,24 @@ class Pages(InAFolder):
         report = self.drawn({failing: self.report({"kind": "race"}), "wkv.KeepsItsBudget": None}, failing)
         self.assertEqual(report["case"], "T5")
         self.assertNotIn("verdict", report)
+
+    def test_of_both_as_many_launches_are_counted(self):
+        asked = []
+
+        def xrayed(program, test, schedules=None):
+            asked.append((program, schedules))
+            return {"kernels": [{"launches": 4 if program == "yours" else 2 * min(schedules, 3)}]}, program
+        with mock.patch.object(drawing, "xrayed", xrayed):
+            theirs, ours = drawing.xrayed_as_far("yours", "ours", "a.Test")
+        self.assertEqual(theirs[0], ours[0])
+        self.assertEqual(asked, [("yours", None), ("ours", 1), ("ours", 2)])
+
+    def test_a_wrong_value_is_drawn_as_an_error_of_its_step(self):
+        failing, value = "wkv.MatchesReference/T5", mock.Mock()
+        value.is_in.return_value, value.as_error = 7, lambda step, said: {"step": step, "message": said[0]}
+        report = self.drawn({failing: self.report(), "wkv.KeepsItsBudget": None}, failing, ["First value that ours never stores there"], value)
+        self.assertEqual([kernel["errors"] for kernel in report["kernels"]], [[{"step": 7, "message": "First value that ours never stores there"}], []])
+        self.assertEqual((report["case"], report["kernels"][0]["opens_at"]), ("T5", 7))
 
     def test_the_page_opens_where_the_two_first_differ(self):
         def kernel(*steps):

@@ -47,6 +47,30 @@ class Indices(unittest.TestCase):
         self.assertEqual(learning.unchecked(ours, ours), "")
         self.assertEqual(learning.unchecked("  cudaFree(a);\n", "  cudaFree(a);\n"), "")
 
+    def test_elements_that_are_counted_for_bytes_are_named(self):
+        for call, size in (("check(cudaMalloc(&a, N), \"a\");", "N"), ("cudaMemcpy(device_a, a + f(1, 2), N - 1, cudaMemcpyHostToDevice);", "N - 1"),
+                           ("CUDA_CHECK(cudaMemsetAsync(args.o, 0, args.T * channels));", "args.T * channels"), ("cudaMalloc(&a, bytes);", ""),
+                           ("cudaMalloc(&a, N * sizeof(float));", ""), ("cudaMemcpy(a, b, size, kind);", "")):
+            said = learning.counts_elements(f"const std::size_t size = N * sizeof(float);\n  {call}\n", "")
+            self.assertEqual([f" {size} * sizeof(float)."] if size else [], [line.partition("Of floats it is")[2] for line in said])
+        self.assertEqual(learning.counts_elements("  cudaMalloc(&a, N);\n", "cudaMalloc(&a, N);\n"), [])
+
+    def test_an_array_that_only_its_thread_has_is_named_where_ours_is_shared(self):
+        ours = "  __shared__ float a_smem[kTile][kTile], b_smem[8];\n  float held[4];\n"
+        for mine, names in ((ours, []), (ours.replace("__shared__ ", ""), ["a_smem", "b_smem"]), (ours.replace("held", "kept"), []),
+                            ("  __shared__ float a_smem[8];\n  float mine[kTile + 1];\n  float held[4];\n", ["mine"]),
+                            ("  __shared__ float tiles[2][64];\n  float held[4] = {};\n", [])):
+            said = learning.own_arrays(mine, ours)
+            self.assertEqual([line.partition(": ")[2].partition(" is not __shared__")[0] for line in said], names)
+
+
+class HintsOfTheTree(unittest.TestCase):
+    def test_say_what_they_say_without_the_page(self):
+        for one in exercises() + exercises("scratch"):
+            for hole in one.holes():
+                for title, text in Hints(one).texts(hole):
+                    self.assertNotRegex(text, r"\b[Ll]ines? \d|table above|under the picture", f"{one.name}, hole {hole}, {title}")
+
 
 class Solved(InAFolder):
     """Of a tree of its own for what is in my/."""

@@ -7,9 +7,9 @@ from pathlib import Path
 from unittest import mock
 
 from for_tests import InAFolder, printed
-from ladder_tools import checking, hints, place
+from ladder_tools import checking, gtest, hints, place
 from ladder_tools.checking import Check, in_files_of
-from ladder_tools.patches import Holes, fault_of, hole_of, holes_of, without_lines_of
+from ladder_tools.patches import Holes, fault_of, hole_of, holes_of, patched, without_lines_of
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
 
 
@@ -98,18 +98,81 @@ class HolesOfACopy(InAFolder):
     def test_a_line_outside_the_holes_that_makes_ours_wrong_is_named(self):
         check = self.filled("x;", "y;")
         self.write({"my/03_x/exercise.cu": "f() {\n  x;\n}\nint wrong;\ng() {\n  y;\n}\n"})
-        check._is_right, check._names, check.failing = lambda *_: False, [], ""
-        self.assertEqual(check._light_up("my03_emulated"), ["The holes are not looked at one by one: with what is added outside them, such as "
-                                                            "`int wrong;` in line 4, our own lines are wrong too."])
+        check._fault, check._names, check.failing = lambda *_: "It is wrong.", [], ""
+        said = "The holes are not looked at one by one: with line 4, `int wrong;`, which is outside of the holes, our own lines are wrong too."
+        self.assertEqual(check._light_up("my03_emulated"), [said])
+        check._xray_errors = True
+        self.assertEqual(printed(check._verdict, False, True)[1], "Next: my/03_x/exercise.cu:4, which is outside of the holes. "
+                                                                  "Mend first what the X-ray found: it may be all that is wrong.\n")
+        self.assertIn("blames no hole", printed(hints.Hints(check._exercise).give, "")[1])
 
-    def test_the_hole_whose_lines_are_dear_by_themselves_is_named(self):
-        for one, two, said in (("x;", "dear;", "2"), ("dear;", "other;", "1"), ("other;", "dear;", "2"), ("one;", "two;", None)):
+    def test_a_line_that_was_changed_outside_the_holes_is_the_next(self):
+        stub, kernel = (f"head;\n{text}last;\nend;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))
+        self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel, "my/03_x/exercise.cu": kernel.replace("last", "lost").replace("y", "z")})
+        check = Check(Exercise(Path("03_x/exercise.cu")), None)
+        check._names, check.failing, check._build = [], "", mock.Mock()
+        check._fault = lambda target, text, *_: "It is wrong." * ("lost" in text)
+        self.assertIn("where the stub has `last;`, our own lines are wrong too", check._light_up("my03_emulated")[0])
+        self.assertIn("Next: my/03_x/exercise.cu:8, where the stub has `last;`.\n", printed(check._verdict, False, True)[1])
+        check._aside, check._fault = None, lambda target, text, *_: "It is wrong." * ("z;" in text)
+        self.assertEqual(check._light_up("my03_emulated"), ["hole 1: green", "hole 2: red"], "and is no reason to look at no hole")
+
+    def test_a_line_that_was_changed_beside_a_hole_is_known_by_its_likeness(self):
+        holes = Holes("f() {\n  first(one, two);\n  // TODO(1): x\n  last(one, two);\n}\n", "f() {\n  first(one, two);\n  x;\n  last(one, two);\n}\n")
+        written = holes.of("f() {\n  first(one, 2);\n  y;\n  // TODO(1): x\n  last(one, two);\n}\n")
+        self.assertEqual((written.holes, written.aside), ({"1": [["  y;"]]}, [(2, "  first(one, 2);", "  first(one, two);")]))
+        self.assertEqual(holes.with_lines_of(written, "1"), "f() {\n  first(one, 2);\n  y;\n  last(one, two);\n}\n")
+        lost = holes.of("f() {\n  first(one, two);\n  y;\n}\n")
+        self.assertEqual((lost.holes, lost.aside), (None, [(3, "  y;", "last(one, two);")]))
+        self.assertEqual(holes.of("f() {\n  // TODO(1): x\n  last(one, two);\n}\n").aside, [(3, "", "first(one, two);")])
+
+    def lit(self, one, two, faults):
+        """The check of a copy with these lines, and its lights, where our kernel with a line of `faults` fails as it says, if all tests run for `all`."""
+        check = self.filled(one, two)
+        check._names, check.failing = [], ""
+        check._fault = lambda target, text, tests, whole: next((said for line, said in faults.items() if line in text and (whole or said != "all")), "")
+        check._is_found = lambda target, text: "found" in text
+        return check, check._light_up("my03_emulated")
+
+    def test_what_each_of_several_wrong_holes_does_by_itself_is_said(self):
+        check, said = self.lit("a;\n  // TODO(1): x", "b;", {"a;": "A twice.", "b;": "B lost."})
+        self.assertEqual(said, ["hole 1: red, in our kernel: A twice.", "hole 2: red, in our kernel: B lost."])
+        self.assertEqual(self.lit("a;", "y;", {"a;": "A twice."})[1], ["hole 1: red", "hole 2: green"])
+
+    def test_where_the_first_tests_blame_no_hole_all_others_do_and_the_xray(self):
+        self.assertEqual(self.lit("a;", "b;", {"b;": "all"})[1], ["hole 1: green", "hole 2: red"])
+        self.assertEqual(self.lit("found;", "b;", {})[1], ["hole 1: red", "hole 2: green"])
+
+    def test_where_each_hole_is_right_by_itself_no_hint_is_offered_but_for_the_xrays_line(self):
+        check, _ = self.lit("a;", "b;", {})
+        said = printed(check._verdict, False, True)[1]
+        self.assertIn("Each hole is right in our kernel", said)
+        self.assertNotIn("hint", said)
+        self.assertIn("blames no hole", printed(hints.Hints(check._exercise).give, "")[1])
+        check._named_by_xray = "race: store at my/03_x/exercise.cu:5 by thread (0, 0, 0)"
+        self.assertIn("Next: hole 2 (my/03_x/exercise.cu:5).\nA hint: ", printed(check._verdict, False, True)[1])
+        self.assertEqual(check.blamed, ["2"])
+
+    def test_lines_that_are_one_of_the_lessons_mistakes_are_called_so(self):
+        patch = "# mistake: x is forgotten\n--- a/03_x/kernel.cu\n+++ b/03_x/kernel.cu\n@@ -1,3 +1,3 @@\n f() {\n-  x;\n+  other();\n }\n"
+        self.write({"03_x/more/mistakes/x_forgotten.patch": patch})
+        self.during(mock.patch.object(checking, "mistakes", lambda: {"03.x_forgotten": Path("03_x/more/mistakes/x_forgotten.patch")}),
+                    mock.patch.object(checking, "ROOT", self.root), mock.patch.object(checking, "patched", lambda *given: patched(*given, self.root)))
+        self.assertEqual(self.lit("other( );  // mine", "y;", {"other": "It is wrong."})[1],
+                         ["hole 1: red, in our kernel: this lesson's mistake x_forgotten: x is forgotten", "hole 2: green"])
+
+    def test_of_a_filled_hole_whose_todo_is_left_nothing_is_asked(self):
+        check = self.filled("x;\n  // TODO(1): x", "// TODO(2): y")
+        self.assertIn("TODO(2)", printed(check._verdict, False, True)[1])
+        check = self.filled("x;\n  // TODO(1): x", "y;\n  // TODO(2): y")
+        check._dearer = True
+        self.assertNotIn("TODO", printed(check._verdict, True, False)[1])
+
+    def test_the_holes_whose_lines_are_dear_by_themselves_are_named(self):
+        for one, two, said in (("x;", "dear;", ["2"]), ("dear;", "other;", ["1"]), ("other;", "dear;", ["2"]), ("one;", "two;", []), ("dear;", "dear too;", ["1", "2"])):
             check = self.filled(one, two)
             check._is_dear = lambda _, text: "dear" in text
-            self.assertEqual(check._hole_of(check._is_dear, "my03_xray", ""), said)
-        check = self.filled("dear;", "dear too;")
-        check._is_dear = lambda _, text: "dear" in text
-        self.assertEqual(check._hole_of(check._is_dear, "my03_xray", "made at my/03_x/exercise.cu:5, 4 bytes at a time"), "2", "whose line was named")
+            self.assertEqual(check._holes_of(check._is_dear, "my03_xray"), said)
 
     def test_what_only_the_xray_has_found_is_not_blamed_on_the_next_todo(self):
         for red, said in (([], "The tests pass, but the X-ray has something to say."), (["2"], "Next: hole 2 (my/03_x/exercise.cu:5).")):
@@ -161,15 +224,16 @@ class HolesOfACopy(InAFolder):
                 return True
 
         def run(program, *_, **more):
-            return mock.Mock(text=f"race: load at {Path(program).parent.relative_to(self.root)}/exercise.cu:2 by x, and store at y: no barrier\n" if finds else "fine\n")
+            return mock.Mock(text=texts[finds].format(Path(program).parent.relative_to(self.root)), **{"first_failure.return_value": None})
 
         check._exercise.needs_device, check._build = True, mock.Mock(folder=self.root)
         self.during(mock.patch.object(checking, "Variant", Variant))
         self.during(mock.patch.object(checking.gtest, "run", run))
-        for finds in (True, False):
-            told = (("1", ["race: load at my/03_x/exercise.cu:2 by x, and store at y: no barrier"]) if finds else None)
+        texts = {"race": "race: load at {}/exercise.cu:2 by x, and store at y: no barrier\n", "dear": "budget: 2 of 1 loads used, k\n", "": "fine\n"}
+        for finds, told in (("race", ("1", ("the X-ray finds a mistake", "is wrong"), ["race: load at my/03_x/exercise.cu:2 by x, and store at y: no barrier"])),
+                            ("dear", ("1", ("too dear for the budget", "is too dear"), ["2 of 1 loads used, k  <- too many"])), ("", None)):
             self.assertEqual(check._found_alone(["1"]), told)
-        self.assertEqual(made, 2 * ["f() {\n  z;\n}\ng() {\n  y;\n}\n"])
+        self.assertEqual(made, 3 * ["f() {\n  z;\n}\ng() {\n  y;\n}\n"])
         self.assertIsNone(check._found_alone([]))
 
     def test_of_an_empty_hole_before_the_wrong_one_nothing_is_said(self):
@@ -187,7 +251,20 @@ class HolesOfACopy(InAFolder):
         self.assertIn("TODO(1)", said)
         check = self.filled("z;\n  // TODO(1): x", "// TODO(2): y")
         check._red, check._xray_errors = ["1", "2"], True
-        self.assertEqual(printed(check._verdict, False, False)[1], "Mend first what the X-ray found: it may be all that is wrong.\nA hint: ./ladder exercise 03 --hint\n")
+        self.assertEqual(printed(check._verdict, False, False)[1], "Next: hole 1, the first that is red (my/03_x/exercise.cu:2). "
+                         "Mend first what the X-ray found: it may be all that is wrong.\nA hint: ./ladder exercise 03 --hint\n")
+
+    def test_of_a_test_that_makes_a_call_fail_no_kernel_is_looked_at(self):
+        for injects in (True, False):
+            check, looked = self.filled("x;", "z;"), []
+            check._exercise.needs_device, check._build = True, mock.Mock(log=self.root / "build.log", has_xray=lambda: True, has_cuda=lambda: False)
+            check._compile, check._light_up, check._left_beside = (lambda target: True), (lambda target: []), (lambda log="": [])
+            check._xray, check._first_wrong = (lambda: looked.append("X-ray") or False), (lambda: looked.append("values"))
+            done = gtest.Run(1, False, "", [{"name": "a.Hole2Checks", "failures": ["x.cpp:1\nWRONG RESULT: y"], "skipped": False, "injects": injects}])
+            done.printed, done.seconds, check._test, check._first_nan = "", 1, lambda target: done, lambda: False
+            said = printed(check)[1]
+            self.assertIn("WRONG RESULT: y", said)
+            self.assertEqual(looked, [] if injects else ["X-ray", "values"])
 
     def test_what_ends_a_launch_under_the_xray_only_is_a_finding(self):
         thrown = ('unknown file\nC++ exception with description "cudaGetLastError() failed at my/a.cu:9: cudaErrorLaunchFailure: unspecified launch failure: my/a.cu:5: '
@@ -280,6 +357,13 @@ class LinesThatGoWithAHole(InAFolder):
             self.assertEqual(check._left_beside(log), words)
         self.assertEqual(check._left_beside(), ["Line 10 of my/03_x/exercise.cu, `return 0;`, goes when hole 2 is filled: delete it."])
         self.assertEqual(self.check(self.STUB)._left_beside("my/03_x/exercise.cu:2:7: error: no"), [], "it is not filled yet")
+
+    def test_one_that_has_its_todo_is_a_line_of_the_hole_and_no_beginning_of_it(self):
+        holes = Holes("f() {\n  // TODO(1): roughly 1 line; x\n  use(x);\n  barrier();  // TODO(2): roughly 0 lines\n  end;\n}\n", "f() {\n  x;\n  use(x);\n  end;\n}\n")
+        written = holes.of("f() {\n  barrier();\n  use(x);\n  barrier();  // TODO(2): roughly 0 lines\n  end;\n}\n")
+        self.assertEqual(written.holes, {"1": [["  barrier();"]], "2": [["  barrier();"]]})
+        self.assertEqual([written.begun(hole) for hole in "12"], [True, False])
+        self.assertEqual(holes.with_lines_of(written, "2"), "f() {\n  x;\n  use(x);\n  barrier();\n  end;\n}\n")
 
     def test_are_spoken_of_when_the_exercise_begins(self):
         for stub, said in ((self.STUB, "The line `int x = 0;  // until hole 1 is filled` lets the file compile; it and all that end like it go when you fill"),

@@ -20,7 +20,8 @@ std::string factor_text(double factor) {
   }
 }
 
-// "Each element is 2 times what it should be", where one factor explains all of them, to within their limits; "" otherwise.
+// "Each element is 2 times what it should be", where one factor explains all of them, to within their limits; "" otherwise. A factor
+// that a right result may have explains nothing: a few wrong elements bring it about. Nor does one that leaves a wrong element wrong.
 std::string constant_factor(const Part& part) {
   double product = 0, square = 0;
   for (std::size_t i = 0; i < part.truth->size(); ++i) {
@@ -29,11 +30,37 @@ std::string constant_factor(const Part& part) {
   }
   const double factor = product / square;
   if (!std::isfinite(factor) || factor == 0) return "";
+  const Judged judged = part.judged();
+  if (factor >= judged.slope_least && factor <= judged.slope_most) return "";
   std::vector<double> scaled = *part.truth;
   for (double& x : scaled)
     x *= factor;
+  for (const std::int64_t bad : judged.bad) {
+    const double result = (*part.result)[bad];
+    if (!(std::abs(result - scaled[bad]) <= std::abs(result - (*part.truth)[bad]) / 2)) return "";
+  }
   if (!is_within_limits_of(scaled, part)) return "";
   return "Each element is " + factor_text(factor) + " times what it should be\n";
+}
+
+// "1 too small, each of 11 elements", where whole numbers are off by one, all to the same side; "" otherwise.
+std::string off_by_one(const Part& part) {
+  constexpr std::size_t kFewest = 3;
+  const std::vector<double>& truth = *part.truth;
+  const auto is_whole = [](double x) { return std::isfinite(x) && x == std::rint(x); };
+  std::size_t less = 0, more = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    const double off = (*part.result)[i] - truth[i];
+    if (!is_whole(truth[i]) || (off != 0 && std::abs(off) != 1)) return "";
+    less += off<0, more += off> 0;
+  }
+  if (less + more < kFewest || (less > 0 && more > 0)) return "";
+  return "Each of the " + std::to_string(less + more) + " wrong elements is 1 too " +
+         (less > 0
+              ? "small: is a number rounded down that should be rounded to the nearest one, or "
+                "is one too few counted?\n"
+              : "large: is a number rounded up that should be rounded to the nearest one, or "
+                "is one too many counted?\n");
 }
 
 // Which slices along one axis hold what others should: "column 2 holds what column 1 should". "" unless that is all that is wrong.
@@ -175,6 +202,7 @@ std::string diagnosis(const Examined& wrong, const ByRunning& by_running) {
     return "This case is too large to look for the name of the mistake.\n";
   std::string words = mistake(wrong, by_running);
   if (words.empty()) words = huge(wrong.parts[wrong.wrong]);
+  if (words.empty()) words = off_by_one(wrong.parts[wrong.wrong]);
   if (words.empty() && by_running.words) words = by_running.words(wrong.wrong);
   return sentence(words.empty() ? seen(wrong.parts[wrong.wrong]) : words);
 }

@@ -70,6 +70,48 @@ TEST(Shares, OfAVariableWithoutAValueAreNamed) {
       "\nSome elements are huge, such as -1.7e+37. Is a variable read before it is given a value?");
 }
 
+TEST(Shares, OfWholeNumbersThatAreOffByOneAreNamedByTheirSide) {
+  const auto said = [](std::int64_t every, float off) {
+    std::vector<double> truth;
+    for (int i = 0; i < 37; ++i)
+      truth.push_back(i % 7);
+    std::vector<float> result(truth.begin(), truth.end());
+    for (std::size_t i = 0; i < result.size(); i += static_cast<std::size_t>(every))
+      result[i] += off;
+    return said_of_part({{"y", {"n"}, {37}}, &result, &truth, &truth, {}});
+  };
+  expect_said(said(4, -1),
+              "Each of the 10 wrong elements is 1 too small: is a number rounded down");
+  expect_said(said(4, 1), "Each of the 10 wrong elements is 1 too large: is a number rounded up");
+  EXPECT_EQ(said(4, 2).find("too large"), std::string::npos);
+  EXPECT_EQ(said(30, 1).find("too large"), std::string::npos) << "two may be anything";
+}
+
+// In bf16, two rows of 21 with a few wrong columns: the factor that comes nearest is one that roundings have, too.
+TEST(Shares, OfAFewWrongElementsAreNoFactor) {
+  const auto said = [](const std::function<float(std::int64_t, double)>& change) {
+    std::vector<double> truth;
+    std::vector<float> result;
+    for (std::int64_t i = 0; i < 21 * 64; ++i) {
+      truth.push_back(wave(i));
+      result.push_back(change(i, truth.back()));
+    }
+    Roundings roundings = stored_as<bfloat16>();
+    roundings.operands = 0x1p-8;
+    const Part part = {{"o", {"t", "i"}, {21, 64}}, &result, &truth, &truth, roundings};
+    Mistakes mistakes;  // of an operator that knows one
+    mistakes.known.push_back(
+        {"equals ones", [] { return Answer{std::vector<double>(21 * 64, 1.0)}; }});
+    return explained(judge_part(part), [&](const auto& use) { use({{part}, 0, mistakes}); });
+  };
+  EXPECT_EQ(said([](std::int64_t i, double x) {
+              return static_cast<float>(i / 64 % 8 == 3 && i % 5 == 0 ? 0.975 * x : x);
+            }).find("times what"),
+            std::string::npos);
+  expect_said(said([](std::int64_t, double x) { return static_cast<float>(0.97 * x); }),
+              "Each element is 0.97 times what it should be");
+}
+
 TEST(Shares, ThatAreWrongAgainAndAgainAreNamedByTheirRest) {
   expect_said(said_of_part({640},
                            [](std::int64_t i, double x) {

@@ -737,7 +737,9 @@ class Probe {
         return change + layout_.position(static_cast<std::int64_t>(wrong)) + " changes by " +
                short_number(response->yours[wrong]) + "; it should change by " +
                short_number(response->right[wrong]) +
-               (std::isnan(factor) ? "" : " (" + short_number(factor) + " times that)");
+               (std::isnan(factor) || is_rounded_to_whole_numbers(input)
+                    ? ""
+                    : " (" + short_number(factor) + " times that)");
       }
     }
     return "";

@@ -11,6 +11,11 @@
 
 namespace ladder::testing {
 
+// Says in the report that this test makes a call fail: whatever follows in the kernel is the test's doing, and is not shown to a learner.
+inline void injects_a_failure() {
+  ::testing::Test::RecordProperty("injects_a_failure", 1);
+}
+
 // Adds the test `name`, registered before the suite's own and so run before them: it runs the implementation on that case under one
 // schedule; the suite's cases share all of them.
 inline bool register_hole(const std::string& implementation, const std::string& name,

@@ -30,7 +30,9 @@ class SuiteTest : public ::testing::Test {
     Device& where = device(implementation.device);
     std::vector<std::string> schedules = where.schedules();
     if (turn_) schedules = {schedules[*turn_ % schedules.size()]};
-    if (std::getenv("LADDER_FIRST_SCHEDULE") != nullptr) schedules.resize(1);
+    const char* const most = std::getenv("LADDER_MOST_SCHEDULES");
+    if (most != nullptr)
+      schedules.resize(std::min<std::size_t>(schedules.size(), std::strtoul(most, nullptr, 10)));
     for (const std::string& schedule : schedules) {
       // What is wrong under the first of several is wrong whatever the schedule.
       std::optional<::testing::ScopedTrace> trace;

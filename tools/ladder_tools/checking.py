@@ -16,8 +16,8 @@ from ladder_tools import gtest, nvcc_rules
 from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
-from ladder_tools.learning import in_double, more_of, next_exercise, note_solved, reward, solved, too_narrow, unchecked
-from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, until
+from ladder_tools.learning import counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked
+from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, patched, same_code, until
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -32,8 +32,6 @@ _XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|host memory|uninit
 _STOPS = re.compile(r", in kernel .*, thread \(|: (deadlock: |divergent )")  # the emulator's words for an error that ends a block
 # The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
 _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
-
-_BARRIER = re.compile(r"\s*__sync(threads|warp)\w*\(.*\);\s*(//.*)?$")  # a line with nothing else
 
 _BEYOND_A_VECTOR = re.compile(r"^.*/stl_vector\.h:[0-9]+: .*Assertion '__n < this->size\(\)' failed\.$")  # libstdc++'s words
 _INDEX = re.compile(r"^\S*?/?(my/\S+:[0-9]+):[0-9]+: runtime error: (index \S+ out of bounds for type .*)$", re.MULTILINE)  # UBSan's words
@@ -115,7 +113,7 @@ def compiler_messages(log, most_lines=30):
                 asked_for = ""
     if not errors:
         return "\n".join(said[:most_lines])
-    shown = []
+    shown = ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are."] * bool(re.search(r"error: .*'(?:const )?(?:uint3|dim3)'", log))
     for _, (words, times) in sorted(errors.items(), key=lambda each: lines_of_mine[each[0]]):  # the cause stands above what follows from it
         shown += words + ([f"(and {times - 1} more of the same)"] if times > 1 else [])
     return "\n".join(shown[:most_lines])
@@ -201,6 +199,14 @@ def lines_of(failures):
         said += lines
         before = words
     return said
+
+
+def told_of(done, seconds):
+    """What the first failure of a run is, in a sentence where it has one."""
+    failed = done.first_failure()
+    said = [line.strip() for line in lines_of(failed["failures"]) if line.strip() != "Failed"] if failed else []
+    sentence = next((line for line in said if line.endswith(".") and not line.startswith("WRONG RESULT")), ", ".join(said[:2] if said and "WRONG RESULT" in said[0] else said[:1]))
+    return sentence or done.how_it_ended(seconds)
 
 
 def asan_finding(text):
@@ -310,7 +316,9 @@ class Check:
         self._build = build
         self._seconds = seconds_allowed(exercise)
         self._compiled = set()
-        self._red = []  # holes that are not right by themselves
+        self._red, self._green = [], []  # holes that are not right by themselves, and those that are
+        self._aside = None  # what is changed outside of the holes, if ours is wrong with it too: (number, line, the stub's line or "")
+        self._named_by_xray = ""  # its lines about what is wrong
         self.blamed = []  # holes that hints are about first
         self._target = exercise.target
         self.failing = None  # the test that failed
@@ -318,9 +326,11 @@ class Check:
         self._dearer = False  # than the exercise allows
         self._xray_errors = False  # a race, a stray access, ...
         self._out_of_bounds = False  # as AddressSanitizer sees it
+        self._absent = ""  # lane whose value a shuffle takes, in the emulator's words
         self._under_the_first = False  # order of threads the X-ray's run failed
         self._host_touches = ""  # the emulator's words for it
         self._diverges = False  # threads wait at different barriers: races follow from that
+        self._injected = False  # the test made a call fail: what its kernels do then is not the learner's doing
         self._stopped = False  # a thread's error ended the launch: the others store nothing more
         self._names = []  # of the tests that a round may run
         self._wrong = []  # cases that fail, where they were looked at
@@ -391,36 +401,59 @@ class Check:
         """A small case takes a tenth of a second; that its loop does not end is known long before all tests should be through."""
         return max(1, self._seconds // 6) if test_filter in first_tests(self._names) else None
 
-    def _note_red(self, holes):
-        Hints(self._exercise).note_red(holes)
+    def _note_red(self, holes, right=()):
+        Hints(self._exercise).note_red(holes, right)
 
     def _light_up(self, target):
-        """Says of each hole whether our kernel with the learner's lines in this hole only is right, if that can be said: lines to print."""
+        """Says of each hole whether our kernel with the learner's lines in this hole only is right, if that can be said, and of several that
+        are not, what each does there: lines to print."""
         exercise = self._exercise
-        if len(exercise.holes()) < 2:
-            return []
         mine, kernel = text_of(exercise.mine), text_of(exercise.solution)
         holes = holes_of(exercise)
         written, tests = holes.of(mine), tests_of_holes(self._names, exercise.piece)
-        if written.outside and not self._is_right(target, holes.filled(None, [], written.outside)[0], [*sum(tests.values(), []), self.failing]):
-            line = next(line for lines in written.outside.values() for line in lines)
-            at = [number for number, each in enumerate(mine.splitlines(), 1) if each == line]
-            where = f" in line {at[0]}" if len(at) == 1 else ""
-            written = Written(why=f"with what is added outside them, such as `{line.strip()}`{where}, our own lines are wrong too")
+        if written.aside:
+            if written.holes is not None and self._fault(target, holes.with_lines_of(written), [*sum(tests.values(), []), self.failing]):
+                self._aside = number, line, stubs = written.aside[0]
+                what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
+                written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
         if written.holes is None:
-            return [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
-        astray, said, empty = self._astray(holes, written.holes), [], self._empty()
-        for hole in sorted(exercise.holes(), key=astray.__contains__):  # in their order, but these last
-            green = f"TODO({hole})" not in mine
-            if hole in astray and self._red:
-                written.holes[hole] = [[line for line in part if not _BARRIER.match(line)] for part in written.holes[hole]]
-            if green or written.begun(hole):
-                text, _ = holes.filled(hole, written.holes[hole], written.outside)
-                green = text == kernel or text != mine and self._is_right(target, text, [*tests.get(hole, []), self.failing], bool(empty))
-            said.append(f"{exercise.piece} {hole}: {'green' if green else 'red'}")
-            if not green:
-                self._red.append(hole)
-        return said
+            self._aside = self._aside or next(iter(written.aside), None)
+            planted = self._planted(mine)
+            return [f"Your lines are {planted}"] if planted else [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
+        piece, empty, alone = exercise.piece, self._empty(), len(exercise.holes()) == 1
+        texts = {hole: text for hole in sorted(exercise.holes(), key=int)
+                 if hole not in empty and (text := holes.with_lines_of(written, hole)) != kernel}
+        faults = {} if alone else dict.fromkeys(empty, "")
+        # While a hole is empty, the first test says little of the others. Where nothing is red by the first tests, all others are asked.
+        for whole in dict.fromkeys((bool(empty), True)) if not alone else ():
+            for hole, text in texts.items():
+                fault = "no other hole differs from ours." if text == mine else self._fault(target, text, [*tests.get(hole, []), self.failing], whole)
+                if fault:
+                    faults[hole] = fault
+            if faults:
+                break
+        else:
+            faults = {hole: "the X-ray has a finding." for hole, text in texts.items() if not alone and self._is_found(f"{self._target}_xray", text)}
+        planted = {hole: said for hole, text in texts.items() if (hole in faults or alone) and (said := self._planted(text))}
+        if alone:
+            return [f"Your lines are {said}" for said in planted.values()]
+        self._red = sorted(faults, key=int)
+        self._green = [hole for hole in exercise.holes() if hole not in faults]
+        several = len(faults.keys() & texts.keys()) > 1
+
+        def light(hole):
+            said = planted.get(hole) or several and faults.get(hole)
+            return f"{piece} {hole}: {'red' if hole in faults else 'green'}" + (f", in our kernel: {said}" if said else "")
+        return [light(hole) for hole in sorted(exercise.holes(), key=int)]
+
+    def _planted(self, text):
+        """What one of the lesson's mistakes is, if our kernel with it is this text; else ""."""
+        exercise = self._exercise
+        for patch in mistakes().values():
+            its = (ROOT / patch).read_text()
+            if patch.parents[2] == exercise.folder and f"+++ b/{exercise.solution}\n" in its and same_code(text, patched(exercise.solution, patch)):
+                return f"this lesson's mistake {patch.stem}: {header(its, 'mistake')}"
+        return ""
 
     def _unfinished(self):
         """The holes that are empty, if some are filled and each of these is right by itself; what fails then says nothing new."""
@@ -450,14 +483,13 @@ class Check:
     def _shows_alone(self, hole, empty, result, lights):
         """Says what is wrong with our kernel that has the learner's lines in this hole only: while others are empty, what follows from that
         would be told of it. Whether that could be said."""
-        mine, kernel, holes = text_of(self._exercise.mine), text_of(self._exercise.solution), holes_of(self._exercise)
-        written = holes.of(mine)
-        text, _ = holes.filled(hole, written.holes[hole], written.outside)
+        holes = holes_of(self._exercise)
+        text = holes.with_lines_of(holes.of(text_of(self._exercise.mine)), hole)
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
             variant = Variant(self._build, self._exercise, text, Path(folder))
             exercise = copy.copy(self._exercise)
             exercise.mine = Path(os.path.relpath(variant.mine, ROOT))
-            placed = functools.partial(in_files_of, {self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, str(exercise.mine))
+            placed = self._placed(text, variant)
             alone, said = _Alone(exercise, variant), io.StringIO()
             alone.told = lambda findings: most_telling(list(map(placed, findings)), self._exercise.mine)
             with contextlib.redirect_stdout(said):
@@ -470,45 +502,49 @@ class Check:
         self._red.sort(key=hole.__ne__)
         return True
 
-    def _wrong_alone(self, hole, empty, result, lights):
+    def _wrong_alone(self, hole, empty, result, lights, what="is wrong"):
         """The lines that come before what is said of our kernel with the learner's lines in this hole only."""
         piece = self._exercise.piece
         are = f"{piece.title()}s {', '.join(empty)} are" if len(empty) > 1 else f"{piece.title()} {empty[0]} is"
-        return [f"{result}. {are} empty, and {piece} {hole} is wrong by itself.", *lights, f"Our kernel with your lines of {piece} {hole}:"]
+        return [f"{result}. {are} empty, and {piece} {hole} {what} by itself.", *lights, f"Our kernel with your lines of {piece} {hole}:"]
 
     def _found_alone(self, filled):
-        """(hole, what the X-ray finds) of the first of these holes whose lines bring a finding into our kernel; None if there is none."""
+        """(hole, what it is, lines) of the first of these holes whose lines bring a finding of the X-ray into our kernel, end a launch there or
+        cost more than the budget; None if there is none."""
         if not (filled and self._exercise.needs_device and self._build.has_xray()):
             return None
-        mine, kernel, holes = text_of(self._exercise.mine), text_of(self._exercise.solution), holes_of(self._exercise)
-        written = holes.of(mine)
+        kernel, holes = text_of(self._exercise.solution), holes_of(self._exercise)
+        written = holes.of(text_of(self._exercise.mine))
         for hole in filled if written.holes is not None else []:
-            text, _ = holes.filled(hole, written.holes[hole], written.outside)
+            text = holes.with_lines_of(written, hole)
             done = self._under_the_xray(f"{self._target}_xray", text, _FINDS) if text != kernel else None
-            found = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)] if done else []
+            if done is None:
+                continue
+            placed = self._placed(text, done.variant)
+            found = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)] or list(filter(None, [self._ends(done)]))
             if found:
-                placed = functools.partial(in_files_of, {self._exercise.mine: mine}, {self._exercise.solution: kernel}, text, done.source)
-                return hole, self.told(list(dict.fromkeys(map(placed, found))))[0]
+                return hole, ("the X-ray finds a mistake", "is wrong"), self.told(list(dict.fromkeys(map(placed, found))))[0]
+            if is_dear(done.text):
+                return hole, ("too dear for the budget", "is too dear"), list(map(placed, self._budget(done.text, only_too_many=True)))
         return None
 
     def _holes_at(self, numbers):
-        """The holes that have these lines of the learner's file, if that can be said; several, where a line is in several."""
+        """The holes that have these lines of the learner's file, if that can be said."""
         exercise = self._exercise
-        lines = text_of(exercise.mine).splitlines()
-        these = {lines[number - 1] for number in numbers if number <= len(lines)}
-        written = holes_of(exercise).of(text_of(exercise.mine)).holes if exercise.kind == "exercise" else None
-        return [hole for hole, parts in (written or {}).items() if these & {line for part in parts for line in part}]
+        written = holes_of(exercise).of(text_of(exercise.mine)).numbers if exercise.kind == "exercise" else {}
+        return [hole for hole, parts in written.items() if any(number in part for part in parts for number in numbers)]
 
     def _place_of(self, hole):
-        """" (my/x.cu:52)", where the hole's TODOs stand, or else the first line of code of each of its places, and what _apart says."""
+        """" (my/x.cu:52)", the first line of code of each of the hole's places, and what _apart says; where there is none, its TODOs."""
         mine, todo, apart = text_of(self._exercise.mine), f"TODO({hole})", ""
-        lines = mine.splitlines()
-        numbers = [number for number, line in enumerate(lines, 1) if todo in line and (number == 1 or todo not in lines[number - 2])]
-        if not numbers and self._exercise.kind == "exercise":
+        lines, numbers = mine.splitlines(), []
+        if self._exercise.kind == "exercise":
             holes = holes_of(self._exercise)
             places = holes.of(mine).numbered(hole)
             numbers = [next(number for number, line in place if is_code(line)) for place in places if any(is_code(line) for _, line in place)]
             apart = self._apart(places, holes.ours(hole))
+        if not numbers:
+            numbers = [number for number, line in enumerate(lines, 1) if todo in line and (number == 1 or todo not in lines[number - 2])]
         return f" ({self._exercise.mine}:{' and '.join(map(str, numbers))}{apart})" if numbers else ""
 
     @staticmethod
@@ -519,38 +555,43 @@ class Check:
         said += [f"what ours has {place}" for place in left_out]
         return f"; as ours but for {' and '.join(said)}" if said else ""
 
+    def _seen_in_the_text(self):
+        texts = text_of(self._exercise.mine), text_of(self._exercise.solution)
+        return [*own_arrays(*texts), *counts_elements(*texts)] if self._exercise.needs_device else []
+
     def _of_the_only_hole(self):
         """Where an exercise has one hole, and all else is as it was: where it is."""
         exercise = self._exercise
         if exercise.kind != "exercise" or len(exercise.holes()) != 1:
             return ""
         written, hole = holes_of(exercise).of(text_of(exercise.mine)), exercise.holes()[0]
-        return "" if written.holes is None or written.outside else f"Next: {exercise.piece} {hole}{self._place_of(hole)}."
+        return "" if written.holes is None or self._aside else f"Next: {exercise.piece} {hole}{self._place_of(hole)}."
 
-    def _hole_of(self, fault, target, text):
-        """The first hole whose lines give our kernel the same fault under the X-ray, by _is_dear or _is_found; None where that cannot be
-        said. Holes with a line that the X-ray has named come first."""
+    def _holes_of(self, fault, target):
+        """The holes whose lines give our kernel the same fault under the X-ray, by _is_dear or _is_found; none where that cannot be said."""
         exercise = self._exercise
-        if len(exercise.holes()) < 2:
-            return None
-        holes = holes_of(exercise)
-        written = holes.of(text_of(exercise.mine))
-        if written.holes is None or written.outside and fault(target, holes.filled(None, [], written.outside)[0]):
-            return None
-        named = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", text)])
-        for hole in sorted(exercise.holes(), key=lambda hole: hole not in named):
-            lines = written.holes[hole]
-            alone = holes.filled(hole, lines, written.outside)[0]
-            if lines != holes.ours(hole) and (alone == text_of(exercise.mine) or fault(target, alone)):
-                return hole
-        return None
+        mine, kernel, holes = text_of(exercise.mine), text_of(exercise.solution), holes_of(exercise)
+        written = holes.of(mine)
+        if written.aside and (written.holes is None or fault(target, holes.with_lines_of(written))):
+            self._aside = written.aside[0]
+        if written.holes is None or self._aside or len(exercise.holes()) < 2:
+            return []
+        texts = {hole: holes.with_lines_of(written, hole) for hole in sorted(exercise.holes(), key=int)}
+        return [hole for hole, text in texts.items() if text != kernel and (text == mine or fault(target, text))]
+
+    def _placed(self, text, variant):
+        """What turns the places that a Variant of this text prints into places in the learner's copy and in our kernel."""
+        mine, ours = self._exercise.mine, self._exercise.solution
+        return functools.partial(in_files_of, {mine: text_of(mine)}, {ours: text_of(ours)}, text, os.path.relpath(variant.mine, ROOT))
 
     def _is_dear(self, target, text):
         done = self._under_the_xray(target, text, "*KeepsItsBudget")
         return done is not None and is_dear(done.text)
 
     def _is_found(self, target, text):
-        done = self._under_the_xray(target, text, _FINDS)
+        if not (self._exercise.needs_device and self._build.has_xray()):
+            return False
+        done = self._under_the_xray(target, text, f"{_FINDS}:{self.failing}" if self.failing else _FINDS)
         return done is not None and any(_XRAY_ERROR.match(line) for line in done.text.splitlines())
 
     def _under_the_xray(self, target, text, test_filter):
@@ -559,26 +600,25 @@ class Check:
             if not variant.compile(target):
                 return None
             done = gtest.run(variant.folder / target, self._seconds, test_filter=test_filter)
-            done.source = os.path.relpath(variant.mine, ROOT)  # as what it prints calls the text
+            done.variant = variant
             return done
 
-    def _astray(self, holes, written):
-        """Where threads wait at different barriers: the holes with a barrier that is another hole's, as ours shows."""
-        barriers = {hole for hole in written if any(_BARRIER.match(line) for part in holes.ours(hole) for line in part)}
-        return {hole for hole in written if self._diverges and barriers and hole not in barriers
-                and any(_BARRIER.match(line) for part in written[hole] for line in part)}
-
-    def _is_right(self, target, text, tests, whole=False):
-        """Whether it passes the first tests and these; `whole`: and all others for which there is time. While a hole is empty the first test
-        fails for that reason, and says little of what is filled in."""
+    def _fault(self, target, text, tests, whole=False):
+        """What is wrong with a kernel by the first tests and these, `whole`: and all others for which there is time; "" if they pass."""
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
             variant = Variant(self._build, self._exercise, text, Path(folder))
-            if not variant.compile(target) or not all(
-                    gtest.run(variant.folder / target, self._seconds_of(each) or self._seconds // 2, test_filter=each).succeeded
-                    for each in [*first_tests(self._names), ":".join(tests)]):
-                return False
+            if not variant.compile(target):
+                return "it does not compile."
+            placed = self._placed(text, variant)
+            for each in [*first_tests(self._names), ":".join(filter(None, tests))]:
+                seconds = self._seconds_of(each) or self._seconds // 2
+                done = gtest.run(variant.folder / target, seconds, test_filter=each)
+                if not done.succeeded:
+                    return placed(told_of(done, seconds))
+                if index := _INDEX.search(done.text):
+                    return placed(f"{index[1]}: {index[2]}.")
             rest = gtest.run(variant.folder / target, self._seconds, "--gtest_fail_fast", test_filter=":".join(self._names)) if whole else None
-            return rest is None or rest.succeeded or rest.timed_out
+            return "" if rest is None or rest.succeeded or rest.timed_out else placed(told_of(rest, self._seconds))
 
     def _report(self, where, done):
         """How the tests went, in words."""
@@ -600,7 +640,7 @@ class Check:
             return [f"{where}: {done.passed()} of {len(done.tests)} tests pass{skipped}"]
         if failed is None:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
-        self.failing = failed["name"]
+        self.failing, self._injected = failed["name"], failed["injects"]
         said = [line for line in lines_of(failed["failures"])
                 if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip().removeprefix("in another check: "))]  # which is said with the X-ray's
         said = said or ["  the X-ray finds a mistake"]
@@ -666,6 +706,8 @@ class Check:
         if not places:
             return False
         first, who = places[0]
+        if set(self._holes_at([first])) & set(self._green):
+            return False  # it is made of what a wrong hole has left
         above = next((line for line, its in places if its == who and line < first), None)
         also = f". Another arises at line {above} in the same thread; the compiler may have changed the order of the two" if above else ""
         print(f"The first NaN arises at {self._exercise.mine}:{first}{who}: an operation on finite or infinite numbers gives NaN{also}")
@@ -688,10 +730,11 @@ class Check:
         shown, errors, passed = [], [], not self.failing
         done, text, clean = None, "", True
         for test_filter in (self.failing or _IN_BOUNDS, "*KeepsItsBudget"):
-            keep = {"LADDER_XRAY_VALUES": str(self._values("yours"))} if test_filter == self.failing else {}
+            keep = {"LADDER_XRAY_VALUES": str(self._values("yours")), **self._noting_absent_lanes()} if test_filter == self.failing else {}
             done = self._run(target, test_filter=test_filter, environment={"LADDER_NO_NAMES": "1", **keep})
             text += done.text
             if test_filter == self.failing:
+                self._absent = next(iter(text_of(self._absent_lanes()).splitlines()), "").replace(f"{ROOT}/", "")
                 self._said += done.text
                 self._under_the_first = "order of threads: " not in done.text
             clean = clean and done.status == 0
@@ -718,14 +761,14 @@ class Check:
             shown = ["nothing is wrong"]
         for line in shown:
             print(f"X-ray: {line}")
+        self._named_by_xray = "\n".join(shown)
         if passed and (errors or self._dearer and not self.failing):
-            fault = self._is_found if errors else self._is_dear
-            hole = self._hole_of(fault, target, "\n".join(shown))
-            if hole:
+            self._red = self._holes_of(self._is_found if errors else self._is_dear, target)
+            for hole in self._red:
                 piece = f"{self._exercise.piece} {hole}"
                 print(f"Your lines of {piece}, put into our kernel, " + (f"give a finding there too: the fault is in {piece}." if errors else
                                                                          f"make it dearer than the budget too: the cost is in {piece}."))
-                self._red.append(hole)
+            self._green = [hole for hole in self._exercise.holes() if self._red and hole not in self._red]
         return clean
 
     @staticmethod
@@ -737,12 +780,30 @@ class Check:
     def _values(self, whose):
         return self._build.folder / f"exercise_values.{whose}"
 
+    def _absent_lanes(self):
+        return self._build.folder / "exercise_absent_lanes"
+
+    def _noting_absent_lanes(self):
+        self._absent_lanes().unlink(missing_ok=True)
+        return {"EMULATOR_ABSENT_LANES": str(self._absent_lanes())}
+
+    def _absent_lane(self):
+        """Says which shuffle takes what no lane has, in the test that failed, if our kernel's do not. Whether there is one."""
+        target = f"{self._target}_ours"
+        if not self._absent or self._stopped or not self._compile(target):
+            return False
+        self._run(target, test_filter=self.failing, environment={"LADDER_NO_NAMES": "1", **self._noting_absent_lanes()})
+        if text_of(self._absent_lanes()):
+            return False
+        print(f"{self._absent}.")
+        return True
+
     def _first_wrong(self):
         """Says where the first value goes wrong in the test that failed, beside our kernel in the same test."""
         yours, ours, target = self._values("yours"), self._values("ours"), f"{self._target}_ours"
         if not self.failing or self._diverges or not yours.exists() or not self._compile(target):
             return  # threads that wait at different barriers store what they should not, everywhere
-        as_far = {"LADDER_FIRST_SCHEDULE": "1"} if self._under_the_first else {}
+        as_far = {"LADDER_MOST_SCHEDULES": "1"} if self._under_the_first else {}
         self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours), "LADDER_NO_NAMES": "1", **as_far})
         if ours.exists():
             name = self.failing + getattr(self.failing, "case", "")
@@ -760,15 +821,15 @@ class Check:
         more = more_than_ours(self._counted, self._run(target, test_filter="*KeepsItsBudget").text)
         return f"More than in our kernel, in the case of the budget: {', '.join(more)}." if more else ""
 
-    def _budget(self, text):
+    def _budget(self, text, only_too_many=False):
         """What the kernel uses of its budget; of one whose result is wrong only what is too much."""
         shown = []
         for dearest, used, allowed, rest in _USED.findall(text):
             too_many = float(used) > float(allowed)
             self._dearer |= too_many
-            if too_many or not self.failing and (float(used) > 0 or float(allowed) > 0 or not rest.startswith("global ")):
+            if too_many or not (self.failing or only_too_many) and (float(used) > 0 or float(allowed) > 0 or not rest.startswith("global ")):
                 shown.append(f"{used} of {allowed} {rest}  <- too many" if too_many else f"budget {allowed}, used {used}: {rest.replace(' used,', ',')}")
-            if dearest:
+            if dearest and (too_many or not only_too_many):
                 shown.append(f"  {dearest.replace(f'{ROOT}/', '')}")
         return shown
 
@@ -812,18 +873,19 @@ class Check:
             passed, timed_out = done.succeeded and not _INDEX.search(done.text), done.timed_out
             print("".join(f"{line}\n" for line in printed_lines(done.printed, f"{self._build.name}/exercise_printf.log")), end="")
             todo = exercise.first_todo() and where != "On the GPU" and not passed and not timed_out
-            lights = self._light_up(target) if todo else []
-            left = self._unfinished()
+            lights = self._light_up(target) if not passed and where != "On the GPU" else []
+            left = self._unfinished() if todo else []
             empty = self._empty() if todo else []
             alone = next((hole for hole in self._red if hole not in empty), None) if empty else None
             if not left and alone and self._shows_alone(alone, empty, f"{where}: {done.how_it_ended(done.seconds) if done.crashed else 'WRONG RESULT'}", lights):
                 return self._verdict(passed, clean)
             found = self._found_alone([hole for hole in exercise.holes() if hole not in left]) if left else None
             if found:
-                hole, green = found[0], f"{exercise.piece} {found[0]}: green"
+                hole, what, lines = found
                 self._red.insert(0, hole)
-                lights = [f"{exercise.piece} {hole}: red" if line == green else line for line in lights]
-                print("\n".join([*self._wrong_alone(hole, left, f"{where}: the X-ray finds a mistake", lights), *(f"X-ray: {line}" for line in found[1])]))
+                self._green.remove(hole)
+                lights = [f"{exercise.piece} {hole}: red" if line == f"{exercise.piece} {hole}: green" else line for line in lights]
+                print("\n".join([*self._wrong_alone(hole, left, f"{where}: {what[0]}", lights, what[1]), *(f"X-ray: {line}" for line in lines)]))
                 return self._verdict(passed, clean)
             if left:
                 print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
@@ -831,17 +893,18 @@ class Check:
                 return self._verdict(passed, clean)
             test, of_holes = [line for line in report if line.startswith("  test: ")], tests_of_holes(filter(None, [self.failing]), exercise.piece)
             report = [line for line in report if line not in test]
+            several = [hole for hole in self._red if hole not in empty]
+            if len(several) > 1 and not done.crashed:  # what both do together is neither's; the lights say what each does
+                report = [f"{report[0]}. Several {exercise.piece}s are wrong, each by itself: {', '.join(several)}"]
             if done.crashed and not self._host_touches:
                 crash = report  # it says little: what is found elsewhere comes before it
             else:
                 print("\n".join(report))
-                if not timed_out and not done.crashed:
+                if not timed_out and not done.crashed and len(several) < 2:
                     self._look_wider(target, done)
             for place, index in dict.fromkeys(_INDEX.findall(done.text)):
                 print(f"{place}: {index}")
             if not passed:
-                if where != "On the GPU":
-                    lights = lights or self._light_up(target)
                 # A hole's own test runs the whole kernel: of a hole that is right its name would lead astray.
                 of_another = any(f"{exercise.piece} {hole}: green" in lights for hole in of_holes)
                 print("".join(f"{line}\n" for line in [*lights, *([] if of_another else test)]), end="")
@@ -852,22 +915,26 @@ class Check:
         elif timed_out:
             if self._build.has_xray():
                 print("X-ray: not run, because the tests ran out of time")
-        else:
+        elif not self._injected:
             clean = self._xray()
-        if not passed and not timed_out and not self._xray_errors and not self._first_nan():
+        if not passed and not timed_out and not self._injected and not self._xray_errors and len(self._red) < 2 and not self._absent_lane() and not self._first_nan():
             self._first_wrong()
         if not passed:
-            print("".join(f"{line}\n" for line in [*self._left_beside(), *warnings]), end="")
+            print("".join(f"{line}\n" for line in [*self._left_beside(), *self._seen_in_the_text(), *warnings]), end="")
         if crash:
             print("\n".join(crash))
         return self._verdict(passed, clean)
 
     def _verdict(self, passed, clean):
         exercise = self._exercise
-        todo = exercise.first_todo()
-        named = [hole for hole in ([] if passed else self._diagnosed()) if not self._red or hole in self._red]
-        self.blamed = list(dict.fromkeys(named + self._red))
-        self._note_red(self.blamed)
+        empty = self._empty()
+        named = [hole for hole in ([] if passed or self._aside else self._diagnosed()) if hole not in (*self._green, *empty)]
+        todo = exercise.first_todo(empty)
+        self._red = [hole for hole in named if hole in self._red] + [hole for hole in self._red if hole not in named]
+        together = bool(self._green) and not self._red and not passed  # each hole is right by itself
+        of_xray = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", self._named_by_xray)])
+        self.blamed = self._red or named or of_xray
+        self._note_red(self.blamed, () if of_xray else exercise.holes() if self._aside else self._green)
         asked = nvcc_rules.asked(exercise.mine, exercise.solution.parent) if passed and clean and exercise.needs_device else ({}, [])
         refused, doubles = asked or ({}, [])
         if refused:
@@ -897,11 +964,19 @@ class Check:
         found_by = "the X-ray" if self._xray_errors else "AddressSanitizer" if self._out_of_bounds else ""
         chance = ", and what the result equals may be chance" if "It equals the result with" in self._said else ""
         first = f"Mend first what {found_by} found: it may be all that is wrong{chance}." if found_by and not passed else ""
-        if self._red and (todo is None or todo[0] != self._red[0]):
-            which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=exercise.holes().index) else ", which is red"
+        if self._aside:
+            number, line, stubs = self._aside
+            what = f"{'where' if line else 'in front of which'} the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
+            print(f"Next: {exercise.mine}:{number}, {what}. {first}".rstrip())
+        elif self._red and (todo is None or todo[0] != self._red[0]):
+            which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=int) else ", which is red"
             print(f"Next: {exercise.piece} {self._red[0]}{which}{self._place_of(self._red[0])}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo and not (passed and self._xray_errors):
-            print(f"{first if first and todo[0] not in self._empty() else f'Next: {todo[1]}'}\nA hint: ./ladder exercise {exercise.name} --hint")
+            print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
+        elif together:
+            print(f"Each {exercise.piece} is right in our kernel, so look at what one leaves to another: a place, an order, a barrier. {first}".rstrip())
+            if of_xray:
+                print(f"Next: {exercise.piece} {of_xray[0]}{self._place_of(of_xray[0])}.\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
                 print(" ".join(filter(None, [self._of_the_only_hole(), first])) or "No TODO is left, but something is wrong.")
@@ -924,10 +999,10 @@ class _Alone(Check):
     def _light_up(self, target):
         return []
 
-    def _hole_of(self, fault, target, text):
-        return None
+    def _holes_of(self, fault, target):
+        return []
 
-    def _note_red(self, holes):
+    def _note_red(self, holes, right=()):
         pass
 
     def _verdict(self, passed, clean):

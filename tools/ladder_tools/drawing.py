@@ -15,6 +15,7 @@ from ladder_tools.place import MORE, ROOT, Exercise, Failed, Refused, ToRead, ex
 _PAGE = ROOT / "common" / "xray" / "page.html"
 _BUDGET = "KeepsItsBudget"
 _SECONDS = 120  # the X-ray's own limit ends a loop that does not end
+_MOST_SCHEDULES = 9  # more than a test has
 
 
 def require_drawable(exercise):
@@ -101,10 +102,10 @@ class Look(Check):
     def _light_up(self, target):
         return []
 
-    def _hole_of(self, fault, target, text):
-        return None
+    def _holes_of(self, fault, target):
+        return []
 
-    def _note_red(self, holes):
+    def _note_red(self, holes, right=()):
         pass
 
     def _verdict(self, passed, clean):
@@ -118,12 +119,28 @@ class Look(Check):
         return noticed
 
 
-def xrayed(program, test):
-    """(the report of that test, how it went); the report is None if no kernel ran."""
+def xrayed(program, test, schedules=None):
+    """(the report of that test, how it went); the report is None if no kernel ran. `schedules`: of its orders of threads so many at most."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "xray.json"
-        done = gtest.run(program, _SECONDS, test_filter=test, environment={"LADDER_XRAY_JSON": str(path)})
+        most = {"LADDER_MOST_SCHEDULES": str(schedules)} if schedules else {}
+        done = gtest.run(program, _SECONDS, test_filter=test, environment={"LADDER_XRAY_JSON": str(path), **most})
         return (json.loads(path.read_text()) if path.exists() else None), done
+
+
+def _launches(report):
+    return sum(kernel["launches"] for kernel in report["kernels"]) if report else 0
+
+
+def xrayed_as_far(program, ours, test):
+    """The same of two programs, the second of which runs as many orders of threads as the first, which a failure ends: counts of different
+    numbers of launches cannot be compared."""
+    theirs, schedules = xrayed(program, test), 1
+    beside = xrayed(ours, test, schedules)
+    while 0 < _launches(beside[0]) < _launches(theirs[0]) and schedules < _MOST_SCHEDULES:
+        schedules += 1
+        beside = xrayed(ours, test, schedules)
+    return theirs, beside
 
 
 def draw(exercise, build, check, page):
@@ -139,7 +156,7 @@ def draw(exercise, build, check, page):
     budgets = [name for name in gtest.names_of(build.folder / programs[theirs]) if name.endswith(_BUDGET)]
     reports = None
     for test in ([failing] if failing else []) + budgets[:1]:
-        these = {whose: xrayed(build.folder / program, test) for whose, program in programs.items()}
+        these = dict(zip(programs, xrayed_as_far(*(build.folder / program for program in programs.values()), test)))
         if all(report for report, _ in these.values()):
             reports = these
             if has_errors(reports[theirs][0]) or test == failing and check.wrong_touch:
@@ -155,6 +172,7 @@ def draw(exercise, build, check, page):
             step = check.wrong_touch.is_in(kernel) if check.wrong_touch and kernel["whose"] == theirs else None
             if step is not None:
                 kernel["opens_at"] = step
+                kernel["errors"] = [check.wrong_touch.as_error(step, check.wrong_values)]
     joined["about"] = f"{exercise.mine} beside {exercise.solution}"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(to_page(joined))

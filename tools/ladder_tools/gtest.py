@@ -24,7 +24,8 @@ class Test(str):
 
 class Run:
     """How a program ended (`status`: its exit code, -11 after SIGSEGV), what it printed, and its tests in order:
-    {"name": "suite.test", "file": its source, "skipped": bool, "failures": [text]}. A program that crashed leaves no tests."""
+    {"name": "suite.test", "file": its source, "skipped": bool, "failures": [text], "injects": whether it makes a call fail}. A program that
+    crashed leaves no tests."""
 
     def __init__(self, status, timed_out, text, tests):
         self.status, self.timed_out, self.text, self.tests = status, timed_out, text, tests
@@ -77,7 +78,7 @@ def _tests(path):
         name.case = each.get("value_param", "")
         return name
 
-    return [{"name": test(suite, each), "file": Path(each.get("file", "")).name, "skipped": each.get("result") == "SKIPPED",
+    return [{"name": test(suite, each), "file": Path(each.get("file", "")).name, "skipped": each.get("result") == "SKIPPED", "injects": "injects_a_failure" in each,
              "failures": [failure["failure"] for failure in each.get("failures", [])]}
             for suite in report["testsuites"] for each in suite["testsuite"]]
 

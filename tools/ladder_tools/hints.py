@@ -24,9 +24,12 @@ class Hints:
             self._count(hole).unlink(missing_ok=True)
         self._red().unlink(missing_ok=True)
 
-    def note_red(self, holes):
-        """Where the last check found mistakes, in this order: hints are about these holes first."""
-        write_whole(self._red(), " ".join(holes))
+    def note_red(self, holes, right=()):
+        """Where the last check found mistakes, in this order: hints are about these holes first. `right`: about these there are none."""
+        write_whole(self._red(), " ".join([*holes, *(f"-{hole}" for hole in right)]))
+
+    def _right(self):
+        return [hole[1:] for hole in text_of(self._red()).split() if hole.startswith("-")]
 
     def _first_red(self):
         return next((hole for hole in text_of(self._red()).split() if hole in self._exercise.holes()), "")
@@ -47,12 +50,16 @@ class Hints:
 
     def give(self, hole):
         """For that hole, else for the first that was red, else for the first TODO that is left, else for the stub's first hole with hints
-        to give."""
+        to give; for none that is right."""
         exercise = self._exercise
         todo = None
         hole = hole or self._first_red()
         if not hole:
-            todo = exercise.first_todo()
+            not_right = [each for each in exercise.holes() if each not in self._right()]
+            if not not_right:
+                print(f"The last check blames no {exercise.piece}, so no hint is given; --hint HOLE gives one all the same.")
+                return
+            todo = exercise.first_todo(not_right)
             if todo:
                 hole = todo[0]
             else:

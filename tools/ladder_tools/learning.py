@@ -345,6 +345,54 @@ def unchecked(mine, ours):
     return f"One thing that no test of a machine without faults can show, in line {number}: nobody looks at what {name} returns, so its error is lost."
 
 
+_ARRAY = re.compile(r"^(?P<shared>.*__shared__)?[^=(/]*?\b\w[\w:<>]* +(?P<arrays>\w+(?:\[[^\]]*\])+(?:, *\w+(?:\[[^\]]*\])+)*);")
+
+
+def _arrays(text):
+    """(the number of its line, its name, whether it is in shared memory) of each array that a line declares without a value."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := _ARRAY.match(line.partition("//")[0].strip()):
+            yield from ((number, name, bool(found["shared"])) for name in re.findall(r"(\w+)\[", re.sub(r"\[[^\]]*\]", "[]", found["arrays"])))
+
+
+def own_arrays(mine, ours):
+    """A sentence for each array of `mine` that ours does not have, where ours has more arrays in shared memory."""
+    shared, known = ({name for _, name, is_shared in _arrays(ours) if is_shared is which} for which in (True, False))
+    in_mine = [name for _, name, is_shared in _arrays(mine) if is_shared]
+    lacks = len(in_mine) < len(shared)
+    return [f"Line {number}: {name} is not __shared__, so each thread has an array of its own, which no other thread can read."
+            for number, name, is_shared in _arrays(mine) if lacks and not is_shared and name not in known and name not in in_mine]
+
+
+_SIZED = {"cudaMalloc": 1, "cudaMallocAsync": 1, "cudaMemcpy": 2, "cudaMemcpyAsync": 2, "cudaMemset": 2, "cudaMemsetAsync": 2}  # which argument it is
+
+
+def _arguments(text):
+    """Of a call, from behind its parenthesis on."""
+    depth, arguments = 0, [""]
+    for sign in text:
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth < 0:
+            return arguments
+        if sign == "," and depth == 0:
+            arguments.append("")
+        else:
+            arguments[-1] += sign
+    return []
+
+
+def counts_elements(mine, ours):
+    """A sentence for each call of `mine` whose bytes are a number of elements, by its looks."""
+    of_bytes = re.compile(r"sizeof|bytes|\b(?:" + "|".join(["char", *re.findall(r"(\w+)(?: = |\{|\()[^;]*\bsizeof\b", mine)]) + r")\b", re.IGNORECASE)
+    known, said = set(map(str.strip, ours.splitlines())), []
+    for number, line in enumerate(mine.splitlines(), 1):
+        for name, rest in re.findall(rf"\b({'|'.join(_SIZED)})\((.*)", line) if line.strip() not in known else ():
+            size = (_arguments(rest) + 3 * [""])[_SIZED[name]].strip()
+            if size and not of_bytes.search(size):
+                said.append(f"Line {number}: {name} counts bytes; is {size} a number of elements? Of floats it is {size} * sizeof(float).")
+    return said
+
+
 def in_double(mine, ours, lines):
     """A sentence for the first of the `lines` of `mine` where a float becomes a double and ours has another line; or ""."""
     known, text = set(ours.splitlines()), mine.splitlines()

@@ -105,6 +105,7 @@ def fault_of(exercise):
     return ""
 
 
+_ALIKE = 0.7  # difflib's ratio of a line and what it was changed to
 _TODO = re.compile(r"TODO\(([0-9]+)\)")
 # Of a line without which the stub would not compile, and which goes when the hole is filled: "float v = 0.0f;  // until hole 1 is filled".
 _UNTIL = re.compile(r"\S +// until (?:hole|stage) ([0-9]+) is filled$")
@@ -134,6 +135,25 @@ def _without_comment(line):
     return _bare(line.partition("//")[0])
 
 
+def _code(line):
+    """The line without its TODO."""
+    return line.partition("//")[0].rstrip() if _TODO.search(line) else line
+
+
+def _numbered(text):
+    """Its lines with their numbers, but for those that are only a TODO."""
+    return [(number, _code(line)) for number, line in enumerate(text.splitlines(), 1) if not _TODO.search(line) or is_code(line)]
+
+
+def _likeness(line, other):
+    return difflib.SequenceMatcher(None, _bare(line), _bare(other), autojunk=False).ratio()
+
+
+def same_code(text, other):
+    """Whether two texts are the same but for blanks, line breaks and comments."""
+    return len({"".join(map(_without_comment, each.splitlines())) for each in (text, other)}) == 1
+
+
 def is_code(line):
     return bool(_bare(line)) and not _bare(line).startswith("//")
 
@@ -159,19 +179,22 @@ def not_as_ours(places, ours, most=3):
 
 class Written:
     """A learner's lines: `holes`: {hole: its lines, for each of its places}; `numbers`: {hole: the numbers of these lines, for each of its
-    places}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO stands}. If it cannot be said
+    places}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO stands}; `instead`: {line of
+    the fixed ones: what it was changed to}; `aside`: (number, line, the stub's line or "") of what is in these two. If it cannot be said
     whose lines are whose, `holes` is None and `why` a sentence. A line that goes with a hole is one of the hole's, if it is still there."""
 
-    def __init__(self, holes=None, numbers=None, outside=None, why="", given=()):
-        self.holes, self.numbers, self.outside, self.why, self._given = holes, numbers or {}, outside or {}, why, given
+    def __init__(self, holes=None, numbers=None, outside=None, why="", given=None, instead=None, aside=()):
+        self.holes, self.numbers, self.outside, self.why, self._given = holes, numbers or {}, outside or {}, why, given or {}
+        self.instead, self.aside = instead or {}, aside
 
     def begun(self, hole):
         """Whether the hole has a line of code that the stub does not have there."""
-        return any(is_code(line) and _bare(line) not in self._given for part in (self.holes or {}).get(hole, []) for line in part)
+        return any(is_code(line) and _bare(line) not in self._given.get(hole, ()) for part in (self.holes or {}).get(hole, []) for line in part)
 
     def left(self, hole):
         """(number, line) of the hole's lines that go with it, if it is begun."""
-        return [(number, line) for part in self.numbered(hole) for number, line in part if _bare(line) in self._given] if self.begun(hole) else []
+        given = self._given.get(hole, ())
+        return [(number, line) for part in self.numbered(hole) for number, line in part if _bare(line) in given] if self.begun(hole) else []
 
     def numbered(self, hole):
         """The lines of the hole's places, each with its number."""
@@ -199,10 +222,14 @@ class Holes:
             at_once.setdefault(todo[1], int(roughly[1]) if roughly else 0)
             if re.search(r"\bat [a-z]+ places|\bsomewhere\b", line):
                 spread = todo[1]
+            if is_code(line):
+                go.append((len(self._fixed), todo[1], _code(line)))
         for at, hole, line in go:
             if hole not in todos.get(at, {}):
                 raise Unplaced(f"`{line.strip()}` does not stand beside a TODO({hole})")
-        self._given = {_bare(line) for _, _, line in go}
+        self._given = {}
+        for _, hole, line in go:
+            self._given.setdefault(hole, set()).add(_bare(line))
         self.places = []  # (line of fixed, hole, our lines), in order
         ours, lacks = self._added(kernel, todos)
         ours = {at: [line for _, line in lines] for at, lines in ours.items()}
@@ -216,17 +243,18 @@ class Holes:
                 lines = lines[some:]
 
     def _added(self, text, preferred, form=str):
-        """({line of fixed: the lines that the text has before it, each with its number}, at preferred lines where equal lines leave a choice; a
-        sentence for the first line of code that the text lacks). Lines are the same if they have the same form."""
-        numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not _TODO.search(line)]
-        fixed, lines, found, lacks = [form(line) for line in self._fixed], [form(line) for _, line in numbered], {}, ""
+        """({line of fixed: the lines that the text has before it, each with its number}, at preferred lines where equal lines leave a choice;
+        (number, line, the stub's line) of the first line of code that the text lacks; where it has none instead, the number is that of the next
+        line, and the line is ""). Lines are the same if they have the same form."""
+        numbered = _numbered(text)
+        fixed, lines, found, lacks = [form(line) for line in self._fixed], [form(line) for _, line in numbered], {}, None
         for kind, at, to, begin, end in difflib.SequenceMatcher(None, fixed, lines, autojunk=False).get_opcodes():
             if kind == "equal":
                 continue
             lost = [line.strip() for line in self._fixed[at:to] if form is str or is_code(line)]
             if lost and not lacks:
-                instead = next((f"line {number} is `{line.strip()}`" for number, line in numbered[begin:end] if is_code(line)), "nothing is left")
-                lacks = f"{instead} where the stub has `{lost[0]}`"
+                lacks = (*max((each for each in numbered[begin:end] if is_code(each[1])), key=lambda each: _likeness(each[1], lost[0]),
+                              default=((numbered[begin:] or numbered[-1:] or [(1, "")])[0][0], "")), lost[0])
             formed = lines[begin:end]
             at = next((each for each in range(at, to + 1) if each in preferred), at)
             for step in range(len(formed) + 1):
@@ -252,30 +280,66 @@ class Holes:
         added, lacks = self._added(text, at_places)
         if lacks:
             added, lacks = self._added(text, at_places, _bare)
+        instead, aside = {}, []
         if lacks:
-            return Written(why=lacks)
+            instead, text = self._changed(text, at_places)
+            aside = [(number, line, self._fixed[at]) for at, (number, line) in instead.items()]
+            added, still = self._added(text, at_places, _bare)
+            lacks = lacks if still or not instead else None
+        if lacks:
+            number, line, stubs = lacks
+            return Written(why=f"{f'line {number} is `{line.strip()}`' if line else 'nothing is left'} where the stub has `{stubs}`", aside=[lacks])
         numbers = {at: [number for number, _ in lines] for at, lines in added.items()}
         added = {at: [line for _, line in lines] for at, lines in added.items()}
         found, of_found = ({hole: [] for hole in self.numbers()} for _ in range(2))
         for at, hole, _ in self.places:
             beside = {number for place, number, _ in self.places if place == at}
-            if any(is_code(line) and _bare(line) not in self._given for line in added.get(at, [])) and beside != {hole}:
+            given = set().union(*(self._given.get(each, ()) for each in beside))
+            if any(is_code(line) and _bare(line) not in given for line in added.get(at, [])) and beside != {hole}:
                 return Written(why=f"the lines of the holes {' and '.join(sorted(beside))} stand side by side without a TODO between them")
             found[hole].append([] if len(beside) > 1 else added.get(at, []))
             of_found[hole].append([] if len(beside) > 1 else numbers.get(at, []))
         outside = {at: lines for at, lines in added.items() if at not in at_places and any(map(is_code, lines))}
-        return Written(found, of_found, outside, given=self._given)
+        aside += [(number, line, "") for at in outside for number, line in zip(numbers[at], outside[at]) if is_code(line)]
+        return Written(found, of_found, outside, given=self._given, instead={at: line for at, (_, line) in instead.items()}, aside=sorted(aside))
 
-    def filled(self, hole, parts, outside=None):
-        """Our kernel with these lines in one hole, and the number of the first line of each of its places. `outside`: as Written's."""
-        lines, done, parts, begins, more = [], 0, list(parts), [], outside or {}
-        for at, number, ours in [*self.places, (len(self._fixed), None, [])]:
+    def _changed(self, text, at_places):
+        """{line of fixed: (number, what the text has instead)}, where lines were changed one for one and no hole is beside them, or else by their
+        likeness; and the text with the stub's lines there."""
+        numbered = _numbered(text)
+        matcher = difflib.SequenceMatcher(None, list(map(_bare, self._fixed)), [_bare(line) for _, line in numbered], autojunk=False)
+        found = {}
+        for kind, at, to, begin, end in matcher.get_opcodes():
+            if kind == "replace" and to - at == end - begin and not at_places & set(range(at, to + 1)):
+                found.update({at + n: numbered[begin + n] for n in range(to - at)})
+            elif kind == "replace":
+                for line in range(at, to):
+                    alike = [_likeness(self._fixed[line], each) for _, each in numbered[begin:end]]
+                    if max(alike, default=0) >= _ALIKE:
+                        begin += alike.index(max(alike))
+                        found[line] = numbered[begin]
+                        begin += 1
+        lines = text.splitlines()
+        for at, (number, _) in found.items():
+            lines[number - 1] = self._fixed[at]
+        return found, "\n".join(lines) + "\n"
+
+    def with_lines_of(self, written, hole=None):
+        """Our kernel with the learner's lines in this hole, and with what is changed outside of the holes."""
+        return self.filled(hole, written.holes[hole] if hole else [], written.outside, written.instead)[0]
+
+    def filled(self, hole, parts, outside=None, instead=None):
+        """Our kernel with these lines in one hole, and the number of the first line of each of its places. `outside`, `instead`: as Written's."""
+        lines, done, parts, begins, more, fixed = [], 0, list(parts), [], outside or {}, self._fixed.copy()
+        for at, line in (instead or {}).items():
+            fixed[at] = line
+        for at, number, ours in [*self.places, (len(fixed), None, [])]:
             for line in range(done, at):
-                lines += [*more.get(line, []), self._fixed[line]]
+                lines += [*more.get(line, []), fixed[line]]
             done = at
             if number == hole:
                 begins.append(len(lines) + 1)
                 ours = parts.pop(0) if parts else []
             lines += ours
-        lines += more.get(len(self._fixed), [])
+        lines += more.get(len(fixed), [])
         return "\n".join(lines) + "\n", begins

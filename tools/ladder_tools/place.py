@@ -122,7 +122,7 @@ class Place:
 
 
 def _chapter(name):
-    return next((folder for folder in chapters() if name == folder or _padded(name) == number_of(folder)), None)
+    return next((folder for folder in chapters() if name in (folder, idea_of(folder)) or _padded(name) == number_of(folder)), None)
 
 
 def place_of(word):
@@ -202,12 +202,13 @@ class Exercise:
         """Their numbers, in the order of the stub."""
         return list(dict.fromkeys(re.findall(r"TODO\(([0-9]+)\)", self.text)))
 
-    def first_todo(self):
-        """(hole, "my/03_cuda_baseline/exercise.cu:44: TODO(1): roughly 3 lines; ...") of the learner's copy; None if none is left."""
+    def first_todo(self, of=None):
+        """(hole, "my/03_cuda_baseline/exercise.cu:44: TODO(1): roughly 3 lines; ...") of the learner's copy, `of` these holes; None if none is
+        left."""
         lines = (ROOT / self.mine).read_text(errors="replace").splitlines()
         for number, line in enumerate(lines, 1):
             found = re.search(r"TODO\(([0-9]+)\)", line)
-            if not found:
+            if not found or of is not None and found[1] not in of:
                 continue
             text = line.lstrip(" /\t")
             for further in lines[number:]:  # one that takes several lines has its number on each

@@ -127,6 +127,15 @@ class Touch:
                 return at
         return None
 
+    def as_error(self, step, said):
+        """What a report says of an error at this step of a kernel: the page draws its lane in red."""
+        file, _, line = self.trail.places[self.place][0].rpartition(":")
+        grid, block = self.trail.launches[self.launch]
+        operation = ("load", "store", "atomic")[self.operation]
+        party = {"operation": operation, "by": "", "file": file, "line": int(line), "block": _coordinates(self.block, grid), "thread": _coordinates(self.thread, block)}
+        return {"kind": "wrong value", "message": " ".join(said), "space": "shared" if self.kind["shared"] else "global", "buffer": self.kind["name"],
+                "offset": self.element * min(4, self.kind["bytes"]), "bytes": min(4, self.kind["bytes"]), "size": 0, "count": 1, "step": step, "party": party, "other": None}
+
     @staticmethod
     def line(trail, place):
         where, *called_at = trail.places[place]
@@ -150,9 +159,13 @@ class Touch:
         return f"{self.line(self.trail, self.place)} by {self.who()}"
 
 
-def _index(linear, extent):
+def _coordinates(linear, extent):
     x, y, _ = extent
-    return f"({linear % x}, {linear // x % y}, {linear // x // y})"
+    return [linear % x, linear // x % y, linear // x // y]
+
+
+def _index(linear, extent):
+    return f"({', '.join(map(str, _coordinates(linear, extent)))})"
 
 
 def _unpacked(form, bits):
@@ -316,7 +329,7 @@ def first_wrong(yours, ours, half=None, stopped=False):
             else:
                 said.append(f"First value that ours never stores there: {touch.name()} = {touch.text(half, is_pair)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
-                said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or ([_unread(mine, right, wrong, half)] if alike and not stopped else [])
+                said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or list(filter(None, [_unread(mine, right, wrong, half)] if alike and not stopped else []))
         elif stray is None and not stopped:
             said += _unwritten(mine, right)
         if said:
@@ -445,13 +458,12 @@ def _read_by_another_thread(mine, right, wrong):
 
 
 def _unread(mine, right, wrong, half):
-    """What our block reads, and the wrong value's does not."""
+    """What our block reads, and the wrong value's does not; "" where it reads all of it."""
     block = wrong[2]
     yours = mine.read_by(block)
     missed = [row for key, row in right.read_by(block).items() if key not in yours]
     if not missed:
-        return (_other_input(mine, right, block, half) or _read_by_another_thread(mine, right, wrong)
-                or "All that our block's threads read, yours read: look at which of them reads it and when, at what copies bring and products take, at what is computed from it, and at where that goes.")
+        return _other_input(mine, right, block, half) or _read_by_another_thread(mine, right, wrong)
     # What a thread has just stored it has in a register: the compiler leaves out that it reads it again. An array of which that may be true
     # everywhere says nothing. The trail has one reader of each element, so that nobody knows whether others had to read it.
     stored = {(right.names[row[5]], row[6]) for row in missed if any(other[2:4] == row[2:4] for other in mine.stored.get(right.key(row), ()))}

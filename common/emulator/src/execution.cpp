@@ -13,10 +13,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <numeric>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -1133,12 +1135,31 @@ void count_votes(void* const* votes, unsigned count) {
     static_cast<Vote*>(votes[i])->result = total;
 }
 
+// Appends a line to the file that EMULATOR_ABSENT_LANES names, once for each line of code that shuffles.
+void note_absent(const Shuffle& shuffle, unsigned lane) {
+  const char* const path = std::getenv("EMULATOR_ABSENT_LANES");
+  if (path == nullptr) return;
+  static std::mutex mutex;
+  static std::set<std::string> noted;
+  const std::lock_guard<std::mutex> guard(mutex);
+  if (!noted.insert(path + place(shuffle.where)).second) return;
+  const std::string source = std::to_string(shuffle.source);
+  std::ofstream(path, std::ios::app)
+      << place(shuffle.where) << ": lane " << lane << " takes the value of lane " << source
+      << " by " << shuffle.name << ", and lane " << source
+      << ((shuffle.mask >> shuffle.source & 1u) == 0
+              ? " is not in the mask " + hexadecimal(shuffle.mask)
+              : " has returned, or the block has no such thread")
+      << "\n";
+}
+
 void complete_shuffle(void* const* lanes, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     if (lanes[i] == nullptr) continue;
     auto* const self = static_cast<Shuffle*>(lanes[i]);
     const auto* const source = static_cast<const Shuffle*>(lanes[self->source]);
     self->result = source == nullptr ? ~std::uint64_t{0} : source->value;
+    if (source == nullptr) note_absent(*self, i);
   }
 }
 

@@ -242,6 +242,33 @@ TEST_F(Execution, ShufflesFollowTheirDocumentation) {
   }
 }
 
+__global__ void absent_sources(float* out) {
+  if (threadIdx.x == 30) return;
+  out[threadIdx.x] = __shfl_down_sync(~(1u << 30), 1.0f, 2);
+  if (threadIdx.x < 16) out[threadIdx.x] = __shfl_xor_sync(0xffffu, 1.0f, 16);
+}
+
+TEST_F(Execution, NotesWhoTakesTheValueOfAnAbsentLane) {
+  const std::string path = testing::TempDir() + "absent_lanes_" + std::to_string(getpid());
+  setenv("EMULATOR_ABSENT_LANES", path.c_str(), 1);
+  DeviceVector<float> out(32);
+  absent_sources<<<2, 32>>>(out.data());
+  unsetenv("EMULATOR_ABSENT_LANES");
+  std::ifstream file(path);
+  std::string first, second, none;
+  std::getline(file, first), std::getline(file, second), std::getline(file, none);
+  EXPECT_NE(first.find(": lane 28 takes the value of lane 30 by __shfl_down_sync, and lane 30 is "
+                       "not in the mask 0xbfffffff"),
+            std::string::npos)
+      << first;
+  EXPECT_NE(second.find(": lane 0 takes the value of lane 16 by __shfl_xor_sync, and lane 16 is "
+                        "not in the mask 0x0000ffff"),
+            std::string::npos)
+      << second;
+  EXPECT_EQ(none, "");
+  std::remove(path.c_str());
+}
+
 __global__ void warp_votes(unsigned* out) {
   const unsigned lane = threadIdx.x;
   unsigned* const row = out + 10 * lane;

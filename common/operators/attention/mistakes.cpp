@@ -202,6 +202,9 @@ void attend(const AttentionArgs& a, const S& s, std::int64_t n, std::int64_t h,
     const std::int64_t D = which == S::Array::kK ? a.D : a.channels_of_v();
     const std::int64_t apart = s.v_rows_as_wide_as_k ? a.D : D;
     return Keys<Number>(sequence.keys, D, [&](std::int64_t c) {
+      if (s.stale != S::Stale::kNone && which == s.stale_array && c >= s.tile &&
+          (s.stale == S::Stale::kAll || c / s.tile % 2 == 1))
+        c -= s.tile;
       const float* data = which == S::Array::kK ? a.k : a.v;
       const float* row =
           data + ((sequence.first_key + c) * a.H_kv + key_head(a, s.key_head, h)) * apart;
@@ -475,6 +478,16 @@ void add_tiles(bool causal, bool windowed, const Add& add) {
     if (windowed) {
       add("with the tile of * keys missing in which the first query's window begins",
           S{.tile = tile, .whole_first_tiles = true}, tile);
+    }
+  }
+  for (const auto& [array, name] : {std::pair{S::Array::kK, "K"}, {S::Array::kV, "V"}}) {
+    for (const auto& [stale, which] :
+         {std::pair{S::Stale::kAll, "each"}, {S::Stale::kEverySecond, "every second"}}) {
+      for (const std::int64_t tile : kUsualTiles) {
+        if (windowed) continue;  // a later tile may be the first one
+        add(std::string("with ") + name + " of the tile before in " + which + " tile of *",
+            S{.tile = tile, .stale = stale, .stale_array = array}, tile);
+      }
     }
   }
   for (const auto& [behind, words] : {std::pair{S::Behind::kZeros, "keys of zeros"},

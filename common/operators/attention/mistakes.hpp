@@ -56,6 +56,9 @@ struct AttentionSwitches {
   enum class Behind { kNothing, kZeros, kLastKey } behind = Behind::kNothing;
   std::int64_t parts_by_exp =
       0;  // parts of so many keys, with maxima in base 2, are put together by exp
+  // Tiles of one array that hold the rows of the tile before: those of all but the first, or every second one.
+  enum class Stale { kNone, kAll, kEverySecond } stale = Stale::kNone;
+  Array stale_array = Array::kK;
 };
 
 // With float and no change it is what somebody gets who writes down the formula.

@@ -1,6 +1,7 @@
 // On the plain case each variant gives something of its own, and neither a right result nor zeros are called by a name.
 #include <gtest/gtest.h>
 
+#include "common/operators/attention/mistakes.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/testing/self_test.hpp"
 
@@ -45,6 +46,21 @@ TEST(Variants, LoopsOfAttentionAreRight) {
     expect_right_loop(make_problem(c));
     expect_right_loop(AttentionGradProblem(c));
   }
+}
+
+// A kernel that multiplies by a tile's buffer before the tile is in it.
+TEST(Variants, ATileThatIsTheOneBeforeIsNamedWithItsArray) {
+  using S = AttentionSwitches;
+  const AttentionProblem problem = make_problem(plain_attention_case({.plain_steps = 70}));
+  const auto said = [&](S::Array array, S::Stale stale) {
+    const AttentionResult wrong =
+        attention_loop(problem.args(), {.tile = 16, .stale = stale, .stale_array = array});
+    return said_of<Attention>(problem, stored<Attention>(problem, {wrong.o, wrong.lse}));
+  };
+  expect_words("It equals the result with K of the tile before in each tile of 16.\n",
+               said(S::Array::kK, S::Stale::kAll));
+  expect_words("It equals the result with V of the tile before in every second tile of 16.\n",
+               said(S::Array::kV, S::Stale::kEverySecond));
 }
 
 TEST(Variants, ZerosAndRightResultsOfAttentionHaveNoName) {

@@ -18,6 +18,9 @@ struct Shuffle {
   std::uint64_t value;
   unsigned source;
   std::uint64_t result;
+  const char* name;
+  unsigned mask;
+  emulator::Site where;
 };
 void complete_shuffle(void* const* lanes, unsigned count);
 
@@ -58,7 +61,7 @@ T reduce(const char* name, unsigned mask, T value, Operation, emulator::Site whe
 template <typename T>
 T shuffle(const char* name, unsigned mask, T value, unsigned source, emulator::Site where) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8, "a shuffle moves up to 8 bytes");
-  Shuffle shuffle{0, source, 0};
+  Shuffle shuffle{0, source, 0, name, mask, where};
   std::memcpy(&shuffle.value, &value, sizeof(T));
   warp_collective(name, mask, complete_shuffle, &shuffle, where);
   std::memcpy(static_cast<void*>(&value), &shuffle.result, sizeof(T));
