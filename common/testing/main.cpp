@@ -34,8 +34,7 @@ void name_the_test_that_dies() {
   for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);
-    if (before.sa_handler == SIG_DFL)
-      sigaction(signal, &action, nullptr);
+    if (before.sa_handler == SIG_DFL) sigaction(signal, &action, nullptr);
   }
 }
 
