@@ -63,13 +63,18 @@ void for_each_row(const Steps& s, std::int64_t steps, const Visit& visit) {
   }
 }
 
+// exp of a number that is rounded to fp32, by u of it, is off by u |exponent|, beside the few roundings that every term has.
+double squared_error_of_exp(double exponent) {
+  return 1 + exponent * exponent / ladder::kFewRoundings;
+}
+
 // A sum, and the sum of its squared terms.
 struct Sum {
   double value = 0, squares = 0;
 
-  void add(double term) {
+  void add(double term, double exponent = 0) {
     value += term;
-    squares += term * term;
+    squares += term * term * squared_error_of_exp(exponent);
   }
 };
 
@@ -176,8 +181,9 @@ std::vector<Truth> PrepareQgKg::truth(const Problem& problem) {
     const Row last = row.last_of_chunk();
     for (std::int64_t j = 0; j < s.args.K; ++j) {
       Sum q, k;
-      q.add(row.q(j) * std::exp(row.log_decay(j)));
-      k.add(row.k(j) * std::exp(last.log_decay(j) - row.log_decay(j)));
+      const double since = row.log_decay(j), until = last.log_decay(j) - since;
+      q.add(row.q(j) * std::exp(since), since);
+      k.add(row.k(j) * std::exp(until), until);
       append(qg, q), append(kg, k);
     }
   });
@@ -212,10 +218,11 @@ std::vector<Truth> InterChunk::truth(const Problem& problem) {
         }
       }
       for (std::int64_t j = 0; j < K; ++j) {
-        const double decay = std::exp(Row{s, head, first}.last_of_chunk().log_decay(j));
+        const double exponent = Row{s, head, first}.last_of_chunk().log_decay(j);
+        const double decay = std::exp(exponent);
         for (std::int64_t i = 0; i < V; ++i) {
           Sum& sum = state[j * V + i];
-          sum = {decay * sum.value, decay * decay * sum.squares};
+          sum = {decay * sum.value, decay * decay * sum.squares * squared_error_of_exp(exponent)};
           for (std::int64_t step = first; step < first + s.chunk; ++step) {
             const Row row{s, head, step};
             sum.add(row.of_row(s.kg, K, j) * row.v(i));
@@ -253,7 +260,8 @@ std::vector<Truth> IntraChunkScores::truth(const Problem& problem) {
       const Row key{s, query.head, step};
       Sum score;
       for (std::int64_t j = 0; j < s.args.K && step <= query.step && query.step < s.args.T; ++j) {
-        score.add(query.q(j) * key.k(j) * std::exp(query.log_decay(j) - key.log_decay(j)));
+        const double between = query.log_decay(j) - key.log_decay(j);
+        score.add(query.q(j) * key.k(j) * std::exp(between), between);
       }
       append(scores, score);
     }

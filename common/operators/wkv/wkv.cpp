@@ -51,7 +51,8 @@ void validate_gla(const BasicWkvArgs<Element, LogW>& args, PackedSequences packe
 template <typename Element, typename LogW>
 void validate(const BasicWkvGradArgs<Element, LogW>& args) {
   validate_all(args, args.forward, PackedSequences::kRefused);
-  require_pointer("u", args.forward.u, alignof(Element));
+  if (args.forward.B > 0 && args.forward.T > 0)
+    require_pointer("u", args.forward.u, alignof(Element));
   require_pointer("du", args.du, alignof(float));
 }
 
