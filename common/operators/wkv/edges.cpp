@@ -126,7 +126,10 @@ void expect_no_steps(const Implementation& i, Report& report, const Support& sup
     Args::arrays(args, [](const char*, auto& pointer, const Axes& axes, auto...) {
       if (count(axes) == 0) pointer = nullptr;
     });
-    args.u = nullptr;
+    if constexpr (kIsGradient<Op>)
+      args.forward.u = nullptr;
+    else
+      args.u = nullptr;
     launch<Op>(i, args);
     device(i.device).synchronize();
     const auto outputs = on_device.download();
