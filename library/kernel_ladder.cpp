@@ -6,10 +6,13 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -22,8 +25,11 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
+#include "common/core/bfloat16.hpp"
 #include "common/core/errors.hpp"
+#include "common/core/float16.hpp"
 #include "common/core/lists.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
@@ -380,6 +386,60 @@ inline bool depends_on_batch(const std::string& kernel) {
   return false;
 }
 
+// ---- The checked mode ----
+
+// With KERNEL_LADDER_CHECKED=1 in the environment a call waits for its kernel, and outputs that are no numbers are an error where all
+// inputs are numbers.
+bool is_checked() {
+  static const bool checked = [] {
+    const char* const value = std::getenv("KERNEL_LADDER_CHECKED");
+    return value != nullptr && std::strcmp(value, "1") == 0;
+  }();
+  return checked;
+}
+
+// "3 of 40 elements of o": the first array that has NaN or infinity. -inf is the logarithm of 0, in log_w and in lse.
+struct FindNoNumbers {
+  bool among_inputs;
+  std::string* found;
+
+  template <typename Pointer, typename... More>
+  void operator()(const char* name, const Pointer& pointer, const Axes& axes, More...) const {
+    using Element = Pointee<Pointer>;
+    if constexpr (!std::is_same_v<Element, std::int64_t>) {
+      if (pointer == nullptr || kIsInput<Pointer> != among_inputs || !found->empty()) return;
+      std::vector<Element> elements(static_cast<std::size_t>(count(axes)));
+      if (elements.empty()) return;
+      const std::size_t bytes = elements.size() * sizeof(Element);
+      if (kEmulated)
+        std::memcpy(elements.data(), pointer, bytes);
+      else
+        CUDA_CHECK(cudaMemcpy(elements.data(), pointer, bytes, cudaMemcpyDeviceToHost));
+      const bool is_logarithm = std::strncmp(name, "l", 1) == 0;
+      const auto bad = std::count_if(elements.begin(), elements.end(), [&](Element element) {
+        const float value = to_float(element);
+        return !std::isfinite(value) && !(is_logarithm && value < 0);
+      });
+      if (bad > 0)
+        *found =
+            std::to_string(bad) + " of " + std::to_string(elements.size()) + " elements of " + name;
+    }
+  }
+};
+
+template <typename Args>
+void require_numbers(Args args) {
+  if (!kEmulated) CUDA_CHECK(cudaStreamSynchronize(cuda::call.stream));
+  std::string output, input;
+  Args::arrays(args, FindNoNumbers{false, &output});
+  if (output.empty()) return;
+  Args::arrays(args, FindNoNumbers{true, &input});
+  if (!input.empty()) return;
+  throw Refusal(KL_NOT_FINITE,
+                output + " are NaN or infinite, and no input is: a value is beyond " +
+                    "the range of " + Args::kStorage + " (KERNEL_LADDER_CHECKED=1 looks at that)");
+}
+
 // ---- Calls ----
 
 enum class Purpose { kLaunch, kAsk };  // to ask needs no arrays
@@ -451,14 +511,16 @@ void with_storage(const Struct* args, Purpose purpose, const Use& use) {
 template <typename Op, typename Struct, typename... Args>
 std::int32_t call(const Struct* args) {
   return status_of([&] {
-    with_storage<Op, Struct, Args...>(
-        args, Purpose::kLaunch, [](const auto& kernel, const auto& each, const std::string&) {
+    with_storage<Op, Struct, Args...>(args, Purpose::kLaunch,
+                                      [](const auto& kernel, const auto& each, const std::string&) {
 #ifdef KERNEL_LADDER_EMULATED
-          if (kernel.device == DeviceKind::kCpu && is_forked())
-            return with_threads_of_its_own([&] { kernel.launch(each); });
+                                        if (kernel.device == DeviceKind::kCpu && is_forked())
+                                          with_threads_of_its_own([&] { kernel.launch(each); });
+                                        else
 #endif
-          kernel.launch(each);
-        });
+                                          kernel.launch(each);
+                                        if (is_checked()) require_numbers(each);
+                                      });
   });
 }
 

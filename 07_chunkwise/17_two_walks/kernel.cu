@@ -115,9 +115,14 @@ void wkv(const WkvGradArgs& args) {
   const ladder::WkvArgs& forward = args.forward;
   ladder::require(forward.H <= INT32_MAX,
                   "H is " + std::to_string(forward.H) + "; allowed: up to 2^31 - 1 blocks");
-  const bool any = forward.B > 0;
-  const ladder::cuda::Scratch<float> states(any ? forward.H * forward.T * kChannels * kChannels
-                                                : 0);
+  if (forward.B == 0 || forward.T == 0) {  // what is left are sums of nothing
+    const std::size_t bytes = forward.H * kChannels * sizeof(float);
+    CUDA_CHECK(cudaMemsetAsync(args.du, 0, bytes, ladder::cuda::stream()));
+    if (forward.log_w_stride_T == 0)
+      CUDA_CHECK(cudaMemsetAsync(args.d_log_w, 0, bytes, ladder::cuda::stream()));
+    return;
+  }
+  const ladder::cuda::Scratch<float> states(forward.H * forward.T * kChannels * kChannels);
   const auto blocks = static_cast<unsigned>(forward.H);
   wkv_two_walks<<<blocks, kChannels, 0, ladder::cuda::stream()>>>(args, states.pointer());
   CUDA_CHECK(cudaGetLastError());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "common/core/text.hpp"
@@ -200,15 +201,19 @@ std::vector<ListedCase> cases_of(const AnyOperator& op, const std::vector<TriedO
 // are small, and multiples of 8 where they can be: then rows are copied asynchronously.
 void plan_many_turns(Plan& plan, const AnyOperator& op, const Support& support,
                      const Shape& first) {
-  constexpr std::int64_t kLong = 328;
+  std::int64_t turns = 328;
   const std::string walked = first.has("T") ? "T" : "K";
   bool any = false;
   Shape shape = first;
   for (const Size& size : first.sizes()) {
     std::vector<std::int64_t> levels = levels_of(op, support, size.name, size.value);
     if (size.name == walked) {
-      any = levels.size() > 1 && (support.most_of(walked) == 0 || support.most_of(walked) >= kLong);
-      shape.set(walked, kLong);
+      std::int64_t unit = 0;  // all lengths may have to be multiples of one
+      for (const std::int64_t level : levels)
+        unit = std::gcd(unit, level);
+      if (unit > 0) turns += (unit - turns % unit) % unit;
+      any = levels.size() > 1 && (support.most_of(walked) == 0 || support.most_of(walked) >= turns);
+      shape.set(walked, turns);
       continue;
     }
     std::erase(levels, 0);

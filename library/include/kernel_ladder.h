@@ -3,7 +3,8 @@
  *
  * Written by library/abi/generate.py from the operators' lists; library/README.md is the manual. Arrays are contiguous and row-major; sizes
  * count elements. All pointers are the device's (of the emulated library: the host's). A call queues its work and does not wait. It returns
- * KL_OK, or an error, for which kl_error() has a sentence; then nothing was queued and nothing is written, but where KL_CUDA_ERROR says so.
+ * KL_OK, or an error, for which kl_error() has a sentence; then nothing was queued and nothing is written, but where KL_CUDA_ERROR
+ * and KL_NOT_FINITE say so.
  * Any thread may call, at the same time as others, with arguments of its own.
  *
  *     kl_wkv_args args = KL_WKV_ARGS;
@@ -28,7 +29,8 @@ enum { /* what a function returns */
   KL_NOT_SUPPORTED = 2,  /* the arguments are right, but not on this device */
   KL_OUT_OF_MEMORY = 3,  /* for the workspace */
   KL_NO_DEVICE = 4,      /* no GPU, or no driver */
-  KL_CUDA_ERROR = 5      /* of the CUDA runtime; after an error of an earlier kernel the process has lost the GPU */
+  KL_CUDA_ERROR = 5,     /* of the CUDA runtime; after an error of an earlier kernel the process has lost the GPU */
+  KL_NOT_FINITE = 6      /* only with KERNEL_LADDER_CHECKED=1: outputs have NaN or infinity, and no input has */
 };
 
 enum { /* storage */

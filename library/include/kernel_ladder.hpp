@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <initializer_list>
 #include <iterator>
 #include <stdexcept>
@@ -25,8 +27,19 @@ struct Error : std::runtime_error {
   std::int32_t status;
 };
 
+// Without exceptions the sentence goes to stderr, and the program ends.
+[[noreturn]] inline void fail(std::int32_t code, const std::string& sentence) {
+#ifdef __cpp_exceptions
+  throw Error(code, sentence);
+#else
+  static_cast<void>(code);
+  std::fprintf(stderr, "kernel_ladder: %s\n", sentence.c_str());
+  std::abort();
+#endif
+}
+
 inline void check(std::int32_t status) {
-  if (status != KL_OK) throw Error(status, kl_error());
+  if (status != KL_OK) fail(status, kl_error());
 }
 
 // Where the elements of a range begin. Error, if they are not as many as an array of these sizes has.
@@ -36,8 +49,8 @@ auto array(const char* name, Range&& range, std::initializer_list<std::int64_t> 
   for (const std::int64_t size : sizes)
     elements *= size;
   if (static_cast<std::int64_t>(std::size(range)) == elements) return std::data(range);
-  throw Error(KL_BAD_ARGUMENT, std::string(name) + " has " + std::to_string(std::size(range)) +
-                                   " elements; allowed: " + std::to_string(elements));
+  fail(KL_BAD_ARGUMENT, std::string(name) + " has " + std::to_string(std::size(range)) +
+                            " elements; allowed: " + std::to_string(elements));
 }
 
 // A struct of the C interface with its functions.

@@ -295,6 +295,25 @@ class Interface(unittest.TestCase):
                     library.run("wkv", args)
                 self.assertTrue((o == 7).all())
 
+    def test_in_the_checked_mode_outputs_beyond_the_range_are_an_error(self):
+        """In a process of its own: the environment is looked at once. Without it, or where an input is NaN, nothing is said."""
+        program = """
+import sys, numpy as np, kernel_ladder as kl
+x = {name: np.full((1, 20, 1, 64), 60000, np.float16) for name in "qkv"}
+x["q"][:] = float(sys.argv[1])
+kl.run("attention", **{name: x[name] for name in "qkv"}, scale=1e-9, o=np.empty_like(x["v"]), lse=np.empty((1, 1, 20), np.float32), causal=1)
+huge = {name: np.full((1, 20, 1, 64), 2.0 ** 80, np.float32) for name in ("q", "k", "v")}
+huge["q"][0, 0, 0, 0] *= float(sys.argv[1])
+kl.run("wkv", **huge, log_w=np.zeros((1, 20, 1, 64), np.float32), u=np.ones((1, 64), np.float32), o=np.empty((1, 20, 1, 64), np.float32))
+"""
+        for checked, q, said in (("1", "1", "1280 of 1280 elements of o are NaN or infinite, and no input is"), ("0", "1", ""), ("1", "nan", "")):
+            paths = os.pathsep.join(sys.path)
+            done = subprocess.run([sys.executable, "-c", program, q], env=os.environ | {"KERNEL_LADDER_CHECKED": checked, "PYTHONPATH": paths},
+                                  capture_output=True, text=True)
+            with self.subTest(checked=checked, q=q):
+                self.assertEqual(done.returncode, 1 if said else 0, done.stderr)
+                self.assertIn(f"FloatingPointError: {said}" if said else "", done.stderr)
+
     def test_an_older_struct_is_shorter_and_a_younger_one_longer(self):
         library, op, args, (o, _) = self.prepared()
         library.run("wkv", args)

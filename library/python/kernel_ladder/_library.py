@@ -9,7 +9,7 @@ HERE = Path(__file__).resolve().parent
 HEADER = next(path for path in (HERE / "kernel_ladder.h", HERE.parents[1] / "include/kernel_ladder.h") if path.exists()).read_text()  # or the tree's
 TYPES = {"size_t": ctypes.c_size_t, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "float": ctypes.c_float, "const char*": ctypes.c_char_p}
 STORAGES = {"fp32": 0, "bf16": 1, "bf16_fp32_decay": 2, "fp16": 3}
-ERRORS = {1: ValueError, 2: NotImplementedError, 3: MemoryError}  # RuntimeError otherwise
+ERRORS = {1: ValueError, 2: NotImplementedError, 3: MemoryError, 6: FloatingPointError}  # RuntimeError otherwise
 CONTROL = ("struct_size", "storage", "stream", "workspace", "workspace_bytes")  # what callers of run() do not give
 
 
