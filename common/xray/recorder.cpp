@@ -237,7 +237,12 @@ bool Recorder::is_private(std::uintptr_t address) const {
 void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes,
                         Operation operation, Through through) {
   if (address >= stack_begin_ && address < stack_end_) {
-    if (!threads_[thread_].results.empty()) use_register(pc, address, bytes, operation);
+    Thread& thread = threads_[thread_];
+    if (!thread.results.empty()) use_register(pc, address, bytes, operation);
+    for (Thread::Lent& each : thread.lent) {
+      if (operation != Operation::kLoad && address < each.end && address + bytes > each.begin)
+        each.stored_by = pc;
+    }
     return;
   }
   const bool in_shared = is_shared(address);
@@ -909,6 +914,28 @@ void Recorder::product_starts(unsigned warpgroup, std::uint64_t number,
 
 void Recorder::products_waited(std::uint64_t end) {
   if (order_.is_followed()) order_.products_waited(thread_, end);
+}
+
+void Recorder::registers_lent(const void* begin, std::size_t bytes) {
+  std::vector<Thread::Lent>& lent = threads_[thread_].lent;
+  for (Thread::Lent& each : lent) {
+    if (each.begin != to_number(begin)) continue;
+    ++each.products;
+    return;
+  }
+  lent.push_back({to_number(begin), to_number(begin) + bytes, 1, 0});
+}
+
+std::string Recorder::registers_returned(const void* begin) {
+  std::vector<Thread::Lent>& lent = threads_[thread_].lent;
+  const auto found = std::find_if(lent.begin(), lent.end(), [&](const Thread::Lent& each) {
+    return each.begin == to_number(begin);
+  });
+  if (found == lent.end()) return "";
+  const std::string stored =
+      found->stored_by == 0 ? "" : source_of({reinterpret_cast<const void*>(found->stored_by)});
+  if (--found->products == 0) lent.erase(found);
+  return stored;
 }
 
 void Recorder::results_arrive(const void* d, std::size_t bytes, Site where) {

@@ -120,6 +120,8 @@ class Recorder : public Observer {
   void product_starts(unsigned warpgroup, std::uint64_t number,
                       const std::vector<OperandPart>& parts, Site where) override;
   void products_waited(std::uint64_t end) override;
+  void registers_lent(const void* begin, std::size_t bytes) override;
+  std::string registers_returned(const void* begin) override;
   void results_arrive(const void* d, std::size_t bytes, Site where) override;
   void pinned(const void* d, std::size_t bytes) override;
   void forget() override;
@@ -160,6 +162,12 @@ class Recorder : public Observer {
       Site waited;
     };
     std::vector<Result> results;  // of products, waited for and not pinned
+    struct Lent {
+      std::uintptr_t begin, end;
+      unsigned products;
+      std::uintptr_t stored_by;  // pc; 0: nothing was
+    };
+    std::vector<Lent> lent;  // registers that products read
   };
   struct Path {
     std::uint32_t parent;

@@ -236,6 +236,7 @@ void Products::multiply_add(const ProductForm& form, float* d, const std::uint32
   if (a_registers != nullptr) {
     product.a_from[t] = a_registers;
     std::copy_n(a_registers, 4, product.a_registers.begin() + 4 * t);
+    if (observer() != nullptr) observer()->registers_lent(a_registers, 4 * sizeof *a_registers);
   }
   if (++product.issued_by_warp[t / kLanes] == kLanes && observer() != nullptr)
     observer()->warp_issues_product(block_.thread() / kWarpgroup, t / kLanes, number);
@@ -474,10 +475,14 @@ void Products::take_back(Warpgroup& group, std::uint64_t end, Site where) {
   OfThread& thread = group.threads[t];
   for (; thread.released < end; ++thread.released) {
     Product& product = group.products[thread.released - group.first];
+    const std::string stored = product.a_in_registers && observer() != nullptr
+                                   ? observer()->registers_returned(product.a_from[t])
+                                   : "";
     if (product.a_in_registers &&
         !std::equal(product.a_from[t], product.a_from[t] + 4, product.a_registers.begin() + 4 * t))
       block_.fails(where, [&] {
-        return "wait_products: registers of A were changed before it, while the product " +
+        return "wait_products: registers of A were changed before it" +
+               (stored.empty() ? "" : ", at " + stored) + ", while the product " +
                form_of(product.form) + " that " + block_.name_of(product.party) +
                " issued with the others may have been reading them";
       });

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -391,6 +392,38 @@ TEST_F(XrayHopperFaults, ResultUsedWithoutAPin) {
   uses_a_result<<<1, kWarpgroup, kBytes>>>(out_.data(), Pin::kNone, false);
   const std::vector<Kernel> kernels = take();
   EXPECT_EQ(kernels.at(0).errors.size(), 1u) << "of the first wait, too";
+}
+
+// An operand in registers belongs to the product until the wait.
+__global__ void changes_an_operand(float* out, bool changes) {
+  extern __shared__ __align__(1024) unsigned char bytes_smem[];
+  Stages& smem = begin(bytes_smem, 1);
+  fill(smem.panel[0], kWarpgroup, 1.0f);
+  hopper::fence_shared();
+  __syncthreads();
+  float d[32];
+  std::uint32_t a[4] = {1, 2, 3, 4};
+  hopper::fence_operands();
+  hopper::multiply_add<bfloat16, 64, Order::kSums>(d, a, hopper::describe(smem.panel[0]), false);
+  hopper::commit_products();
+  if (changes) a[2] += 1;
+  hopper::wait_products<0>();
+  hopper::pin(d);
+  out[threadIdx.x] = d[0];
+}
+constexpr int kLineOfTheStore = __LINE__ - 5;
+
+TEST_F(XrayHopperFaults, OperandChangedBeforeTheWaitNamesTheStore) {
+  changes_an_operand<<<1, kWarpgroup, kBytes>>>(out_.data(), false);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << emulator::last_report();
+  changes_an_operand<<<1, kWarpgroup, kBytes>>>(out_.data(), true);
+  EXPECT_NE(cudaDeviceSynchronize(), cudaSuccess);
+  const std::string line = "xray_hopper_faults_sm90_test.cu:" + std::to_string(kLineOfTheStore);
+  EXPECT_NE(emulator::last_report().find("registers of A were changed before it, at "),
+            std::string::npos);
+  EXPECT_NE(emulator::last_report().find(line + ", while the product m64n64k16"), std::string::npos)
+      << emulator::last_report();
+  emulator::reset();
 }
 
 // A tile's last rows are blanked by threads before the stage is copied to again.

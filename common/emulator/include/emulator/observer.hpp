@@ -134,6 +134,11 @@ class Observer {
   // The running thread has waited for the products of its warpgroup before this one.
   virtual void products_waited(std::uint64_t end) = 0;
 
+  // From these registers of the running thread a product takes its operand, until the thread has waited for it. Then: where the thread has
+  // stored there meanwhile; empty if that was not seen.
+  virtual void registers_lent(const void* begin, std::size_t bytes) = 0;
+  virtual std::string registers_returned(const void* begin) = 0;
+
   // In these registers of the running thread lies what products have made, which it has waited for at `where`. A compiler may still move
   // their use in front of the wait, until they are pinned. Said again of products that have added to them.
   virtual void results_arrive(const void* d, std::size_t bytes, Site where) = 0;
