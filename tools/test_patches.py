@@ -117,6 +117,17 @@ class HolesOfACopy(InAFolder):
         check._aside, check._fault = None, lambda target, text, *_: "It is wrong." * ("z;" in text)
         self.assertEqual(check._light_up("my03_emulated"), ["hole 1: green", "hole 2: red"], "and is no reason to look at no hole")
 
+    def test_of_several_lines_outside_the_holes_the_one_that_makes_ours_wrong_is_named(self):
+        stub, kernel = (f"// head\nfirst(one);\n{text}last(two);\nend;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))
+        mine = kernel.replace("// head", "// mine").replace("one", " 1 ").replace("two", "2").replace("end", "int more;\nend")
+        self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel, "my/03_x/exercise.cu": mine})
+        for wrong, said in (("last(2)", "line 9, `last(2);`, where the stub has `last(two);`"), ("int more;", "line 10, `int more;`, which is outside of the holes"),
+                            (" 1 ", "line 2, `first( 1 );`, where the stub has"), ("// mine\nfirst( 1 );\nf() {\n  x;\n}\ng() {\n  y;\n}\nlast(2)", "line 2, ")):
+            check = Check(Exercise(Path("03_x/exercise.cu")), None)
+            check._names, check.failing = [], ""
+            check._fault = lambda target, text, *_, wrong=wrong: "It is wrong." if wrong in text else "it does not compile." if "last(two)" in text else ""
+            self.assertIn(said, check._light_up("my03_emulated")[0])
+
     def test_a_line_that_was_changed_beside_a_hole_is_known_by_its_likeness(self):
         holes = Holes("f() {\n  first(one, two);\n  // TODO(1): x\n  last(one, two);\n}\n", "f() {\n  first(one, two);\n  x;\n  last(one, two);\n}\n")
         written = holes.of("f() {\n  first(one, 2);\n  y;\n  // TODO(1): x\n  last(one, two);\n}\n")

@@ -33,6 +33,7 @@ _STOPS = re.compile(r", in kernel .*, thread \(|: (deadlock: |divergent )")  # t
 # The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
 _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
 
+_NOT_COMPILED = "it does not compile."
 _BEYOND_A_VECTOR = re.compile(r"^.*/stl_vector\.h:[0-9]+: .*Assertion '__n < this->size\(\)' failed\.$")  # libstdc++'s words
 _INDEX = re.compile(r"^\S*?/?(my/\S+:[0-9]+):[0-9]+: runtime error: (index \S+ out of bounds for type .*)$", re.MULTILINE)  # UBSan's words
 
@@ -412,8 +413,9 @@ class Check:
         holes = holes_of(exercise)
         written, tests = holes.of(mine), tests_of_holes(self._names, exercise.piece)
         if written.aside:
-            if written.holes is not None and self._fault(target, holes.with_lines_of(written), [*sum(tests.values(), []), self.failing]):
-                self._aside = number, line, stubs = written.aside[0]
+            asked = [*sum(tests.values(), []), self.failing]
+            if written.holes is not None and self._fault(target, holes.with_lines_of(written), asked):
+                self._aside = number, line, stubs = self._guilty(written, holes, lambda text: self._fault(target, text, asked) not in ("", _NOT_COMPILED))
                 what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
                 written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
         if written.holes is None:
@@ -445,6 +447,12 @@ class Check:
             said = planted.get(hole) or several and faults.get(hole)
             return f"{piece} {hole}: {'red' if hole in faults else 'green'}" + (f", in our kernel: {said}" if said else "")
         return [light(hole) for hole in sorted(exercise.holes(), key=int)]
+
+    @staticmethod
+    def _guilty(written, holes, is_wrong, most=4):
+        """Of what is changed outside of the holes, and makes our kernel wrong, the first that does so by itself; else the first."""
+        each = holes.with_each_aside(written) if written.holes is not None else []
+        return next((aside for aside, text in each[:most] if len(each) > 1 and is_wrong(text)), written.aside[0])
 
     def _planted(self, text):
         """What one of the lesson's mistakes is, if our kernel with it is this text; else ""."""
@@ -573,7 +581,7 @@ class Check:
         mine, kernel, holes = text_of(exercise.mine), text_of(exercise.solution), holes_of(exercise)
         written = holes.of(mine)
         if written.aside and (written.holes is None or fault(target, holes.with_lines_of(written))):
-            self._aside = written.aside[0]
+            self._aside = self._guilty(written, holes, functools.partial(fault, target))
         if written.holes is None or self._aside or len(exercise.holes()) < 2:
             return []
         texts = {hole: holes.with_lines_of(written, hole) for hole in sorted(exercise.holes(), key=int)}
@@ -608,7 +616,7 @@ class Check:
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
             variant = Variant(self._build, self._exercise, text, Path(folder))
             if not variant.compile(target):
-                return "it does not compile."
+                return _NOT_COMPILED
             placed = self._placed(text, variant)
             for each in [*first_tests(self._names), ":".join(filter(None, tests))]:
                 seconds = self._seconds_of(each) or self._seconds // 2

@@ -180,12 +180,13 @@ def not_as_ours(places, ours, most=3):
 class Written:
     """A learner's lines: `holes`: {hole: its lines, for each of its places}; `numbers`: {hole: the numbers of these lines, for each of its
     places}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO stands}; `instead`: {line of
-    the fixed ones: what it was changed to}; `aside`: (number, line, the stub's line or "") of what is in these two. If it cannot be said
-    whose lines are whose, `holes` is None and `why` a sentence. A line that goes with a hole is one of the hole's, if it is still there."""
+    the fixed ones: what it was changed to}; `aside`: (number, line, the stub's line or "") of the code in these two; `alone`: (number of its
+    first line of code, and as in `outside` and `instead`) of each of their places. If it cannot be said whose lines are whose, `holes` is None
+    and `why` a sentence. A line that goes with a hole is one of the hole's, if it is still there."""
 
-    def __init__(self, holes=None, numbers=None, outside=None, why="", given=None, instead=None, aside=()):
+    def __init__(self, holes=None, numbers=None, outside=None, why="", given=None, instead=None, aside=(), alone=()):
         self.holes, self.numbers, self.outside, self.why, self._given = holes, numbers or {}, outside or {}, why, given or {}
-        self.instead, self.aside = instead or {}, aside
+        self.instead, self.aside, self.alone = instead or {}, aside, alone
 
     def begun(self, hole):
         """Whether the hole has a line of code that the stub does not have there."""
@@ -283,7 +284,8 @@ class Holes:
         instead, aside = {}, []
         if lacks:
             instead, text = self._changed(text, at_places)
-            aside = [(number, line, self._fixed[at]) for at, (number, line) in instead.items()]
+            # A comment that was changed is no fault.
+            aside = [(number, line, self._fixed[at]) for at, (number, line) in instead.items() if _without_comment(line) != _without_comment(self._fixed[at])]
             added, still = self._added(text, at_places, _bare)
             lacks = lacks if still or not instead else None
         if lacks:
@@ -301,7 +303,9 @@ class Holes:
             of_found[hole].append([] if len(beside) > 1 else numbers.get(at, []))
         outside = {at: lines for at, lines in added.items() if at not in at_places and any(map(is_code, lines))}
         aside += [(number, line, "") for at in outside for number, line in zip(numbers[at], outside[at]) if is_code(line)]
-        return Written(found, of_found, outside, given=self._given, instead={at: line for at, (_, line) in instead.items()}, aside=sorted(aside))
+        alone = [(number, {}, {at: line}) for at, (number, line) in instead.items()]
+        alone += [(next(number for number, line in zip(numbers[at], lines) if is_code(line)), {at: lines}, {}) for at, lines in outside.items()]
+        return Written(found, of_found, outside, given=self._given, instead={at: line for at, (_, line) in instead.items()}, aside=sorted(aside), alone=alone)
 
     def _changed(self, text, at_places):
         """{line of fixed: (number, what the text has instead)}, where lines were changed one for one and no hole is beside them, or else by their
@@ -327,6 +331,12 @@ class Holes:
     def with_lines_of(self, written, hole=None):
         """Our kernel with the learner's lines in this hole, and with what is changed outside of the holes."""
         return self.filled(hole, written.holes[hole] if hole else [], written.outside, written.instead)[0]
+
+    def with_each_aside(self, written):
+        """(its (number, line, the stub's line), our kernel with it alone) of what is changed outside of the holes: of lines that were added at one
+        place the first, and our kernel with them all."""
+        given = {number: (outside, instead) for number, outside, instead in written.alone}
+        return [(each, self.filled(None, [], *given[each[0]])[0]) for each in written.aside if each[0] in given]
 
     def filled(self, hole, parts, outside=None, instead=None):
         """Our kernel with these lines in one hole, and the number of the first line of each of its places. `outside`, `instead`: as Written's."""
