@@ -319,7 +319,10 @@ sys.exit(1)
 
     def test_of_a_run_its_first_failure_is_told_in_a_sentence_if_it_has_one(self):
         for failure, told in (("x.cpp:1\nWRONG RESULT in o\nIt equals the result with the scale forgotten.\nbatch 0: yours 1, right 2", "It equals the result with the scale forgotten."),
-                              ("x.cpp:1\nWRONG RESULT in o\nbatch 0: yours 1, right 2\nmore", "WRONG RESULT in o, batch 0: yours 1, right 2")):
+                              ("x.cpp:1\nWRONG RESULT in o\nbatch 0: yours 1, right 2\nmore", "WRONG RESULT in o, batch 0: yours 1, right 2"),
+                              ("x.cpp:1\nWRONG RESULT in o\nbatch 0: yours 1, right 2\nright (.) and wrong (x), columns 0 to 2:\nsteps 0 to 63    ...\nstep 64  xx.",
+                               "WRONG RESULT in o, batch 0: yours 1, right 2"),
+                              ("x.cpp:1\nWRONG RESULT in o\nA change of k alone changes nothing in x.", "A change of k alone changes nothing in x.")):
             self.assertEqual(checking.told_of(gtest.Run(1, False, "", [{"name": "a.B", "failures": [failure]}]), 9), told)
         self.assertEqual(checking.told_of(gtest.Run(-11, False, "", []), 9), "the program crashed (SEGV)")
 

@@ -202,11 +202,14 @@ def lines_of(failures):
     return said
 
 
+_MAP_ROW = re.compile(r"  [.x]+$| [.x]{3,}$")  # of a picture of what is right and wrong: its points end no sentence
+
+
 def told_of(done, seconds):
     """What the first failure of a run is, in a sentence where it has one."""
     failed = done.first_failure()
     said = [line.strip() for line in lines_of(failed["failures"]) if line.strip() != "Failed"] if failed else []
-    sentence = next((line for line in said if line.endswith(".") and not line.startswith("WRONG RESULT")), ", ".join(said[:2] if said and "WRONG RESULT" in said[0] else said[:1]))
+    sentence = next((line for line in said if line.endswith(".") and not line.startswith("WRONG RESULT") and not _MAP_ROW.search(line)), ", ".join(said[:2] if said and "WRONG RESULT" in said[0] else said[:1]))
     return sentence or done.how_it_ended(seconds)
 
 
