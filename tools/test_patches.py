@@ -265,6 +265,12 @@ class HolesOfACopy(InAFolder):
         self.assertEqual(printed(check._verdict, False, False)[1], "Next: hole 1, the first that is red (my/03_x/exercise.cu:2). "
                          "Mend first what the X-ray found: it may be all that is wrong.\nA hint: ./ladder exercise 03 --hint\n")
 
+    def test_a_test_that_dies_is_named_once_and_without_its_hole(self):
+        check = self.filled("a;", "b;")
+        done = gtest.Run(-11, False, "[ RUN      ] a.Hole2Checks\nso far\ndied in a.Hole2Checks\n", [])
+        done.seconds = 1
+        self.assertEqual(check._report("In the emulator", done), ["In the emulator: the program crashed (SEGV)", "  test: a.Checks", "  so far"])
+
     def test_of_a_test_that_makes_a_call_fail_no_kernel_is_looked_at(self):
         for injects in (True, False):
             check, looked = self.filled("x;", "z;"), []
