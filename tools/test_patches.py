@@ -265,6 +265,14 @@ class HolesOfACopy(InAFolder):
         self.assertEqual(printed(check._verdict, False, False)[1], "Next: hole 1, the first that is red (my/03_x/exercise.cu:2). "
                          "Mend first what the X-ray found: it may be all that is wrong.\nA hint: ./ladder exercise 03 --hint\n")
 
+    def test_where_more_than_what_the_xray_found_is_wrong_it_is_not_called_all(self):
+        check = self.filled("a;", "b;")
+        check._red, check._xray_errors = ["1", "2"], True
+        self.assertIn("Next: hole 1, the first that is red (my/03_x/exercise.cu:2).\n", printed(check._verdict, False, False)[1])
+        check._red, check._aside = [], (1, "g() {", "f() {")
+        check._named_by_xray = "out of bounds: load at my/03_x/exercise.cu:5 by thread (0, 0, 0)"
+        self.assertIn("where the stub has `f() {`. What the X-ray found in hole 2 may come from it, or be another mistake.\n", printed(check._verdict, False, False)[1])
+
     def test_a_test_that_dies_is_named_once_and_without_its_hole(self):
         check = self.filled("a;", "b;")
         done = gtest.Run(-11, False, "[ RUN      ] a.Hole2Checks\nso far\ndied in a.Hole2Checks\n", [])

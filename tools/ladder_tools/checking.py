@@ -976,6 +976,10 @@ class Check:
         found_by = "the X-ray" if self._xray_errors else "AddressSanitizer" if self._out_of_bounds else ""
         chance = ", and what the result equals may be chance" if "It equals the result with" in self._said else ""
         first = f"Mend first what {found_by} found: it may be all that is wrong{chance}." if found_by and not passed else ""
+        if len([hole for hole in self._red if hole not in empty]) > 1:
+            first = ""  # each is wrong by itself, so it is not all
+        elif first and self._aside and of_xray:
+            first = f"What {found_by} found in {exercise.piece} {of_xray[0]} may come from it, or be another mistake."
         if self._aside:
             number, line, stubs = self._aside
             what = f"{'where' if line else 'in front of which'} the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
