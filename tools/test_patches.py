@@ -279,6 +279,11 @@ class HolesOfACopy(InAFolder):
         done.seconds = 1
         self.assertEqual(check._report("In the emulator", done), ["In the emulator: the program crashed (SEGV)", "  test: a.Checks", "  so far"])
 
+    def test_of_a_hole_that_is_shown_alone_its_own_warnings_are_said(self):
+        check = self.filled("a;", "b;")
+        warnings = [f"The compiler: line {line} of my/03_x/exercise.cu: odd" for line in (1, 2, 5)]
+        self.assertEqual(check._within("1", warnings), warnings[1:2])
+
     def test_of_a_test_that_makes_a_call_fail_no_kernel_is_looked_at(self):
         for injects in (True, False):
             check, looked = self.filled("x;", "z;"), []

@@ -477,6 +477,10 @@ class Check:
         written = holes_of(self._exercise).of(mine)
         return [hole for hole in self._exercise.holes() if f"TODO({hole})" in mine and not written.begun(hole)]
 
+    def _within(self, hole, warnings):
+        """Those of the compiler's warnings that are about a line of this hole."""
+        return [line for line in warnings if self._holes_at([int(re.search(r" line ([0-9]+) ", line)[1])]) == [hole]]
+
     def _left_beside(self, log=""):
         """A sentence for each line that goes with a filled hole and is still there, if the compiler names it, or it returns before the hole's
         lines do."""
@@ -890,6 +894,7 @@ class Check:
             empty = self._empty() if todo else []
             alone = next((hole for hole in self._red if hole not in empty), None) if empty else None
             if not left and alone and self._shows_alone(alone, empty, f"{where}: {done.how_it_ended(done.seconds) if done.crashed else 'WRONG RESULT'}", lights):
+                print("".join(f"{line}\n" for line in self._within(alone, warnings)), end="")
                 return self._verdict(passed, clean)
             found = self._found_alone([hole for hole in exercise.holes() if hole not in left]) if left else None
             if found:
