@@ -128,6 +128,19 @@ class HolesOfACopy(InAFolder):
             check._fault = lambda target, text, *_, wrong=wrong: "It is wrong." if wrong in text else "it does not compile." if "last(two)" in text else ""
             self.assertIn(said, check._light_up("my03_emulated")[0])
 
+    def test_a_hole_whose_lines_of_ours_mend_the_file_is_red_whatever_else_is_changed(self):
+        stub, kernel = (f"int one;\n{text}end;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))
+        self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel, "my/03_x/exercise.cu": kernel.replace("one", "renamed").replace("x;", "u;").replace("y;", "// why\n  z;\n  w;")})
+        check, red = Check(Exercise(Path("03_x/exercise.cu")), None), "With our lines of hole 2 in place of yours your file is right."
+        for mended, fault, said, next_line in (
+                ("renamed;\nf() {\n  u;\n}\ng() {\n  y;\n}\nend", "it does not compile.", red, "Next: hole 2, the first that is red (my/03_x/exercise.cu:7)"),
+                ("nothing", "it does not compile.", "The holes are not looked at one by one: our own lines do not compile with line 1, `int renamed;`, where the stub has `int one;`.", "No TODO is left"),
+                ("nothing", "It is wrong.", "where the stub has `int one;`, our own lines are wrong too.", "Next: my/03_x/exercise.cu:1, where the stub has")):
+            check._names, check.failing, check._aside, check._red, check._green = [], "", None, [], []
+            check._fault = lambda target, text, *_, mended=mended, fault=fault: "" if mended in text else fault
+            self.assertIn(said, check._light_up("my03_emulated")[0])
+            self.assertIn(next_line, printed(check._verdict, False, True)[1])
+
     def test_a_line_that_was_changed_beside_a_hole_is_known_by_its_likeness(self):
         holes = Holes("f() {\n  first(one, two);\n  // TODO(1): x\n  last(one, two);\n}\n", "f() {\n  first(one, two);\n  x;\n  last(one, two);\n}\n")
         written = holes.of("f() {\n  first(one, 2);\n  y;\n  // TODO(1): x\n  last(one, two);\n}\n")

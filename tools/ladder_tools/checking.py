@@ -417,9 +417,17 @@ class Check:
         written, tests = holes.of(mine), tests_of_holes(self._names, exercise.piece)
         if written.aside:
             asked = [*sum(tests.values(), []), self.failing]
-            if written.holes is not None and self._fault(target, holes.with_lines_of(written), asked):
-                self._aside = number, line, stubs = self._guilty(written, holes, lambda text: self._fault(target, text, asked) not in ("", _NOT_COMPILED))
+            fault = written.holes is not None and self._fault(target, holes.with_lines_of(written), asked)
+            if fault:
+                hole = self._mended_by_ours(target, written, holes, asked)
+                if hole:
+                    self._red, self._green = [hole], [each for each in exercise.holes() if each != hole]
+                    return [f"With our lines of {exercise.piece} {hole} in place of yours your file is right."]
+                number, line, stubs = self._guilty(written, holes, lambda text: self._fault(target, text, asked) not in ("", _NOT_COMPILED))
                 what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
+                if fault == _NOT_COMPILED:  # which says nothing against the line: a name may be another one
+                    return [f"The {exercise.piece}s are not looked at one by one: our own lines do not compile with line {number}, `{line.strip()}`, {what}."]
+                self._aside = number, line, stubs
                 written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
         if written.holes is None:
             self._aside = self._aside or next(iter(written.aside), None)
@@ -450,6 +458,12 @@ class Check:
             said = planted.get(hole) or several and faults.get(hole)
             return f"{piece} {hole}: {'red' if hole in faults else 'green'}" + (f", in our kernel: {said}" if said else "")
         return [light(hole) for hole in sorted(exercise.holes(), key=int)]
+
+    def _mended_by_ours(self, target, written, holes, tests):
+        """The hole whose lines of ours make the learner's file right, whatever else is as it is there; "" if there is none."""
+        mine = text_of(self._exercise.mine)
+        texts = {hole: holes.with_ours_in(mine, written, hole) for hole in sorted(self._exercise.holes(), key=int)}
+        return next((hole for hole, text in texts.items() if text and not same_code(text, mine) and not self._fault(target, text, tests, True)), "")
 
     @staticmethod
     def _guilty(written, holes, is_wrong, most=4):

@@ -338,6 +338,18 @@ class Holes:
         given = {number: (outside, instead) for number, outside, instead in written.alone}
         return [(each, self.filled(None, [], *given[each[0]])[0]) for each in written.aside if each[0] in given]
 
+    def with_ours_in(self, text, written, hole):
+        """The learner's text with our lines in this hole; "" where the learner has none at one of its places."""
+        lines = text.splitlines()
+        for numbers, ours in zip(written.numbers[hole], self.ours(hole)):
+            if ours and not numbers:
+                return ""
+            for number in numbers:
+                lines[number - 1] = None
+            if numbers:
+                lines[numbers[0] - 1] = "\n".join(ours)
+        return "\n".join(line for line in lines if line is not None) + "\n"
+
     def filled(self, hole, parts, outside=None, instead=None):
         """Our kernel with these lines in one hole, and the number of the first line of each of its places. `outside`, `instead`: as Written's."""
         lines, done, parts, begins, more, fixed = [], 0, list(parts), [], outside or {}, self._fixed.copy()
