@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 from for_tests import InAFolder, printed
-from ladder_tools import checking, gtest, hints, place
+from ladder_tools import checking, gtest, hints, patches, place
 from ladder_tools.checking import Check, in_files_of
 from ladder_tools.patches import Holes, fault_of, hole_of, holes_of, patched, without_lines_of
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
@@ -130,16 +130,30 @@ class HolesOfACopy(InAFolder):
 
     def test_a_hole_whose_lines_of_ours_mend_the_file_is_red_whatever_else_is_changed(self):
         stub, kernel = (f"int one;\n{text}end;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))
-        self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel, "my/03_x/exercise.cu": kernel.replace("one", "renamed").replace("x;", "u;").replace("y;", "// why\n  z;\n  w;")})
+        self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel, "my/03_x/exercise.cu": kernel.replace("one", "one = 2").replace("x;", "u;").replace("y;", "// why\n  z;\n  w;")})
         check, red = Check(Exercise(Path("03_x/exercise.cu")), None), "With our lines of hole 2 in place of yours your file is right."
         for mended, fault, said, next_line in (
-                ("renamed;\nf() {\n  u;\n}\ng() {\n  y;\n}\nend", "it does not compile.", red, "Next: hole 2, the first that is red (my/03_x/exercise.cu:7)"),
-                ("nothing", "it does not compile.", "The holes are not looked at one by one: our own lines do not compile with line 1, `int renamed;`, where the stub has `int one;`.", "No TODO is left"),
+                ("one = 2;\nf() {\n  u;\n}\ng() {\n  y;\n}\nend", "it does not compile.", red, "Next: hole 2, the first that is red (my/03_x/exercise.cu:7)"),
+                ("nothing", "it does not compile.", "The holes are not looked at one by one: our own lines do not compile with line 1, `int one = 2;`, where the stub has `int one;`.", "No TODO is left"),
                 ("nothing", "It is wrong.", "where the stub has `int one;`, our own lines are wrong too.", "Next: my/03_x/exercise.cu:1, where the stub has")):
             check._names, check.failing, check._aside, check._red, check._green = [], "", None, [], []
             check._fault = lambda target, text, *_, mended=mended, fault=fault: "" if mended in text else fault
             self.assertIn(said, check._light_up("my03_emulated")[0])
             self.assertIn(next_line, printed(check._verdict, False, True)[1])
+
+    def test_a_brace_on_a_line_of_its_own_and_another_name_are_no_change(self):
+        holes = Holes("first(const int one) {\n  // TODO(1): x\n  and_last_of_all(one);\n}\n", "first(const int one) {\n  if (one)\n    x(one);\n  and_last_of_all(one);\n}\n")
+        ours = "first(const int one) {\n  if (one)\n    y(one);\n  and_last_of_all(one);\n}\n"
+        for mine, numbers in (("first(const int one)\n{\n  if (one)\n  {\n    y(one);\n  }\n  and_last_of_all(one);\n}\n", [[2, 3, 4, 5, 6]]),
+                              (ours.replace("one", "other"), [[2, 3]])):
+            written = holes.of(mine)
+            self.assertEqual((written.aside, written.numbers["1"], re.sub(r"[{}\s]", "", holes.with_lines_of(written, "1"))),
+                             ([], numbers, re.sub(r"[{}\s]", "", ours)))
+        for mine in (ours.replace("and_last_of_all(one)", "and_last_of_all(two)"), ours.replace("one", "x"), ours.replace("int one", "int two").replace("and_last_of_all(one)", "and_last_of_all(two)"),
+                     ours.replace("and_last_of_all(", "stop("), ours.replace("and_last_of_all(one)", "and_last_of_all(one + 1)"), ours.replace("one)", "2)")):
+            written = holes.of(mine)
+            self.assertTrue(written.aside or written.holes is None, mine)
+        self.assertEqual(patches._with_braces_behind("a; // b\n{\n#if x\n{\n  c;\n  {\n"), "a; // b\n{\n#if x\n{\n  c;\n  {\n")
 
     def test_a_line_that_was_changed_beside_a_hole_is_known_by_its_likeness(self):
         holes = Holes("f() {\n  first(one, two);\n  // TODO(1): x\n  last(one, two);\n}\n", "f() {\n  first(one, two);\n  x;\n  last(one, two);\n}\n")

@@ -135,6 +135,11 @@ def _without_comment(line):
     return _bare(line.partition("//")[0])
 
 
+def _with_braces_behind(text):
+    """The text with each brace that has a line of its own behind the line before it, which leaves an empty line."""
+    return re.sub(r"^(?!.*//)( *[^\s#].*[^\s;{}])[ ]*\n[ ]*\{[ ]*$", r"\1 {\n", text, flags=re.MULTILINE)
+
+
 def _code(line):
     """The line without its TODO."""
     return line.partition("//")[0].rstrip() if _TODO.search(line) else line
@@ -276,7 +281,32 @@ class Holes:
         return [lines for _, number, lines in self.places if number == hole]
 
     def of(self, text):
-        """What is Written in the text. Outside the holes blanks and comments do not count."""
+        """What is Written in the text. Outside the holes blanks and comments do not count, nor does a brace on a line of its own, nor a name
+        that only stands for another one: its lines are given with ours."""
+        text = _with_braces_behind(text)
+        written = self._of(text)
+        named = written.aside and written.holes is not None and self._with_our_names(text, written)
+        with_ours = named and self._of(named)
+        return with_ours if with_ours and with_ours.holes is not None and not with_ours.aside else written
+
+    def _with_our_names(self, text, written):
+        """The text with the stub's names in the place of those that the lines outside of the holes have instead; "" where these differ in more."""
+        names, words = {}, re.compile(r"\w+|[^\w\s]")
+        for _, line, stubs in written.aside:
+            mine, theirs = words.findall(line.partition("//")[0]), words.findall(stubs.partition("//")[0])
+            if len(mine) != len(theirs) or any(names.setdefault(new, old) != old for new, old in zip(mine, theirs)):
+                return ""
+        names = {new: old for new, old in names.items() if new != old}
+        known = set(words.findall("\n".join([*self._fixed, *(line for _, _, lines in self.places for line in lines)])))
+        used = set(words.findall("\n".join(line for parts in written.holes.values() for part in parts for line in part)))
+        declared = "\n".join(stubs for _, _, stubs in written.aside)
+        if not all(re.search(rf"(?<!return)(?<=[\w>*&]) {re.escape(old)}(?= =|[;,)\[{{]| :)", declared) for old in names.values()):
+            return ""  # another function or another member is no other name
+        if len(set(names.values())) < len(names) or names.keys() & known or set(names.values()) & used or not all(map(str.isidentifier, names)):
+            return ""
+        return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
+
+    def _of(self, text):
         at_places = {at for at, _, _ in self.places}
         added, lacks = self._added(text, at_places)
         if lacks:
