@@ -391,6 +391,7 @@ sys.exit(1)
     def test_of_the_build_the_compilers_messages_are_shown(self):
         log = f"[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cpp\n{ROOT}/my/a.cpp:3: error: no\nninja: build stopped\n"
         self.assertEqual(checking.compiler_messages(log), "my/a.cpp:3: error: no")
+        self.assertEqual(checking.compiler_messages("../my/a.cpp:3:7: error: no\n").splitlines()[0], "my/a.cpp:3:7: error: no")
         no_member = "my/a.cu:9:20: error: no match for 'operator*' (operand types are 'const uint3' and 'const dim3')"
         self.assertEqual(checking.compiler_messages(no_member).splitlines(),
                          ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are.", no_member])

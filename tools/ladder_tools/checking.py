@@ -78,6 +78,9 @@ _ARGUMENT = re.compile(r"^\S+: +required from .*detail::Configured.*\n(\S+: ) +r
                        r"\S+: note: .*argument_fits<(\d+), (.*), (.*)>.*$", re.MULTILINE)
 
 
+_UP_TO_MINE = re.compile(r"(?<![\w/.])\.\./(?=my/)")  # where ccache makes paths relative
+
+
 def compiler_messages(log, most_lines=30):
     """What the compiler said, without the build tool's own lines; paths begin here. An error that comes back for every instantiation of
     a template is said once, with its source line; the learner's lines come in their order."""
@@ -86,7 +89,7 @@ def compiler_messages(log, most_lines=30):
         if line.startswith("FAILED: "):
             next(lines, None)  # the command itself
         elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line):
-            said.append(line.replace(f"{ROOT}/", ""))
+            said.append(_UP_TO_MINE.sub("", line.replace(f"{ROOT}/", "")))
     errors, asked_for, words = {}, "", None  # place: the words for it, and how often; the line of the learner's that asked for it
     lines_of_mine = {}  # by place
     for line in said:
