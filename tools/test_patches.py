@@ -98,13 +98,17 @@ class HolesOfACopy(InAFolder):
     def test_a_line_outside_the_holes_that_makes_ours_wrong_is_named(self):
         check = self.filled("x;", "y;")
         self.write({"my/03_x/exercise.cu": "f() {\n  x;\n}\nint wrong;\ng() {\n  y;\n}\n"})
-        check._fault, check._names, check.failing = lambda *_: "It is wrong.", [], ""
+        check._fault, check._names, check.failing = lambda target, text, *_: "It is wrong." * ("wrong;" in text), [], ""
         said = "The holes are not looked at one by one: with line 4, `int wrong;`, which is outside of the holes, our own lines are wrong too."
         self.assertEqual(check._light_up("my03_emulated"), [said])
         check._xray_errors = True
         self.assertEqual(printed(check._verdict, False, True)[1], "Next: my/03_x/exercise.cu:4, which is outside of the holes. "
                                                                   "Mend first what the X-ray found: it may be all that is wrong.\n")
         self.assertIn("blames no hole", printed(hints.Hints(check._exercise).give, "")[1])
+        check._fault = lambda *_: "It is wrong."
+        check._light_up("my03_emulated")
+        self.assertIn("it may be all that is wrong. Without what is changed outside of the holes something is wrong as well, so look at the holes, too.\n",
+                      printed(check._verdict, False, True)[1])
 
     def test_a_line_that_was_changed_outside_the_holes_is_the_next(self):
         stub, kernel = (f"head;\n{text}last;\nend;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))

@@ -17,7 +17,7 @@ from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked
-from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, patched, same_code, until
+from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, patched, same_code, until, without_aside
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -325,6 +325,7 @@ class Check:
         self._compiled = set()
         self._red, self._green = [], []  # holes that are not right by themselves, and those that are
         self._aside = None  # what is changed outside of the holes, if ours is wrong with it too: (number, line, the stub's line or "")
+        self._not_all_aside = False  # the learner's file is wrong without these changes, too
         self._named_by_xray = ""  # its lines about what is wrong
         self.blamed = []  # holes that hints are about first
         self._target = exercise.target
@@ -431,6 +432,7 @@ class Check:
                 if fault == _NOT_COMPILED:  # which says nothing against the line: a name may be another one
                     return [f"The {exercise.piece}s are not looked at one by one: our own lines do not compile with line {number}, `{line.strip()}`, {what}."]
                 self._aside = number, line, stubs
+                self._not_all_aside = not self._empty() and bool(self._fault(target, without_aside(mine, written), asked, True))
                 written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
         if written.holes is None:
             self._aside = self._aside or next(iter(written.aside), None)
@@ -1005,7 +1007,8 @@ class Check:
         if self._aside:
             number, line, stubs = self._aside
             what = f"{'where' if line else 'in front of which'} the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
-            print(f"Next: {exercise.mine}:{number}, {what}. {first}".rstrip())
+            too = f"Without what is changed outside of the {exercise.piece}s something is wrong as well, so look at the {exercise.piece}s, too." * self._not_all_aside
+            print(" ".join(filter(None, [f"Next: {exercise.mine}:{number}, {what}.", first, too])))
         elif self._red and (todo is None or todo[0] != self._red[0]):
             which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=int) else ", which is red"
             print(f"Next: {exercise.piece} {self._red[0]}{which}{self._place_of(self._red[0])}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")

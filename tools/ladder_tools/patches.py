@@ -182,6 +182,14 @@ def not_as_ours(places, ours, most=3):
     return (differ, left_out) if max(len(differ) + len(left_out), lacks) <= min(most, alike) else ([], [])
 
 
+def without_aside(text, written):
+    """The learner's text with the stub's lines where something else is outside of the holes."""
+    lines = text.splitlines()
+    for number, _, stubs in written.aside:
+        lines[number - 1] = stubs
+    return "\n".join(lines) + "\n"
+
+
 class Written:
     """A learner's lines: `holes`: {hole: its lines, for each of its places}; `numbers`: {hole: the numbers of these lines, for each of its
     places}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO stands}; `instead`: {line of
