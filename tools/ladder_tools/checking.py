@@ -16,7 +16,7 @@ from ladder_tools import gtest, nvcc_rules
 from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
-from ladder_tools.learning import counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked
+from ladder_tools.learning import counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked, without_size
 from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, patched, same_code, until, without_aside
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
@@ -591,7 +591,7 @@ class Check:
 
     def _seen_in_the_text(self):
         texts = text_of(self._exercise.mine), text_of(self._exercise.solution)
-        return [*own_arrays(*texts), *counts_elements(*texts)] if self._exercise.needs_device else []
+        return [*own_arrays(*texts), *without_size(*texts), *counts_elements(*texts)] if self._exercise.needs_device else []
 
     def _of_the_only_hole(self):
         """Where an exercise has one hole, and all else is as it was: where it is."""
