@@ -195,6 +195,13 @@ class HolesOfACopy(InAFolder):
         self.assertIn("Next: hole 2 (my/03_x/exercise.cu:5).\nA hint: ", printed(check._verdict, False, True)[1])
         self.assertEqual(check.blamed, ["2"])
 
+    def test_of_what_is_right_no_hint_is_offered_though_nvcc_refuses_it(self):
+        check = self.filled("a;", "b;")
+        check._exercise.needs_device, check._named_by_xray = True, "  100 % of these loads are made at my/03_x/exercise.cu:5, 4 bytes at a time"
+        self.during(mock.patch.object(checking.nvcc_rules, "asked", lambda *_: ({2: "max is a __host__ function"}, [])))
+        self.assertIn("nvcc refuses it:\nmy/03_x/exercise.cu:2: max", printed(check._verdict, True, True)[1])
+        self.assertIn("blames no hole", printed(hints.Hints(check._exercise).give, "")[1])
+
     def test_lines_that_are_one_of_the_lessons_mistakes_are_called_so(self):
         patch = "# mistake: x is forgotten\n--- a/03_x/kernel.cu\n+++ b/03_x/kernel.cu\n@@ -1,3 +1,3 @@\n f() {\n-  x;\n+  other();\n }\n"
         self.write({"03_x/more/mistakes/x_forgotten.patch": patch})

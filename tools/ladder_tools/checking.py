@@ -969,12 +969,12 @@ class Check:
         self._red = [hole for hole in named if hole in self._red] + [hole for hole in self._red if hole not in named]
         together = bool(self._green) and not self._red and not passed  # each hole is right by itself
         of_xray = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", self._named_by_xray)])
-        self.blamed = self._red or named or of_xray
-        self._note_red(self.blamed, () if of_xray else exercise.holes() if self._aside else self._green)
+        is_right = passed and clean  # nvcc may refuse it nevertheless, which no hint is about
+        self.blamed = [] if is_right else self._red or named or of_xray
+        self._note_red(self.blamed, exercise.holes() if is_right else () if of_xray else exercise.holes() if self._aside else self._green)
         asked = nvcc_rules.asked(exercise.mine, exercise.solution.parent) if passed and clean and exercise.needs_device else ({}, [])
         refused, doubles = asked or ({}, [])
         if refused:
-            self._note_red(self._holes_at(refused))
             print("\n".join(["All of it is right in the emulator, but nvcc refuses it:", *(f"{exercise.mine}:{line}: {why}" for line, why in refused.items())]))
             return False
         if passed and clean:
