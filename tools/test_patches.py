@@ -138,9 +138,9 @@ class HolesOfACopy(InAFolder):
         check, red = Check(Exercise(Path("03_x/exercise.cu")), None), "With our lines of hole 2 in place of yours your file is right."
         for mended, fault, said, next_line in (
                 ("one = 2;\nf() {\n  u;\n}\ng() {\n  y;\n}\nend", "it does not compile.", red, "Next: hole 2, the first that is red (my/03_x/exercise.cu:7)"),
-                ("nothing", "it does not compile.", "The holes are not looked at one by one: our own lines do not compile with line 1, `int one = 2;`, where the stub has `int one;`.", "No TODO is left"),
+                ("nothing", "it does not compile.", "The holes are not looked at one by one: our own lines do not compile with line 1, `int one = 2;`, where the stub has `int one;`.", "What is wrong may be in any hole, or outside of them."),
                 ("nothing", "It is wrong.", "where the stub has `int one;`, our own lines are wrong too.", "Next: my/03_x/exercise.cu:1, where the stub has")):
-            check._names, check.failing, check._aside, check._red, check._green = [], "", None, [], []
+            check._names, check.failing, check._aside, check._red, check._green, check._unplaced = [], "", None, [], [], False
             check._fault = lambda target, text, *_, mended=mended, fault=fault: "" if mended in text else fault
             self.assertIn(said, check._light_up("my03_emulated")[0])
             self.assertIn(next_line, printed(check._verdict, False, True)[1])
@@ -158,6 +158,24 @@ class HolesOfACopy(InAFolder):
             written = holes.of(mine)
             self.assertTrue(written.aside or written.holes is None, mine)
         self.assertEqual(patches._with_braces_behind("a; // b\n{\n#if x\n{\n  c;\n  {\n"), "a; // b\n{\n#if x\n{\n  c;\n  {\n")
+
+    def test_a_line_at_another_place_is_next_only_where_its_own_place_mends_the_file(self):
+        stub, kernel = (f"{text}one;\ntwo;\nthree;\nlast;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))
+        self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel})
+        moved, lost = (kernel.replace("x;", "z;").replace("one;\ntwo;\nthree;", lines) for lines in ("two;\nthree;\none;", "two;\nthree;"))
+        at_home = kernel.replace("x;", "z;").replace("one;\ntwo;", "one;\ntwo;")
+        for mine, right, said, next_lines in (
+                (moved, "one;\ntwo;", "`one;` does not stand where the stub has it", "Next: my/03_x/exercise.cu:7, in front of which the stub has `one;`.\n"),
+                (moved, "nothing", "`one;` does not stand where the stub has it", "What is wrong may be in any hole, or outside of them."),
+                (lost, "one;\ntwo;", "nothing is left where the stub has `one;`", "in front of which the stub has `one;`.\n"),
+                (lost, "nothing", "nothing is left where the stub has `one;`", "the stub has `one;`. Without what is changed outside")):
+            self.write({"my/03_x/exercise.cu": mine})
+            check = Check(Exercise(Path("03_x/exercise.cu")), None)
+            check._names, check.failing = [], ""
+            check._fault = lambda target, text, *_, right=right: "" if right in text else "It is wrong."
+            self.assertIn(said, check._light_up("my03_emulated")[0])
+            self.assertIn(next_lines, printed(check._verdict, False, True)[1])
+        self.assertEqual(patches.put_back(moved, kernel, (7, "", "one;"))[0].replace("\n\n", "\n"), at_home.replace("\n\n", "\n"))
 
     def test_a_line_that_was_changed_beside_a_hole_is_known_by_its_likeness(self):
         holes = Holes("f() {\n  first(one, two);\n  // TODO(1): x\n  last(one, two);\n}\n", "f() {\n  first(one, two);\n  x;\n  last(one, two);\n}\n")

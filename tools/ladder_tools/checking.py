@@ -17,7 +17,7 @@ from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked, without_size
-from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, patched, same_code, until, without_aside
+from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, patched, put_back, same_code, until, without_aside
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -325,6 +325,7 @@ class Check:
         self._compiled = set()
         self._red, self._green = [], []  # holes that are not right by themselves, and those that are
         self._aside = None  # what is changed outside of the holes, if ours is wrong with it too: (number, line, the stub's line or "")
+        self._unplaced = False  # nothing says which hole is wrong, or whether one is
         self._not_all_aside = False  # the learner's file is wrong without these changes, too
         self._named_by_xray = ""  # its lines about what is wrong
         self.blamed = []  # holes that hints are about first
@@ -430,13 +431,15 @@ class Check:
                 number, line, stubs = self._guilty(written, holes, lambda text: self._fault(target, text, asked) not in ("", _NOT_COMPILED))
                 what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
                 if fault == _NOT_COMPILED:  # which says nothing against the line: a name may be another one
+                    self._unplaced = True
                     return [f"The {exercise.piece}s are not looked at one by one: our own lines do not compile with line {number}, `{line.strip()}`, {what}."]
                 self._aside = number, line, stubs
                 self._not_all_aside = not self._empty() and bool(self._fault(target, without_aside(mine, written), asked, True))
                 written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
         if written.holes is None:
-            self._aside = self._aside or next(iter(written.aside), None)
             planted = self._planted(mine)
+            self._aside = self._aside or (next(iter(written.aside), None) if planted else self._lacking(target, written, [*sum(tests.values(), []), self.failing]))
+            self._unplaced = bool(written.aside) and not self._aside
             return [f"Your lines are {planted}"] if planted else [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
         piece, empty, alone = exercise.piece, self._empty(), len(exercise.holes()) == 1
         texts = {hole: text for hole in sorted(exercise.holes(), key=int)
@@ -463,6 +466,19 @@ class Check:
             said = planted.get(hole) or several and faults.get(hole)
             return f"{piece} {hole}: {'red' if hole in faults else 'green'}" + (f", in our kernel: {said}" if said else "")
         return [light(hole) for hole in sorted(exercise.holes(), key=int)]
+
+    def _lacking(self, target, written, tests):
+        """What the learner's file lacks outside of the holes, where it cannot be said whose lines are whose; None where that only stands at
+        another place, and the file is not right with it at its own."""
+        lacks, mine = next(iter(written.aside), None), text_of(self._exercise.mine)
+        if not lacks:
+            return None
+        restored, moved = put_back(mine, text_of(self._exercise.solution), lacks)
+        if moved:
+            written.why = f"`{lacks[2].strip()}` does not stand where the stub has it"
+        fault = self._fault(target, restored, tests, True)
+        self._not_all_aside = not moved and fault not in ("", _NOT_COMPILED)
+        return None if moved and fault else lacks
 
     def _mended_by_ours(self, target, written, holes, tests):
         """The hole whose lines of ours make the learner's file right, whatever else is as it is there; "" if there is none."""
@@ -965,13 +981,13 @@ class Check:
         exercise = self._exercise
         empty = self._empty()
         named = [hole for hole in ([] if passed or self._aside else self._diagnosed()) if hole not in (*self._green, *empty)]
-        todo = exercise.first_todo(empty)
+        todo = None if self._unplaced else exercise.first_todo(empty)
         self._red = [hole for hole in named if hole in self._red] + [hole for hole in self._red if hole not in named]
         together = bool(self._green) and not self._red and not passed  # each hole is right by itself
         of_xray = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", self._named_by_xray)])
         is_right = passed and clean  # nvcc may refuse it nevertheless, which no hint is about
         self.blamed = [] if is_right else self._red or named or of_xray
-        self._note_red(self.blamed, exercise.holes() if is_right else () if of_xray else exercise.holes() if self._aside else self._green)
+        self._note_red(self.blamed, exercise.holes() if is_right else () if of_xray else exercise.holes() if self._aside or self._unplaced else self._green)
         asked = nvcc_rules.asked(exercise.mine, exercise.solution.parent) if passed and clean and exercise.needs_device else ({}, [])
         refused, doubles = asked or ({}, [])
         if refused:
@@ -1020,11 +1036,12 @@ class Check:
                 print(f"Next: {exercise.piece} {of_xray[0]}{self._place_of(of_xray[0])}.\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
-                print(" ".join(filter(None, [self._of_the_only_hole(), first])) or "No TODO is left, but something is wrong.")
+                unknown = f"What is wrong may be in any {exercise.piece}, or outside of them." if self._unplaced else ""
+                print(" ".join(filter(None, [unknown or self._of_the_only_hole(), first])) or "No TODO is left, but something is wrong.")
             elif not self._dearer:
                 print("The tests pass, but the X-ray has something to say.")
             of_one = f", or --hint HOLE for one of: {' '.join(exercise.holes())}" if len(exercise.holes()) > 1 else ""
-            print(f"A hint: ./ladder exercise {exercise.name} --hint{of_one}")
+            print(f"A hint: ./ladder exercise {exercise.name} --hint" + (f" HOLE, for one of: {' '.join(exercise.holes())}" if self._unplaced else of_one))
         return False
 
 

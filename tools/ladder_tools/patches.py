@@ -190,6 +190,20 @@ def without_aside(text, written):
     return "\n".join(lines) + "\n"
 
 
+def put_back(text, ours, lacks):
+    """The learner's text with a line of the stub's at its place, `lacks` as in Written's aside, and in no place where ours has none; and whether
+    the text has it elsewhere."""
+    lines, (number, line, stubs) = text.splitlines(), lacks
+    code = [_without_comment(each) for each in lines]
+    wanted = _without_comment(stubs)
+    moved = code.count(wanted) >= list(map(_without_comment, ours.splitlines())).count(wanted)
+    if moved:
+        elsewhere = min((at for at, each in enumerate(code) if each == wanted), key=lambda at: abs(at + 1 - number))
+        lines[elsewhere] = ""
+    lines[number - 1] = stubs if line else f"{stubs}\n{lines[number - 1]}"
+    return "\n".join(lines) + "\n", moved
+
+
 class Written:
     """A learner's lines: `holes`: {hole: its lines, for each of its places}; `numbers`: {hole: the numbers of these lines, for each of its
     places}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO stands}; `instead`: {line of
