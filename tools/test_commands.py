@@ -319,7 +319,10 @@ sys.exit(1)
 
     def test_of_a_run_its_first_failure_is_told_in_a_sentence_if_it_has_one(self):
         for failure, told in (("x.cpp:1\nWRONG RESULT in o\nIt equals the result with the scale forgotten.\nbatch 0: yours 1, right 2", "It equals the result with the scale forgotten."),
-                              ("x.cpp:1\nWRONG RESULT in o\nbatch 0: yours 1, right 2\nmore", "WRONG RESULT in o, batch 0: yours 1, right 2")):
+                              ("x.cpp:1\nWRONG RESULT in o\nbatch 0: yours 1, right 2\nmore", "WRONG RESULT in o, batch 0: yours 1, right 2"),
+                              ("x.cpp:1\nWRONG RESULT in o\nbatch 0: yours 1, right 2\nright (.) and wrong (x), columns 0 to 2:\nsteps 0 to 63    ...\nstep 64  xx.",
+                               "WRONG RESULT in o, batch 0: yours 1, right 2"),
+                              ("x.cpp:1\nWRONG RESULT in o\nA change of k alone changes nothing in x.", "A change of k alone changes nothing in x.")):
             self.assertEqual(checking.told_of(gtest.Run(1, False, "", [{"name": "a.B", "failures": [failure]}]), 9), told)
         self.assertEqual(checking.told_of(gtest.Run(-11, False, "", []), 9), "the program crashed (SEGV)")
 
@@ -388,6 +391,7 @@ sys.exit(1)
     def test_of_the_build_the_compilers_messages_are_shown(self):
         log = f"[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cpp\n{ROOT}/my/a.cpp:3: error: no\nninja: build stopped\n"
         self.assertEqual(checking.compiler_messages(log), "my/a.cpp:3: error: no")
+        self.assertEqual(checking.compiler_messages("../my/a.cpp:3:7: error: no\n").splitlines()[0], "my/a.cpp:3:7: error: no")
         no_member = "my/a.cu:9:20: error: no match for 'operator*' (operand types are 'const uint3' and 'const dim3')"
         self.assertEqual(checking.compiler_messages(no_member).splitlines(),
                          ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are.", no_member])

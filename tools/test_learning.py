@@ -63,6 +63,13 @@ class Indices(unittest.TestCase):
             said = learning.own_arrays(mine, ours)
             self.assertEqual([line.partition(": ")[2].partition(" is not __shared__")[0] for line in said], names)
 
+    def test_an_array_without_a_size_of_its_own_is_named_where_no_launch_gives_one(self):
+        ours, launch = "  __shared__ float a_smem[8];\n", "k<<<blocks, 32>>>(x);\n"
+        mine = "\n  extern __shared__ float a_smem[];\n"
+        self.assertEqual([line.partition(", so")[0] for line in learning.without_size(mine + launch, ours + launch)], ["Line 2: a_smem is extern"])
+        for each, of_ours in ((mine + "k<<<blocks, 32, bytes>>>(x);\n", ours), (ours + launch, ours), (mine + launch, mine)):
+            self.assertEqual(learning.without_size(each, of_ours), [])
+
 
 class HintsOfTheTree(unittest.TestCase):
     def test_say_what_they_say_without_the_page(self):

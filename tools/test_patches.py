@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 from for_tests import InAFolder, printed
-from ladder_tools import checking, gtest, hints, place
+from ladder_tools import checking, gtest, hints, patches, place
 from ladder_tools.checking import Check, in_files_of
 from ladder_tools.patches import Holes, fault_of, hole_of, holes_of, patched, without_lines_of
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
@@ -98,13 +98,17 @@ class HolesOfACopy(InAFolder):
     def test_a_line_outside_the_holes_that_makes_ours_wrong_is_named(self):
         check = self.filled("x;", "y;")
         self.write({"my/03_x/exercise.cu": "f() {\n  x;\n}\nint wrong;\ng() {\n  y;\n}\n"})
-        check._fault, check._names, check.failing = lambda *_: "It is wrong.", [], ""
+        check._fault, check._names, check.failing = lambda target, text, *_: "It is wrong." * ("wrong;" in text), [], ""
         said = "The holes are not looked at one by one: with line 4, `int wrong;`, which is outside of the holes, our own lines are wrong too."
         self.assertEqual(check._light_up("my03_emulated"), [said])
         check._xray_errors = True
         self.assertEqual(printed(check._verdict, False, True)[1], "Next: my/03_x/exercise.cu:4, which is outside of the holes. "
                                                                   "Mend first what the X-ray found: it may be all that is wrong.\n")
         self.assertIn("blames no hole", printed(hints.Hints(check._exercise).give, "")[1])
+        check._fault = lambda *_: "It is wrong."
+        check._light_up("my03_emulated")
+        self.assertIn("it may be all that is wrong. Without what is changed outside of the holes something is wrong as well, so look at the holes, too.\n",
+                      printed(check._verdict, False, True)[1])
 
     def test_a_line_that_was_changed_outside_the_holes_is_the_next(self):
         stub, kernel = (f"head;\n{text}last;\nend;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))
@@ -116,6 +120,62 @@ class HolesOfACopy(InAFolder):
         self.assertIn("Next: my/03_x/exercise.cu:8, where the stub has `last;`.\n", printed(check._verdict, False, True)[1])
         check._aside, check._fault = None, lambda target, text, *_: "It is wrong." * ("z;" in text)
         self.assertEqual(check._light_up("my03_emulated"), ["hole 1: green", "hole 2: red"], "and is no reason to look at no hole")
+
+    def test_of_several_lines_outside_the_holes_the_one_that_makes_ours_wrong_is_named(self):
+        stub, kernel = (f"// head\nfirst(one);\n{text}last(two);\nend;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))
+        mine = kernel.replace("// head", "// mine").replace("one", " 1 ").replace("two", "2").replace("end", "int more;\nend")
+        self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel, "my/03_x/exercise.cu": mine})
+        for wrong, said in (("last(2)", "line 9, `last(2);`, where the stub has `last(two);`"), ("int more;", "line 10, `int more;`, which is outside of the holes"),
+                            (" 1 ", "line 2, `first( 1 );`, where the stub has"), ("// mine\nfirst( 1 );\nf() {\n  x;\n}\ng() {\n  y;\n}\nlast(2)", "line 2, ")):
+            check = Check(Exercise(Path("03_x/exercise.cu")), None)
+            check._names, check.failing = [], ""
+            check._fault = lambda target, text, *_, wrong=wrong: "It is wrong." if wrong in text else "it does not compile." if "last(two)" in text else ""
+            self.assertIn(said, check._light_up("my03_emulated")[0])
+
+    def test_a_hole_whose_lines_of_ours_mend_the_file_is_red_whatever_else_is_changed(self):
+        stub, kernel = (f"int one;\n{text}end;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))
+        self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel, "my/03_x/exercise.cu": kernel.replace("one", "one = 2").replace("x;", "u;").replace("y;", "// why\n  z;\n  w;")})
+        check, red = Check(Exercise(Path("03_x/exercise.cu")), None), "With our lines of hole 2 in place of yours your file is right."
+        for mended, fault, said, next_line in (
+                ("one = 2;\nf() {\n  u;\n}\ng() {\n  y;\n}\nend", "it does not compile.", red, "Next: hole 2, the first that is red (my/03_x/exercise.cu:7)"),
+                ("nothing", "it does not compile.", "The holes are not looked at one by one: our own lines do not compile with line 1, `int one = 2;`, where the stub has `int one;`.", "What is wrong may be in any hole, or outside of them."),
+                ("nothing", "It is wrong.", "where the stub has `int one;`, our own lines are wrong too.", "Next: my/03_x/exercise.cu:1, where the stub has")):
+            check._names, check.failing, check._aside, check._red, check._green, check._unplaced = [], "", None, [], [], False
+            check._fault = lambda target, text, *_, mended=mended, fault=fault: "" if mended in text else fault
+            self.assertIn(said, check._light_up("my03_emulated")[0])
+            self.assertIn(next_line, printed(check._verdict, False, True)[1])
+
+    def test_a_brace_on_a_line_of_its_own_and_another_name_are_no_change(self):
+        holes = Holes("first(const int one) {\n  // TODO(1): x\n  and_last_of_all(one);\n}\n", "first(const int one) {\n  if (one)\n    x(one);\n  and_last_of_all(one);\n}\n")
+        ours = "first(const int one) {\n  if (one)\n    y(one);\n  and_last_of_all(one);\n}\n"
+        for mine, numbers in (("first(const int one)\n{\n  if (one)\n  {\n    y(one);\n  }\n  and_last_of_all(one);\n}\n", [[2, 3, 4, 5, 6]]),
+                              (ours.replace("one", "other"), [[2, 3]])):
+            written = holes.of(mine)
+            self.assertEqual((written.aside, written.numbers["1"], re.sub(r"[{}\s]", "", holes.with_lines_of(written, "1"))),
+                             ([], numbers, re.sub(r"[{}\s]", "", ours)))
+        for mine in (ours.replace("and_last_of_all(one)", "and_last_of_all(two)"), ours.replace("one", "x"), ours.replace("int one", "int two").replace("and_last_of_all(one)", "and_last_of_all(two)"),
+                     ours.replace("and_last_of_all(", "stop("), ours.replace("and_last_of_all(one)", "and_last_of_all(one + 1)"), ours.replace("one)", "2)")):
+            written = holes.of(mine)
+            self.assertTrue(written.aside or written.holes is None, mine)
+        self.assertEqual(patches._with_braces_behind("a; // b\n{\n#if x\n{\n  c;\n  {\n"), "a; // b\n{\n#if x\n{\n  c;\n  {\n")
+
+    def test_a_line_at_another_place_is_next_only_where_its_own_place_mends_the_file(self):
+        stub, kernel = (f"{text}one;\ntwo;\nthree;\nlast;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))
+        self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel})
+        moved, lost = (kernel.replace("x;", "z;").replace("one;\ntwo;\nthree;", lines) for lines in ("two;\nthree;\none;", "two;\nthree;"))
+        at_home = kernel.replace("x;", "z;").replace("one;\ntwo;", "one;\ntwo;")
+        for mine, right, said, next_lines in (
+                (moved, "one;\ntwo;", "`one;` does not stand where the stub has it", "Next: my/03_x/exercise.cu:7, in front of which the stub has `one;`.\n"),
+                (moved, "nothing", "`one;` does not stand where the stub has it", "What is wrong may be in any hole, or outside of them."),
+                (lost, "one;\ntwo;", "nothing is left where the stub has `one;`", "in front of which the stub has `one;`.\n"),
+                (lost, "nothing", "nothing is left where the stub has `one;`", "the stub has `one;`. Without what is changed outside")):
+            self.write({"my/03_x/exercise.cu": mine})
+            check = Check(Exercise(Path("03_x/exercise.cu")), None)
+            check._names, check.failing = [], ""
+            check._fault = lambda target, text, *_, right=right: "" if right in text else "It is wrong."
+            self.assertIn(said, check._light_up("my03_emulated")[0])
+            self.assertIn(next_lines, printed(check._verdict, False, True)[1])
+        self.assertEqual(patches.put_back(moved, kernel, (7, "", "one;"))[0].replace("\n\n", "\n"), at_home.replace("\n\n", "\n"))
 
     def test_a_line_that_was_changed_beside_a_hole_is_known_by_its_likeness(self):
         holes = Holes("f() {\n  first(one, two);\n  // TODO(1): x\n  last(one, two);\n}\n", "f() {\n  first(one, two);\n  x;\n  last(one, two);\n}\n")
@@ -152,6 +212,13 @@ class HolesOfACopy(InAFolder):
         check._named_by_xray = "race: store at my/03_x/exercise.cu:5 by thread (0, 0, 0)"
         self.assertIn("Next: hole 2 (my/03_x/exercise.cu:5).\nA hint: ", printed(check._verdict, False, True)[1])
         self.assertEqual(check.blamed, ["2"])
+
+    def test_of_what_is_right_no_hint_is_offered_though_nvcc_refuses_it(self):
+        check = self.filled("a;", "b;")
+        check._exercise.needs_device, check._named_by_xray = True, "  100 % of these loads are made at my/03_x/exercise.cu:5, 4 bytes at a time"
+        self.during(mock.patch.object(checking.nvcc_rules, "asked", lambda *_: ({2: "max is a __host__ function"}, [])))
+        self.assertIn("nvcc refuses it:\nmy/03_x/exercise.cu:2: max", printed(check._verdict, True, True)[1])
+        self.assertIn("blames no hole", printed(hints.Hints(check._exercise).give, "")[1])
 
     def test_lines_that_are_one_of_the_lessons_mistakes_are_called_so(self):
         patch = "# mistake: x is forgotten\n--- a/03_x/kernel.cu\n+++ b/03_x/kernel.cu\n@@ -1,3 +1,3 @@\n f() {\n-  x;\n+  other();\n }\n"
@@ -253,6 +320,25 @@ class HolesOfACopy(InAFolder):
         check._red, check._xray_errors = ["1", "2"], True
         self.assertEqual(printed(check._verdict, False, False)[1], "Next: hole 1, the first that is red (my/03_x/exercise.cu:2). "
                          "Mend first what the X-ray found: it may be all that is wrong.\nA hint: ./ladder exercise 03 --hint\n")
+
+    def test_where_more_than_what_the_xray_found_is_wrong_it_is_not_called_all(self):
+        check = self.filled("a;", "b;")
+        check._red, check._xray_errors = ["1", "2"], True
+        self.assertIn("Next: hole 1, the first that is red (my/03_x/exercise.cu:2).\n", printed(check._verdict, False, False)[1])
+        check._red, check._aside = [], (1, "g() {", "f() {")
+        check._named_by_xray = "out of bounds: load at my/03_x/exercise.cu:5 by thread (0, 0, 0)"
+        self.assertIn("where the stub has `f() {`. What the X-ray found in hole 2 may come from it, or be another mistake.\n", printed(check._verdict, False, False)[1])
+
+    def test_a_test_that_dies_is_named_once_and_without_its_hole(self):
+        check = self.filled("a;", "b;")
+        done = gtest.Run(-11, False, "[ RUN      ] a.Hole2Checks\nso far\ndied in a.Hole2Checks\n", [])
+        done.seconds = 1
+        self.assertEqual(check._report("In the emulator", done), ["In the emulator: the program crashed (SEGV)", "  test: a.Checks", "  so far"])
+
+    def test_of_a_hole_that_is_shown_alone_its_own_warnings_are_said(self):
+        check = self.filled("a;", "b;")
+        warnings = [f"The compiler: line {line} of my/03_x/exercise.cu: odd" for line in (1, 2, 5)]
+        self.assertEqual(check._within("1", warnings), warnings[1:2])
 
     def test_of_a_test_that_makes_a_call_fail_no_kernel_is_looked_at(self):
         for injects in (True, False):

@@ -16,8 +16,8 @@ from ladder_tools import gtest, nvcc_rules
 from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
-from ladder_tools.learning import counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked
-from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, patched, same_code, until
+from ladder_tools.learning import counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked, without_size
+from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, patched, put_back, same_code, until, without_aside
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -33,6 +33,7 @@ _STOPS = re.compile(r", in kernel .*, thread \(|: (deadlock: |divergent )")  # t
 # The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
 _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
 
+_NOT_COMPILED = "it does not compile."
 _BEYOND_A_VECTOR = re.compile(r"^.*/stl_vector\.h:[0-9]+: .*Assertion '__n < this->size\(\)' failed\.$")  # libstdc++'s words
 _INDEX = re.compile(r"^\S*?/?(my/\S+:[0-9]+):[0-9]+: runtime error: (index \S+ out of bounds for type .*)$", re.MULTILINE)  # UBSan's words
 
@@ -77,6 +78,9 @@ _ARGUMENT = re.compile(r"^\S+: +required from .*detail::Configured.*\n(\S+: ) +r
                        r"\S+: note: .*argument_fits<(\d+), (.*), (.*)>.*$", re.MULTILINE)
 
 
+_UP_TO_MINE = re.compile(r"(?<![\w/.])\.\./(?=my/)")  # where ccache makes paths relative
+
+
 def compiler_messages(log, most_lines=30):
     """What the compiler said, without the build tool's own lines; paths begin here. An error that comes back for every instantiation of
     a template is said once, with its source line; the learner's lines come in their order."""
@@ -85,7 +89,7 @@ def compiler_messages(log, most_lines=30):
         if line.startswith("FAILED: "):
             next(lines, None)  # the command itself
         elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line):
-            said.append(line.replace(f"{ROOT}/", ""))
+            said.append(_UP_TO_MINE.sub("", line.replace(f"{ROOT}/", "")))
     errors, asked_for, words = {}, "", None  # place: the words for it, and how often; the line of the learner's that asked for it
     lines_of_mine = {}  # by place
     for line in said:
@@ -201,11 +205,14 @@ def lines_of(failures):
     return said
 
 
+_MAP_ROW = re.compile(r"  [.x]+$| [.x]{3,}$")  # of a picture of what is right and wrong: its points end no sentence
+
+
 def told_of(done, seconds):
     """What the first failure of a run is, in a sentence where it has one."""
     failed = done.first_failure()
     said = [line.strip() for line in lines_of(failed["failures"]) if line.strip() != "Failed"] if failed else []
-    sentence = next((line for line in said if line.endswith(".") and not line.startswith("WRONG RESULT")), ", ".join(said[:2] if said and "WRONG RESULT" in said[0] else said[:1]))
+    sentence = next((line for line in said if line.endswith(".") and not line.startswith("WRONG RESULT") and not _MAP_ROW.search(line)), ", ".join(said[:2] if said and "WRONG RESULT" in said[0] else said[:1]))
     return sentence or done.how_it_ended(seconds)
 
 
@@ -318,6 +325,8 @@ class Check:
         self._compiled = set()
         self._red, self._green = [], []  # holes that are not right by themselves, and those that are
         self._aside = None  # what is changed outside of the holes, if ours is wrong with it too: (number, line, the stub's line or "")
+        self._unplaced = False  # nothing says which hole is wrong, or whether one is
+        self._not_all_aside = False  # the learner's file is wrong without these changes, too
         self._named_by_xray = ""  # its lines about what is wrong
         self.blamed = []  # holes that hints are about first
         self._target = exercise.target
@@ -412,13 +421,25 @@ class Check:
         holes = holes_of(exercise)
         written, tests = holes.of(mine), tests_of_holes(self._names, exercise.piece)
         if written.aside:
-            if written.holes is not None and self._fault(target, holes.with_lines_of(written), [*sum(tests.values(), []), self.failing]):
-                self._aside = number, line, stubs = written.aside[0]
+            asked = [*sum(tests.values(), []), self.failing]
+            fault = written.holes is not None and self._fault(target, holes.with_lines_of(written), asked)
+            if fault:
+                hole = self._mended_by_ours(target, written, holes, asked)
+                if hole:
+                    self._red, self._green = [hole], [each for each in exercise.holes() if each != hole]
+                    return [f"With our lines of {exercise.piece} {hole} in place of yours your file is right."]
+                number, line, stubs = self._guilty(written, holes, lambda text: self._fault(target, text, asked) not in ("", _NOT_COMPILED))
                 what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
+                if fault == _NOT_COMPILED:  # which says nothing against the line: a name may be another one
+                    self._unplaced = True
+                    return [f"The {exercise.piece}s are not looked at one by one: our own lines do not compile with line {number}, `{line.strip()}`, {what}."]
+                self._aside = number, line, stubs
+                self._not_all_aside = not self._empty() and bool(self._fault(target, without_aside(mine, written), asked, True))
                 written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
         if written.holes is None:
-            self._aside = self._aside or next(iter(written.aside), None)
             planted = self._planted(mine)
+            self._aside = self._aside or (next(iter(written.aside), None) if planted else self._lacking(target, written, [*sum(tests.values(), []), self.failing]))
+            self._unplaced = bool(written.aside) and not self._aside
             return [f"Your lines are {planted}"] if planted else [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
         piece, empty, alone = exercise.piece, self._empty(), len(exercise.holes()) == 1
         texts = {hole: text for hole in sorted(exercise.holes(), key=int)
@@ -446,6 +467,31 @@ class Check:
             return f"{piece} {hole}: {'red' if hole in faults else 'green'}" + (f", in our kernel: {said}" if said else "")
         return [light(hole) for hole in sorted(exercise.holes(), key=int)]
 
+    def _lacking(self, target, written, tests):
+        """What the learner's file lacks outside of the holes, where it cannot be said whose lines are whose; None where that only stands at
+        another place, and the file is not right with it at its own."""
+        lacks, mine = next(iter(written.aside), None), text_of(self._exercise.mine)
+        if not lacks:
+            return None
+        restored, moved = put_back(mine, text_of(self._exercise.solution), lacks)
+        if moved:
+            written.why = f"`{lacks[2].strip()}` does not stand where the stub has it"
+        fault = self._fault(target, restored, tests, True)
+        self._not_all_aside = not moved and fault not in ("", _NOT_COMPILED)
+        return None if moved and fault else lacks
+
+    def _mended_by_ours(self, target, written, holes, tests):
+        """The hole whose lines of ours make the learner's file right, whatever else is as it is there; "" if there is none."""
+        mine = text_of(self._exercise.mine)
+        texts = {hole: holes.with_ours_in(mine, written, hole) for hole in sorted(self._exercise.holes(), key=int)}
+        return next((hole for hole, text in texts.items() if text and not same_code(text, mine) and not self._fault(target, text, tests, True)), "")
+
+    @staticmethod
+    def _guilty(written, holes, is_wrong, most=4):
+        """Of what is changed outside of the holes, and makes our kernel wrong, the first that does so by itself; else the first."""
+        each = holes.with_each_aside(written) if written.holes is not None else []
+        return next((aside for aside, text in each[:most] if len(each) > 1 and is_wrong(text)), written.aside[0])
+
     def _planted(self, text):
         """What one of the lesson's mistakes is, if our kernel with it is this text; else ""."""
         exercise = self._exercise
@@ -465,6 +511,10 @@ class Check:
         mine = text_of(self._exercise.mine)
         written = holes_of(self._exercise).of(mine)
         return [hole for hole in self._exercise.holes() if f"TODO({hole})" in mine and not written.begun(hole)]
+
+    def _within(self, hole, warnings):
+        """Those of the compiler's warnings that are about a line of this hole."""
+        return [line for line in warnings if self._holes_at([int(re.search(r" line ([0-9]+) ", line)[1])]) == [hole]]
 
     def _left_beside(self, log=""):
         """A sentence for each line that goes with a filled hole and is still there, if the compiler names it, or it returns before the hole's
@@ -557,7 +607,7 @@ class Check:
 
     def _seen_in_the_text(self):
         texts = text_of(self._exercise.mine), text_of(self._exercise.solution)
-        return [*own_arrays(*texts), *counts_elements(*texts)] if self._exercise.needs_device else []
+        return [*own_arrays(*texts), *without_size(*texts), *counts_elements(*texts)] if self._exercise.needs_device else []
 
     def _of_the_only_hole(self):
         """Where an exercise has one hole, and all else is as it was: where it is."""
@@ -573,7 +623,7 @@ class Check:
         mine, kernel, holes = text_of(exercise.mine), text_of(exercise.solution), holes_of(exercise)
         written = holes.of(mine)
         if written.aside and (written.holes is None or fault(target, holes.with_lines_of(written))):
-            self._aside = written.aside[0]
+            self._aside = self._guilty(written, holes, functools.partial(fault, target))
         if written.holes is None or self._aside or len(exercise.holes()) < 2:
             return []
         texts = {hole: holes.with_lines_of(written, hole) for hole in sorted(exercise.holes(), key=int)}
@@ -608,7 +658,7 @@ class Check:
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
             variant = Variant(self._build, self._exercise, text, Path(folder))
             if not variant.compile(target):
-                return "it does not compile."
+                return _NOT_COMPILED
             placed = self._placed(text, variant)
             for each in [*first_tests(self._names), ":".join(filter(None, tests))]:
                 seconds = self._seconds_of(each) or self._seconds // 2
@@ -625,7 +675,8 @@ class Check:
         self._said += "" if done.succeeded else done.text
         if done.timed_out or done.crashed:
             self.failing, said = done.last_begun()
-            said = list(dict.fromkeys(_BEYOND_A_VECTOR.sub("an index lies beyond the end of a std::vector", line) for line in said))
+            # "died in" is the test's name once more, and as it is in the source.
+            said = list(dict.fromkeys(_BEYOND_A_VECTOR.sub("an index lies beyond the end of a std::vector", line) for line in said if not line.startswith("died in ")))
             touches = _HOST_TOUCHES.search(done.text)
             if touches:
                 self._host_touches = touches[0]
@@ -878,6 +929,7 @@ class Check:
             empty = self._empty() if todo else []
             alone = next((hole for hole in self._red if hole not in empty), None) if empty else None
             if not left and alone and self._shows_alone(alone, empty, f"{where}: {done.how_it_ended(done.seconds) if done.crashed else 'WRONG RESULT'}", lights):
+                print("".join(f"{line}\n" for line in self._within(alone, warnings)), end="")
                 return self._verdict(passed, clean)
             found = self._found_alone([hole for hole in exercise.holes() if hole not in left]) if left else None
             if found:
@@ -929,16 +981,16 @@ class Check:
         exercise = self._exercise
         empty = self._empty()
         named = [hole for hole in ([] if passed or self._aside else self._diagnosed()) if hole not in (*self._green, *empty)]
-        todo = exercise.first_todo(empty)
+        todo = None if self._unplaced else exercise.first_todo(empty)
         self._red = [hole for hole in named if hole in self._red] + [hole for hole in self._red if hole not in named]
         together = bool(self._green) and not self._red and not passed  # each hole is right by itself
         of_xray = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", self._named_by_xray)])
-        self.blamed = self._red or named or of_xray
-        self._note_red(self.blamed, () if of_xray else exercise.holes() if self._aside else self._green)
+        is_right = passed and clean  # nvcc may refuse it nevertheless, which no hint is about
+        self.blamed = [] if is_right else self._red or named or of_xray
+        self._note_red(self.blamed, exercise.holes() if is_right else () if of_xray else exercise.holes() if self._aside or self._unplaced else self._green)
         asked = nvcc_rules.asked(exercise.mine, exercise.solution.parent) if passed and clean and exercise.needs_device else ({}, [])
         refused, doubles = asked or ({}, [])
         if refused:
-            self._note_red(self._holes_at(refused))
             print("\n".join(["All of it is right in the emulator, but nvcc refuses it:", *(f"{exercise.mine}:{line}: {why}" for line, why in refused.items())]))
             return False
         if passed and clean:
@@ -964,10 +1016,15 @@ class Check:
         found_by = "the X-ray" if self._xray_errors else "AddressSanitizer" if self._out_of_bounds else ""
         chance = ", and what the result equals may be chance" if "It equals the result with" in self._said else ""
         first = f"Mend first what {found_by} found: it may be all that is wrong{chance}." if found_by and not passed else ""
+        if len([hole for hole in self._red if hole not in empty]) > 1:
+            first = ""  # each is wrong by itself, so it is not all
+        elif first and self._aside and of_xray:
+            first = f"What {found_by} found in {exercise.piece} {of_xray[0]} may come from it, or be another mistake."
         if self._aside:
             number, line, stubs = self._aside
             what = f"{'where' if line else 'in front of which'} the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
-            print(f"Next: {exercise.mine}:{number}, {what}. {first}".rstrip())
+            too = f"Without what is changed outside of the {exercise.piece}s something is wrong as well, so look at the {exercise.piece}s, too." * self._not_all_aside
+            print(" ".join(filter(None, [f"Next: {exercise.mine}:{number}, {what}.", first, too])))
         elif self._red and (todo is None or todo[0] != self._red[0]):
             which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=int) else ", which is red"
             print(f"Next: {exercise.piece} {self._red[0]}{which}{self._place_of(self._red[0])}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")
@@ -979,11 +1036,12 @@ class Check:
                 print(f"Next: {exercise.piece} {of_xray[0]}{self._place_of(of_xray[0])}.\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
-                print(" ".join(filter(None, [self._of_the_only_hole(), first])) or "No TODO is left, but something is wrong.")
+                unknown = f"What is wrong may be in any {exercise.piece}, or outside of them." if self._unplaced else ""
+                print(" ".join(filter(None, [unknown or self._of_the_only_hole(), first])) or "No TODO is left, but something is wrong.")
             elif not self._dearer:
                 print("The tests pass, but the X-ray has something to say.")
             of_one = f", or --hint HOLE for one of: {' '.join(exercise.holes())}" if len(exercise.holes()) > 1 else ""
-            print(f"A hint: ./ladder exercise {exercise.name} --hint{of_one}")
+            print(f"A hint: ./ladder exercise {exercise.name} --hint" + (f" HOLE, for one of: {' '.join(exercise.holes())}" if self._unplaced else of_one))
         return False
 
 

@@ -364,6 +364,16 @@ def own_arrays(mine, ours):
             for number, name, is_shared in _arrays(mine) if lacks and not is_shared and name not in known and name not in in_mine]
 
 
+_EXTERN = re.compile(r"^\s*extern __shared__ [^;]*?\b(\w+)\[\];")
+
+
+def without_size(mine, ours):
+    """A sentence for each array of `mine` that gets its size from a launch, where no launch gives one and ours has no such array."""
+    gives = re.search(r"<<<[^,>]+,[^,>]+,", mine) or "extern __shared__" in ours
+    return [f"Line {number}: {found[1]} is extern, so its bytes are the third number of a launch, <<<blocks, threads, bytes>>>. Without it the array has none."
+            for number, line in enumerate(mine.splitlines(), 1) if not gives and (found := _EXTERN.match(line))]
+
+
 _SIZED = {"cudaMalloc": 1, "cudaMallocAsync": 1, "cudaMemcpy": 2, "cudaMemcpyAsync": 2, "cudaMemset": 2, "cudaMemsetAsync": 2}  # which argument it is
 
 

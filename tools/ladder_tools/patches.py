@@ -135,6 +135,11 @@ def _without_comment(line):
     return _bare(line.partition("//")[0])
 
 
+def _with_braces_behind(text):
+    """The text with each brace that has a line of its own behind the line before it, which leaves an empty line."""
+    return re.sub(r"^(?!.*//)( *[^\s#].*[^\s;{}])[ ]*\n[ ]*\{[ ]*$", r"\1 {\n", text, flags=re.MULTILINE)
+
+
 def _code(line):
     """The line without its TODO."""
     return line.partition("//")[0].rstrip() if _TODO.search(line) else line
@@ -177,15 +182,38 @@ def not_as_ours(places, ours, most=3):
     return (differ, left_out) if max(len(differ) + len(left_out), lacks) <= min(most, alike) else ([], [])
 
 
+def without_aside(text, written):
+    """The learner's text with the stub's lines where something else is outside of the holes."""
+    lines = text.splitlines()
+    for number, _, stubs in written.aside:
+        lines[number - 1] = stubs
+    return "\n".join(lines) + "\n"
+
+
+def put_back(text, ours, lacks):
+    """The learner's text with a line of the stub's at its place, `lacks` as in Written's aside, and in no place where ours has none; and whether
+    the text has it elsewhere."""
+    lines, (number, line, stubs) = text.splitlines(), lacks
+    code = [_without_comment(each) for each in lines]
+    wanted = _without_comment(stubs)
+    moved = code.count(wanted) >= list(map(_without_comment, ours.splitlines())).count(wanted)
+    if moved:
+        elsewhere = min((at for at, each in enumerate(code) if each == wanted), key=lambda at: abs(at + 1 - number))
+        lines[elsewhere] = ""
+    lines[number - 1] = stubs if line else f"{stubs}\n{lines[number - 1]}"
+    return "\n".join(lines) + "\n", moved
+
+
 class Written:
     """A learner's lines: `holes`: {hole: its lines, for each of its places}; `numbers`: {hole: the numbers of these lines, for each of its
     places}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO stands}; `instead`: {line of
-    the fixed ones: what it was changed to}; `aside`: (number, line, the stub's line or "") of what is in these two. If it cannot be said
-    whose lines are whose, `holes` is None and `why` a sentence. A line that goes with a hole is one of the hole's, if it is still there."""
+    the fixed ones: what it was changed to}; `aside`: (number, line, the stub's line or "") of the code in these two; `alone`: (number of its
+    first line of code, and as in `outside` and `instead`) of each of their places. If it cannot be said whose lines are whose, `holes` is None
+    and `why` a sentence. A line that goes with a hole is one of the hole's, if it is still there."""
 
-    def __init__(self, holes=None, numbers=None, outside=None, why="", given=None, instead=None, aside=()):
+    def __init__(self, holes=None, numbers=None, outside=None, why="", given=None, instead=None, aside=(), alone=()):
         self.holes, self.numbers, self.outside, self.why, self._given = holes, numbers or {}, outside or {}, why, given or {}
-        self.instead, self.aside = instead or {}, aside
+        self.instead, self.aside, self.alone = instead or {}, aside, alone
 
     def begun(self, hole):
         """Whether the hole has a line of code that the stub does not have there."""
@@ -275,7 +303,32 @@ class Holes:
         return [lines for _, number, lines in self.places if number == hole]
 
     def of(self, text):
-        """What is Written in the text. Outside the holes blanks and comments do not count."""
+        """What is Written in the text. Outside the holes blanks and comments do not count, nor does a brace on a line of its own, nor a name
+        that only stands for another one: its lines are given with ours."""
+        text = _with_braces_behind(text)
+        written = self._of(text)
+        named = written.aside and written.holes is not None and self._with_our_names(text, written)
+        with_ours = named and self._of(named)
+        return with_ours if with_ours and with_ours.holes is not None and not with_ours.aside else written
+
+    def _with_our_names(self, text, written):
+        """The text with the stub's names in the place of those that the lines outside of the holes have instead; "" where these differ in more."""
+        names, words = {}, re.compile(r"\w+|[^\w\s]")
+        for _, line, stubs in written.aside:
+            mine, theirs = words.findall(line.partition("//")[0]), words.findall(stubs.partition("//")[0])
+            if len(mine) != len(theirs) or any(names.setdefault(new, old) != old for new, old in zip(mine, theirs)):
+                return ""
+        names = {new: old for new, old in names.items() if new != old}
+        known = set(words.findall("\n".join([*self._fixed, *(line for _, _, lines in self.places for line in lines)])))
+        used = set(words.findall("\n".join(line for parts in written.holes.values() for part in parts for line in part)))
+        declared = "\n".join(stubs for _, _, stubs in written.aside)
+        if not all(re.search(rf"(?<!return)(?<=[\w>*&]) {re.escape(old)}(?= =|[;,)\[{{]| :)", declared) for old in names.values()):
+            return ""  # another function or another member is no other name
+        if len(set(names.values())) < len(names) or names.keys() & known or set(names.values()) & used or not all(map(str.isidentifier, names)):
+            return ""
+        return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
+
+    def _of(self, text):
         at_places = {at for at, _, _ in self.places}
         added, lacks = self._added(text, at_places)
         if lacks:
@@ -283,7 +336,8 @@ class Holes:
         instead, aside = {}, []
         if lacks:
             instead, text = self._changed(text, at_places)
-            aside = [(number, line, self._fixed[at]) for at, (number, line) in instead.items()]
+            # A comment that was changed is no fault.
+            aside = [(number, line, self._fixed[at]) for at, (number, line) in instead.items() if _without_comment(line) != _without_comment(self._fixed[at])]
             added, still = self._added(text, at_places, _bare)
             lacks = lacks if still or not instead else None
         if lacks:
@@ -301,7 +355,9 @@ class Holes:
             of_found[hole].append([] if len(beside) > 1 else numbers.get(at, []))
         outside = {at: lines for at, lines in added.items() if at not in at_places and any(map(is_code, lines))}
         aside += [(number, line, "") for at in outside for number, line in zip(numbers[at], outside[at]) if is_code(line)]
-        return Written(found, of_found, outside, given=self._given, instead={at: line for at, (_, line) in instead.items()}, aside=sorted(aside))
+        alone = [(number, {}, {at: line}) for at, (number, line) in instead.items()]
+        alone += [(next(number for number, line in zip(numbers[at], lines) if is_code(line)), {at: lines}, {}) for at, lines in outside.items()]
+        return Written(found, of_found, outside, given=self._given, instead={at: line for at, (_, line) in instead.items()}, aside=sorted(aside), alone=alone)
 
     def _changed(self, text, at_places):
         """{line of fixed: (number, what the text has instead)}, where lines were changed one for one and no hole is beside them, or else by their
@@ -327,6 +383,24 @@ class Holes:
     def with_lines_of(self, written, hole=None):
         """Our kernel with the learner's lines in this hole, and with what is changed outside of the holes."""
         return self.filled(hole, written.holes[hole] if hole else [], written.outside, written.instead)[0]
+
+    def with_each_aside(self, written):
+        """(its (number, line, the stub's line), our kernel with it alone) of what is changed outside of the holes: of lines that were added at one
+        place the first, and our kernel with them all."""
+        given = {number: (outside, instead) for number, outside, instead in written.alone}
+        return [(each, self.filled(None, [], *given[each[0]])[0]) for each in written.aside if each[0] in given]
+
+    def with_ours_in(self, text, written, hole):
+        """The learner's text with our lines in this hole; "" where the learner has none at one of its places."""
+        lines = text.splitlines()
+        for numbers, ours in zip(written.numbers[hole], self.ours(hole)):
+            if ours and not numbers:
+                return ""
+            for number in numbers:
+                lines[number - 1] = None
+            if numbers:
+                lines[numbers[0] - 1] = "\n".join(ours)
+        return "\n".join(line for line in lines if line is not None) + "\n"
 
     def filled(self, hole, parts, outside=None, instead=None):
         """Our kernel with these lines in one hole, and the number of the first line of each of its places. `outside`, `instead`: as Written's."""
