@@ -21,6 +21,9 @@ ladder::WkvOutputs run_in_place(const ladder::Implementation& implementation,
   const auto& state = problem["initial_state"];
   device.upload(args.final_state, state.data(), state.size() * sizeof(float));
   args.initial_state = args.final_state;
+  ladder::testing::expect_on_one_stream(
+      implementation.device, [&] { ladder::launch<ladder::Wkv>(implementation, args); },
+      name_of(problem.drawn_case()));
   ladder::launch<ladder::Wkv>(implementation, args);
   device.synchronize();
   return on_device.download();
