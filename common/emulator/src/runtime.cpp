@@ -563,9 +563,14 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
   return error != cudaSuccess ? error : allocate("cudaMallocAsync", pointer, bytes, true);
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  const auto guard = lock();
+  const auto streams = lock_streams();
   const cudaError_t error = check_stream("cudaFreeAsync", stream);
-  return error != cudaSuccess ? error : release("cudaFreeAsync", pointer, true);
+  if (error != cudaSuccess) return error;
+  if (stream == nullptr || stream->entries.empty() || find_allocation(pointer) == nullptr)
+    return release("cudaFreeAsync", pointer, true);
+  // What waits in the stream still uses the memory.
+  put(stream, {.letter = 0, .work = [pointer] { release("cudaFreeAsync", pointer, true); }});
+  return cudaSuccess;
 }
 
 namespace {
