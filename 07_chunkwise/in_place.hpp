@@ -27,9 +27,22 @@ ladder::WkvOutputs run_in_place(const ladder::Implementation& implementation,
 }
 
 template <typename Args>
+void expect_on_one_stream_in_place(const ladder::Implementation& implementation,
+                                   const ladder::WkvProblem& problem) {
+  const ladder::OnDevice<ladder::Wkv, Args> on_device(ladder::device(implementation.device),
+                                                      problem);
+  Args args = on_device.args();
+  args.initial_state = args.final_state;
+  ladder::testing::expect_on_one_stream(
+      implementation.device, [&] { ladder::launch<ladder::Wkv>(implementation, args); },
+      name_of(problem.drawn_case()));
+}
+
+template <typename Args>
 void expect_the_same_in_place(const std::string& name, const ladder::WkvCase& c) {
   const ladder::Implementation implementation = ladder::find_implementation(name);
   const ladder::WkvProblem problem = make_problem(c);
+  expect_on_one_stream_in_place<Args>(implementation, problem);
   const ladder::WkvOutputs apart = run(implementation, problem);
   const ladder::WkvOutputs in_place = run_in_place<Args>(implementation, problem);
   EXPECT_TRUE(ladder::testing::is_right(problem, in_place,

@@ -382,6 +382,12 @@ void takes_groups_of_heads_over_several_tiles(const Implementation& i, const Sup
   }
 }
 
+// Few queries, and so many keys that each place of a ring of three tiles of 128 keys is filled a fourth time. What waits for an mbarrier's
+// phase and has it right for two rounds may have it wrong for the third.
+void takes_many_turns(const Implementation& i, const Support& support) {
+  expect_right<Forward>(i, make_problem(make_case(support, 1, 3, 1160, 1, 1)));
+}
+
 // ---- All options ----
 
 template <typename Pass>
@@ -794,6 +800,7 @@ void register_edges(const std::string& name, const Support& support) {
 
 bool register_forward_edges(const std::string& name, const Support& support) {
   register_edges<Forward>(name, support);
+  add(name, "TakesManyTurns", [=](const Implementation& i) { takes_many_turns(i, support); });
   add(name, "HandsNaNNoFurtherThanItsTile",
       [=](const Implementation& i) { hands_nan_no_further_than_its_tile(i, support); });
   return true;

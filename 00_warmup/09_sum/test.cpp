@@ -13,7 +13,8 @@ bool register_sum(const char* name, bool repeatable, const std::vector<ladder::B
 
 // A turn of the grid is 8 blocks of 256 vectors for each multiprocessor; threads with four vectors and more have four loads in flight.
 constexpr std::int64_t kBlock = 256 * 4, kTurn = 2 * 8 * kBlock;
-const ladder::Border kTurns{.size = "N", .at = {kTurn, 4 * kTurn}, .step = 4, .multiprocessors = 2};
+const ladder::Border kTurns{
+    .size = "N", .at = {kTurn, 3 * kTurn, 4 * kTurn}, .step = 4, .multiprocessors = 2};
 // The second pass has one block: its second turn begins with the sum of block 1025.
 const ladder::Border kSecondPass{.size = "N", .at = {kBlock * kBlock}, .step = 4};
 

@@ -127,6 +127,15 @@ KERNEL_TEST(linear_attention_chunkwise, TakesAScoreBeyondFp16) {
   EXPECT_EQ(o[3], 1024);  // (255 * 256 + 255) / 64, rounded to fp16
 }
 
+// With a state besides, of the unit of 16 tokens before: both parts of an output have the same factor when they are added.
+KERNEL_TEST(linear_attention_chunkwise, TakesAScoreBeyondFp16AfterAState) {
+  std::vector<float> k(17, 1.0f);
+  k.back() = 256.0f;
+  const std::vector<float> o =
+      run_in_fp16(std::vector<float>(17, 256.0f), k, std::vector<float>(17, 0.0f));
+  EXPECT_EQ(o.back(), 1088);  // (16 * 256 + 256 * 256) / 64
+}
+
 // So is the sum of the keys that an output is divided by: elu(2000) + 1 is 2001, and 33 of them are more than 65504.
 KERNEL_TEST(linear_attention_chunkwise, TakesANormaliserBeyondFp16) {
   const std::size_t T = 64;

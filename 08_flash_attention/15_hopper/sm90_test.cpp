@@ -37,8 +37,8 @@ const bool registered = ladder::testing::register_suite(
                  {"D_v", {"24", "104"}}},
      .nan_tile = 128});
 
-const bool edges_registered =
-    flash_attention::edges::register_forward_edges(kName, {.any_D_v = true});
+const bool edges_registered = flash_attention::edges::register_forward_edges(
+    kName, {.any_D_v = true, .limits = {"T_q", "T_k"}});
 
 void expect_right(const ladder::Implementation& i, const ladder::AttentionProblem& problem) {
   const AttentionCase& c = problem.drawn_case();

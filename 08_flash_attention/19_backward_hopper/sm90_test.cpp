@@ -40,7 +40,7 @@ const bool edges_registered =
                                                             .most_D = 128,
                                                             .any_D_v = true,
                                                             .little_shared_memory = false,
-                                                            .limits = {"H_q"}});
+                                                            .limits = {"H_q", "T_q", "T_k"}});
 
 void expect_right(const ladder::Implementation& i, const AttentionCase& c) {
   const ladder::AttentionGradProblem problem(c);

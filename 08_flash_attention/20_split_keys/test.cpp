@@ -162,6 +162,17 @@ KERNEL_TEST(attention_split_keys, TakesPackedSequencesInAnyNumberOfSplits) {
   }
 }
 
+KERNEL_TEST(attention_split_keys, FillsOnItsCallsStreamInSplits) {
+  AttentionCase c{.H_q = 4, .H_kv = 2, .D = 64};
+  c.precision = Precision::kBf16;
+  ladder::Device& device = ladder::device(ladder::DeviceKind::kCuda);
+  const AttentionProblem problem = ladder::make_problem(ladder::packed(c, {{2, 40}, {3, 50}}));
+  const ladder::OnDevice<ladder::Attention, ladder::AttentionBf16Args> on_device(device, problem);
+  ladder::testing::expect_on_one_stream(
+      ladder::DeviceKind::kCuda,
+      [&] { flash_attention::split_keys::attention_in_splits(on_device.args(), 3); }, "3 splits");
+}
+
 // What merges the splits must not touch what no split has written.
 KERNEL_TEST(attention_split_keys, LeavesRowsOfNoSequenceAlone) {
   AttentionCase c{.H_q = 4, .H_kv = 2, .D = 64};

@@ -33,7 +33,7 @@ struct Recording {
       false;  // the device has all of it before it begins: it never waits for the host between launches
 };
 
-// Kernels that some work launches.
+// Kernels that some work launches, copies and fills.
 struct Launches {
   int all = 0;
   int on_its_stream = 0;  // the one that the work was given

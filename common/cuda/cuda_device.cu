@@ -208,21 +208,20 @@ class CudaDevice : public Device {
   Launches launches_of(const std::function<void()>& work) override {
     cudaStream_t stream = nullptr;
     CUDA_CHECK(cudaStreamCreate(&stream));
+    std::vector<const void*> streams;  // of copies and fills, then of kernels
     std::vector<emulator::NotedLaunch> noted;
     {
       struct OnStream {
         explicit OnStream(cudaStream_t stream) { cuda::call.stream = stream; }
         ~OnStream() { cuda::call.stream = nullptr; }
       } const on_stream(stream);
-      noted = emulator::launches_of(work);
+      noted = emulator::launches_of(work, &streams);
     }
     cudaStreamDestroy(stream);
-    Launches launches;
-    for (const emulator::NotedLaunch& launch : noted) {
-      ++launches.all;
-      launches.on_its_stream += launch.stream == stream;
-    }
-    return launches;
+    for (const emulator::NotedLaunch& launch : noted)
+      streams.push_back(launch.stream);
+    return {static_cast<int>(streams.size()),
+            static_cast<int>(std::count(streams.begin(), streams.end(), stream))};
   }
   void print_running_thread() const override {
     emulator::ThreadIdentity running;

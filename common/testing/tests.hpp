@@ -63,6 +63,11 @@ void expect_refused(const std::vector<BadInput<Args>>& bad_inputs, const Args& g
   }
 }
 
+// All of a call's work is where its caller expects it. A lesson that does not know streams yet has all of it on the default stream. No
+// kernel runs.
+void expect_on_one_stream(DeviceKind where, const std::function<void()>& call,
+                          const std::string& name);
+
 // With each of the arrays in turn one element off: what `work` does is right, or refused with a sentence that names the array.
 void expect_right_or_refused_when_shifted(const std::vector<std::string>& arrays,
                                           const std::function<void()>& work);

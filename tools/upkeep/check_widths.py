@@ -23,6 +23,9 @@ let wide hasType(hasCanonicalType(anyOf(asString("long"), asString("const long")
 let product binaryOperator(hasOperatorName("*"), narrow)
 let sum binaryOperator(hasAnyOperatorName("+", "-"), narrow, hasEitherOperand(ignoringParenImpCasts(product)))
 let sums binaryOperator(hasAnyOperatorName("+", "-"), narrow, hasEitherOperand(ignoringParenImpCasts(anyOf(product, sum))))
+let large binaryOperator(hasOperatorName("*"), wide)
+let larger binaryOperator(hasOperatorName("*"), wide, hasEitherOperand(ignoringParenImpCasts(large)))
+match cxxStaticCastExpr(hasType(asString("int")), hasSourceExpression(ignoringParenImpCasts(expr(larger).bind("cut"))))
 match implicitCastExpr(wide, hasSourceExpression(ignoringParens(expr(anyOf(product, sums)).bind("number"))))
 match binaryOperator(hasAnyOperatorName("+", "-", "+=", "-="), hasType(pointerType()), hasEitherOperand(ignoringParens(expr(anyOf(product, sums)).bind("offset"))))
 match arraySubscriptExpr(hasIndex(ignoringParens(expr(anyOf(product, sums)).bind("offset"))))
@@ -31,7 +34,7 @@ _SAID = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:warnin
 # A factor that is a constant of the kernel, a thread's place in its warp or block, a head (at most 65,535 in a grid), or a row of a state (at
 # most 256): no size of an array.
 _SMALL = re.compile(r"(\d+u?|(\w+::)*k[A-Z]\w*|sizeof\b.*|lane|warp|threadIdx\.x|(\w+\.)?(kv_)?head|(\w+\.)?channel\(.*\)|\([^()]* \? \d+ : \d+\))")
-_POINTER = re.compile(r"(args|forward|backward)\.\w+( \+ [\w.]+)*( [+-] |\[)$")
+_POINTER = re.compile(r"(args|forward|backward)\.\w+\)?( \+ [\w.]+)*( [+-] |\[)$")
 
 
 def expression_at(text):
@@ -73,6 +76,8 @@ def cut(words, code):
 
 def fault(kind, before, code):
     """A sentence, or None: `code` begins with the product or its sum, `before` is what stands before."""
+    if kind == "cut":
+        return "a product of three sizes or more is cut to 32 bits"
     products = products_at(code)
     large = [factors for factors in products if not any(map(_SMALL.fullmatch, factors))]
     if kind == "number":

@@ -24,6 +24,8 @@ class Widths(InAFolder):
                      "const unsigned row = args.T * b;  args.o[row] = 0;",
                      "const std::int64_t first = b * t + h;  args.o[first] = 0;",
                      "const float* q = args.q + args.B + b * (t + h);  args.o[0] = *q;",
+                     "args.o[0] = *(reinterpret_cast<const float*>(args.q) + b * t + h);",
+                     "const int count = static_cast<int>(args.B * args.T * args.H);  args.o[count] = 0;",
                      "const std::int64_t channel = blockIdx.x * kHeadSize + lane;  args.o[channel] = 0;"):
             with self.subTest(line):
                 self.assertEqual(len(self.faults(line)), 1)
@@ -39,6 +41,7 @@ class Widths(InAFolder):
                      "const std::int64_t first = std::int64_t{b} * t;  args.o[0] = args.q[first];",
                      "x_smem[0] = *(x_smem + t * kHeadSize);", "x_smem[t * h + b] = 0;",
                      "const std::int64_t row = t * kRows + h;  args.o[row] = 0;", "args.o[0] = *(args.q + lane * kRows);",
+                     "const int stride = static_cast<int>(args.H * args.K);  args.o[stride] = 0;",
                      "const int K = args.K;  args.o[0] = args.q[K];", "const std::int64_t step = args.T + t * kRows;  args.o[step] = 0;",
                      "const std::int64_t most = b * (args.K <= 64 ? 4 : 2);  args.o[most] = 0;",
                      "const std::int64_t bytes = kRows * (t + (b > 1 ? 1 : 0)) * kHeadSize;  args.o[bytes] = 0;"):

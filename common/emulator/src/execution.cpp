@@ -860,7 +860,8 @@ struct Settings {
   Schedule schedule = asked_schedule();
   unsigned workers = 0;
   LaunchSummary last;
-  std::vector<NotedLaunch>* noted = nullptr;  // of whoever wants launches noted and not run
+  std::vector<NotedLaunch>* noted = nullptr;   // of whoever wants launches noted and not run
+  std::vector<const void*>* copies = nullptr;  // and the streams of copies
 };
 
 Settings& settings() {
@@ -1004,6 +1005,10 @@ bool note(const Configuration& configuration, const Kernel& kernel) {
 }
 
 }  // namespace
+
+void note_copy(const void* stream) {
+  if (settings().copies != nullptr) settings().copies->push_back(stream);
+}
 
 void run_in_stream(const Configuration& configuration, const Kernel& kernel,
                    std::function<void()> later) {
@@ -1227,12 +1232,15 @@ void forget_recorded() {
   if (detail::observer() != nullptr) detail::observer()->forget();
 }
 
-std::vector<NotedLaunch> launches_of(const std::function<void()>& work) {
+std::vector<NotedLaunch> launches_of(const std::function<void()>& work,
+                                     std::vector<const void*>* copies) {
   std::vector<NotedLaunch> noted;
   struct Noting {
-    explicit Noting(std::vector<NotedLaunch>& noted) { detail::settings().noted = &noted; }
-    ~Noting() { detail::settings().noted = nullptr; }
-  } const noting(noted);
+    Noting(std::vector<NotedLaunch>* noted, std::vector<const void*>* copies) {
+      detail::settings().noted = noted, detail::settings().copies = copies;
+    }
+    ~Noting() { detail::settings().noted = nullptr, detail::settings().copies = nullptr; }
+  } const noting(&noted, copies);
   work();
   cudaDeviceSynchronize();  // what waits in streams besides
   return noted;

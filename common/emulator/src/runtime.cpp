@@ -287,6 +287,7 @@ cudaError_t copy(const char* call, void* to, const void* from, std::size_t bytes
   std::string wrong = check("destination", to, to_device);
   if (wrong.empty()) wrong = check("source", from, from_device);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
+  note_copy(stream);
   in_order(stream, 'c', can_wait(to, from), [=] {
     std::memmove(within_reach(to), within_reach(from), bytes);
     if (to_device && observer() != nullptr) observer()->written_by_host(to, bytes);
@@ -303,6 +304,7 @@ cudaError_t fill(const char* call, void* to, int value, std::size_t bytes,
   if (is_device_pointer(to) || !state().host_memory_allowed)
     wrong = check_device_range(call, "destination", to, bytes);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
+  note_copy(stream);
   in_order(stream, 'f', true, [=] {
     const std::size_t left_out = is_sparse(bytes) ? bytes - kLargeBytes : 0;
     std::memset(static_cast<unsigned char*>(within_reach(to)) + left_out, value, bytes - left_out);
@@ -561,9 +563,14 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
   return error != cudaSuccess ? error : allocate("cudaMallocAsync", pointer, bytes, true);
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  const auto guard = lock();
+  const auto streams = lock_streams();
   const cudaError_t error = check_stream("cudaFreeAsync", stream);
-  return error != cudaSuccess ? error : release("cudaFreeAsync", pointer, true);
+  if (error != cudaSuccess) return error;
+  if (stream == nullptr || stream->entries.empty() || find_allocation(pointer) == nullptr)
+    return release("cudaFreeAsync", pointer, true);
+  // What waits in the stream still uses the memory.
+  put(stream, {.letter = 0, .work = [pointer] { release("cudaFreeAsync", pointer, true); }});
+  return cudaSuccess;
 }
 
 namespace {

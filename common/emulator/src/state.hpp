@@ -22,7 +22,8 @@ inline constexpr std::size_t kSharedReservedPerBlock =
     1024;  // a multiprocessor has this much more than a block can ask for
 
 inline constexpr unsigned char kPoison = 0xFF;
-inline constexpr unsigned char kGuard = 0xA5;
+// A large number in fp32 and bf16, a NaN in fp16, a large whole number: a result made of it is seen to be wrong.
+inline constexpr unsigned char kGuard = 0x7F;
 
 // Makes `error` the last error and `report` the text cudaGetErrorString gives for it. Returns
 // `error`.
@@ -46,6 +47,9 @@ std::string check_allocation_guards();
 
 // What is wrong with a kernel's read or write of [pointer, pointer + bytes), which no compiler's hook sees; empty if nothing.
 std::string wrong_access(const void* pointer, std::size_t bytes, bool written);
+
+// A copy or a fill, for whoever wants to know its stream. Null: the default stream.
+void note_copy(const void* stream);
 
 // What run_last_blocks() has set.
 unsigned last_blocks();

@@ -44,7 +44,7 @@ bool step(CUstream_st* stream) {
     entry.sets->reached = true;
     entry.sets->at = std::chrono::steady_clock::now();
   }
-  log(entry.letter);
+  if (entry.letter != 0) log(entry.letter);
   return true;
 }
 

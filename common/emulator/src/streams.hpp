@@ -20,7 +20,7 @@ struct Mark {
 
 // What stands in a stream: work, or the place of an event, or a wait for one.
 struct Entry {
-  char letter;  // in the log: see emulator.hpp
+  char letter;  // in the log: see emulator.hpp; 0: none
   std::function<void()> work = {};
   std::shared_ptr<Mark> sets = {};
   std::shared_ptr<Mark> awaits = {};

@@ -52,10 +52,17 @@ TEST_F(Execution, LaunchesCanBeNotedInsteadOfRun) {
   DeviceVector<int> out(std::vector<int>{7});
   cudaStream_t stream;
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
-  const auto noted = emulator::launches_of([&] {
-    write_identity<<<dim3(4, 2), 256, 96>>>(out.data(), 1000);
-    write_value<2><<<1, 32, 0, stream>>>(out.data(), 3);
-  });
+  std::vector<const void*> copies;
+  const auto noted = emulator::launches_of(
+      [&] {
+        write_identity<<<dim3(4, 2), 256, 96>>>(out.data(), 1000);
+        cudaMemcpyAsync(out.data(), out.data(), sizeof(int), cudaMemcpyDeviceToDevice);
+        write_value<2><<<1, 32, 0, stream>>>(out.data(), 3);
+        cudaMemsetAsync(out.data() + 1, 0, 0, stream);  // nothing
+        cudaMemsetAsync(out.data(), 7, 1, stream);
+      },
+      &copies);
+  EXPECT_EQ(copies, (std::vector<const void*>{nullptr, stream}));
   ASSERT_EQ(noted.size(), 2u);
   EXPECT_EQ(noted[0].name, "write_identity");
   EXPECT_EQ(noted[0].kernel, reinterpret_cast<const void*>(write_identity));

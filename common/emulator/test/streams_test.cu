@@ -55,6 +55,23 @@ TEST_F(Streams, WorkWaitsUntilItsStreamIsWaitedFor) {
   EXPECT_EQ(emulator::stream_log(), "c");
 }
 
+// As a launcher's scratch memory is, before anything in the stream has been done.
+TEST_F(Streams, MemoryIsFreedInItsStreamsOrder) {
+  DeviceVector<int> y(std::vector<int>{2});
+  int* x = nullptr;
+  ASSERT_EQ(cudaMallocAsync(reinterpret_cast<void**>(&x), sizeof(int), kernels), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(x, 0, sizeof(int), kernels), cudaSuccess);
+  add_one<<<1, 1, 0, kernels>>>(y.data(), x);
+  EXPECT_EQ(cudaFreeAsync(x, kernels), cudaSuccess);
+  DeviceVector<int> z(std::vector<int>{7});
+  EXPECT_EQ(cudaStreamSynchronize(kernels), cudaSuccess);
+  EXPECT_EQ(y.host()[0], 1);
+  EXPECT_EQ(z.host()[0], 7);
+  EXPECT_EQ(emulator::stream_log(), "fk");
+  EXPECT_EQ(cudaFreeAsync(x, kernels), cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
 TEST_F(Streams, TheDeviceIsAllStreams) {
   DeviceVector<int> x(std::vector<int>{1}), y(std::vector<int>{2});
   copy_in(x.data());

@@ -55,7 +55,8 @@ struct LaunchSummary {
 };
 LaunchSummary last_launch();
 
-// What `work` launches, in this order. None of it runs: arrays stay as they are.
+// What `work` launches, in this order. None of it runs: arrays stay as they are, but for copies and fills. `copies`, where given: the
+// streams of these.
 struct NotedLaunch {
   std::string name;    // as the launcher writes the kernel
   const void* kernel;  // the function; null where it is not known
@@ -64,7 +65,8 @@ struct NotedLaunch {
   std::size_t dynamic_shared_bytes;
   const void* stream;  // a cudaStream_t; null: the default stream
 };
-std::vector<NotedLaunch> launches_of(const std::function<void()>& work);
+std::vector<NotedLaunch> launches_of(const std::function<void()>& work,
+                                     std::vector<const void*>* copies = nullptr);
 
 // The CUDA thread that runs on the calling operating-system thread.
 struct ThreadIdentity {
