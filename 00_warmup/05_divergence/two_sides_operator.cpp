@@ -1,6 +1,7 @@
 // The elements of two kinds as the tests, the ladder and the X-ray know them.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <numeric>
@@ -106,15 +107,20 @@ struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, 
          [](const auto& all, double) { return std::accumulate(all.begin(), all.end(), 0.0); }},
         {"the largest q times x: the products with a negative x are in the opposite order",
          [=](const auto&, double x) { return most_q * x; }}};
-    // What lies behind q counts as 0 here.
-    const Wrong any[] = {
-        {"the largest of the products and 0: one product too many, q[K] x, or a 0 that the loop "
-         "begins with",
-         [](const auto& all, double) {
-           return std::max(0.0, *std::max_element(all.begin(), all.end()));
-         }},
-        {"the largest q: the product with x is missing",
-         [=](const auto&, double) { return most_q; }}};
+    float behind_q = 0;  // what guard zones hold: common/core/guarded_array.cpp
+    std::memset(&behind_q, 0x7F, sizeof behind_q);
+    const Wrong any[] = {{"the largest of the products and 0, which the loop begins with",
+                          [](const auto& all, double) {
+                            return std::max(0.0, *std::max_element(all.begin(), all.end()));
+                          }},
+                         {"the largest of one product too many, q[K] x",
+                          [=](const auto& all, double x) {
+                            const double beyond =
+                                behind_q * static_cast<float>(x);  // infinite for a large x
+                            return std::max(beyond, *std::max_element(all.begin(), all.end()));
+                          }},
+                         {"the largest q: the product with x is missing",
+                          [=](const auto&, double) { return most_q; }}};
     std::string text;
     const auto compare = [&](const Wrong& wrong) {
       const bool is = equals([&](std::int64_t i) {
