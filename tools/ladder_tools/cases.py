@@ -2,6 +2,7 @@
 import collections
 import itertools
 import math
+import re
 
 
 def sizes_of(test):
@@ -69,6 +70,7 @@ def _rules(cases):
                   for of in (2, 4, 8, 16, 32, 64, 128)]
         rules += [(f"where {axis} is at least {value}", lambda sizes, words, axis=axis, value=value: sizes[axis] >= value) for value in values[1:]]
         rules += [(f"where {axis} is at most {value}", lambda sizes, words, axis=axis, value=value: sizes[axis] <= value) for value in values[:-1]]
+    rules.sort(key=lambda rule: bool(re.search(r"\b[BH]\b|\bH_", rule[0])))  # lists choose batches and heads by the length
     return [(text if text.startswith("w") else f"where {text}", holds) for text, holds in rules]
 
 
