@@ -126,7 +126,7 @@ def main(arguments=None):
     parser.add_argument("--build", type=Path, default=ROOT / "build", metavar="FOLDER", help="default: build")
     options = parser.parse_args(arguments)
     rewritten = options.build.resolve() / "emulated"
-    sources = sorted(path for path in rewritten.glob("[0-9b]*/**/*.cu.cpp") if not re.search(r"(exercise|scratch)(_sm90)?\.cu\.cpp$", path.name))
+    sources = sorted(path for path in rewritten.glob("[0-9]*/**/*.cu.cpp") if not re.search(r"(exercise|scratch)(_sm90)?\.cu\.cpp$", path.name))
     sources = [path for path in sources if (ROOT / path.relative_to(rewritten)).with_suffix("").exists()]
     if len(sources) < 10:
         raise SystemExit(f"check_widths: {rewritten} holds {len(sources)} kernels; ./ladder test builds them")
