@@ -158,19 +158,21 @@ struct Slopes {
     return difference <= square_of(coarse) * square;
   }
 
-  // Of the rows whose index along an axis is this; of all, where the axis is -1.
+  // Of the rows whose index along an axis is this: `inner` rows that follow each other, again and again. Of all, where the axis is -1.
   void judge(std::int64_t axis, std::int64_t index, std::int64_t inner, double tail) const {
     Slope slope;
     Unit unit;
     std::int64_t last = -1;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      if (axis >= 0 && r / inner % sizes[axis] != index) continue;
-      if (last >= 0 && !alike(last, r)) {
-        slope.add(unit, roundings, smallest);
-        unit = {};
+    const std::int64_t apart = axis < 0 ? inner : inner * sizes[axis];
+    for (std::int64_t first = index * inner; first < rows; first += apart) {
+      for (std::int64_t r = first; r < first + inner; ++r) {
+        if (last >= 0 && !alike(last, r)) {
+          slope.add(unit, roundings, smallest);
+          unit = {};
+        }
+        unit.add(units[r]);
+        last = r;
       }
-      unit.add(units[r]);
-      last = r;
     }
     slope.add(unit, roundings, smallest);
     if (slope.square == 0) return;
@@ -194,7 +196,7 @@ struct Slopes {
       mean_size += square_of(x) / static_cast<double>(rows);
     for (std::int64_t r = 0; r < rows; ++r)
       units.push_back(unit_of(r * row, mean_size));
-    judge(-1, 0, 1, tail);
+    judge(-1, 0, rows, tail);
     std::int64_t inner = 1;
     for (std::int64_t axis = outer_axes; axis-- > 0; inner *= sizes[axis]) {
       for (std::int64_t index = 0; sizes[axis] > 1 && index < sizes[axis]; ++index)
@@ -213,7 +215,7 @@ struct Leaning {
   double smallest;  // what the square of a row's limit is at least
 
   // The squared cosine of the angle between the row and a row of ones.
-  double to_one_side(std::size_t first) const {
+  double one_sidedness(std::size_t first) const {
     double sum = 0, square = 0;
     for (std::size_t i = first; i < first + row; ++i)
       sum += truth[i], square += square_of(truth[i]);
@@ -257,13 +259,15 @@ struct Leaning {
   void judge_all() const {
     const std::int64_t rows = std::ssize(truth) / row;
     const double tail = std::sqrt(square_of(kTail) + 2 * std::log(2.0 * static_cast<double>(rows)));
-    double usual = 0;
+    std::vector<double> to_one_side(rows);
     for (std::int64_t r = 0; r < rows; ++r)
-      usual += to_one_side(r * row) / static_cast<double>(rows);
+      to_one_side[r] = one_sidedness(r * row);
+    const double usual =
+        std::accumulate(to_one_side.begin(), to_one_side.end(), 0.0) / static_cast<double>(rows);
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::size_t first = r * row;
       judge(first, of_one_operand(first), tail, [&](std::size_t i) { return truth[i]; });
-      judge(first, 2 * std::max(usual, to_one_side(first)), tail, [](std::size_t) { return 1.0; });
+      judge(first, 2 * std::max(usual, to_one_side[r]), tail, [](std::size_t) { return 1.0; });
     }
   }
 };
