@@ -467,7 +467,7 @@ class Reports(unittest.TestCase):
         out = io.StringIO()
         with tempfile.TemporaryDirectory() as folder:
             counts = Path(folder) / "counts"
-            counts.write_text("chapter01.a 7 0 2\nchapter01.b 11 1 0\n")  # of emulator.C there is one test, which is no program's
+            counts.write_text("chapter01.a 7 0 2 1\nchapter01.b 11 1 0 0\n")  # of emulator.C there is one test, which is no program's
             report = testing.Report(["chapter01.a", "chapter01.b", "emulator.C"], counts, out, testing.Progress(io.StringIO()))
             for line in ("Test project /x", "    Start 1: chapter01.a", "1/3 Test #1: chapter01.a .......   Passed    0.10 sec",
                          "2/3 Test #3: emulator.C ...***Skipped   0.00 sec", "3/3 Test #2: chapter01.b ...***Failed    0.25 sec",
@@ -479,6 +479,18 @@ class Reports(unittest.TestCase):
                          [line.split() for line in ("emulator 1 skipped 0.0 s", "FAILED: chapter01.b", "FAILED: chapter01.b.A.B", "WRONG RESULT in o",
                                                     "chapter01 18 passed, 1 failed, 2 skipped 0.3 s", "67% tests passed, 1 tests failed out of 3",
                                                     "1 skipped (see above):")])
+
+    def test_a_chapter_that_is_not_run_again_says_so(self):
+        out = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder:
+            counts = Path(folder) / "counts"
+            counts.write_text("chapter01.a 7 0 2 1\n")
+            report = testing.Report(["chapter01.a", "chapter01.cuda"], counts, out, testing.Progress(io.StringIO()))
+            for line in ("1/2 Test #1: chapter01.a ......   Passed    0.10 sec", "2/2 Test #2: chapter01.cuda ...***Skipped   0.00 sec",
+                         "100% tests passed, 0 tests failed out of 2"):
+                report.line(line)
+            self.assertEqual(report.tests(), 10)
+        self.assertRegex(out.getvalue(), r"chapter01 +7 passed, 3 skipped +0\.1 s, as before\n")
 
     def test_a_mistake_of_a_lesson_goes_by_its_number(self):
         self.assertEqual(testing.must_fail("mistake.7.2"), ("mistake.07.02_chunk_walk", "mistake\\.07\\.02_chunk_walk\\."))

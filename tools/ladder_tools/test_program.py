@@ -2,8 +2,11 @@
 
 One CTest entry: all tests of a GoogleTest program, in one process. A test that ends the process, or takes too long, has failed; those behind it
 run in a new one. Says what failing tests said, each under NAME.SUITE.TEST, and how many passed. LADDER_TEST_COUNTS names a file to which the
-counts are appended; GTEST_FILTER chooses tests."""
+counts are appended; GTEST_FILTER chooses tests. A program that has passed whole is not run again until it, or what it could notice of its
+environment, is another one; LADDER_TEST_AGAIN=1 runs it all the same, and what is tested on a GPU is always run."""
 import collections
+import hashlib
+import json
 import os
 import re
 import select
@@ -12,10 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
+
+from ladder_tools.place import text_of, write_whole
 
 _BEGUN = re.compile(r"\[ RUN      \] (\S+)$")
 _ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+).* \(\d+ ms\)$")
 _SECONDS = 1500  # of one test
+_NOTICED = re.compile("LADDER_|EMULATOR_|GTEST_|OMP_")
+_NOT_NOTICED = {"LADDER_SKIP_LOG", "LADDER_TEST_COUNTS", "LADDER_TEST_AGAIN"}
 
 
 class Process:
@@ -92,16 +100,70 @@ def run(name, command, chosen=None, out=sys.stdout):
     return counts, as_expected
 
 
+def key_of(program):
+    """Of all that decides what the program's tests say: its bytes, this machine's packages
+    and cores, and the variables that it may read."""
+    hashed = hashlib.blake2b()
+    for file in (program, "/var/lib/dpkg/status"):
+        if os.path.exists(file):
+            hashed.update(Path(file).read_bytes())
+    noticed = sorted(f"{name}={value}" for name, value in os.environ.items()
+                     if _NOTICED.match(name) and name not in _NOT_NOTICED)
+    hashed.update("\n".join([str(os.cpu_count()), *noticed]).encode())
+    return hashed.hexdigest()
+
+
+class Passed:
+    """What a program said when all its tests passed, in PROGRAM.passed; True if that holds for the
+    program of this key. `counts`: of its tests; `skips`: what it wrote of those it skipped."""
+
+    def __init__(self, program, key):
+        self._path, self._key = Path(f"{program}.passed"), key
+        kept = json.loads(text_of(self._path) or "{}")
+        self._holds = kept.get("key") == key
+        self.counts, self.skips = collections.Counter(kept.get("counts")), kept.get("skips", "")
+
+    def __bool__(self):
+        return self._holds
+
+    def keep(self, counts, skips):
+        write_whole(self._path, json.dumps({"key": self._key, "counts": counts, "skips": skips}))
+
+
+def run_with_skips(name, command, chosen):
+    """As `run`, and what the program wrote into LADDER_SKIP_LOG."""
+    with tempfile.NamedTemporaryFile("r", suffix=".skips") as skips:
+        os.environ["LADDER_SKIP_LOG"] = skips.name
+        counts, as_expected = run(name, command, chosen)
+        return counts, as_expected, skips.read()
+
+
+def append(file, text):
+    if file and text:
+        with open(file, "a") as whole:
+            whole.write(text)
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     name, *command = sys.argv[1:]
     if not os.access(command[0], os.X_OK):
         sys.exit(f"{name}: {command[0]} is not built; ./ladder test builds what it runs")
-    counts, as_expected = run(name, command, os.environ.pop("GTEST_FILTER", None))
-    print(f"{name}: {counts['OK']} passed, {counts['FAILED']} failed, {counts['SKIPPED']} skipped")
-    log = os.environ.get("LADDER_TEST_COUNTS")
-    if log:
-        with open(log, "a") as file:
-            file.write(f"{name} {counts['OK']} {counts['FAILED']} {counts['SKIPPED']}\n")
+    chosen = os.environ.pop("GTEST_FILTER", None)
+    log = os.environ.get("LADDER_SKIP_LOG")
+    whole = not chosen and len(command) == 1 and "cuda" not in name.split(".")
+    before = Passed(command[0], key_of(command[0])) if whole else None
+    kept = before and not os.environ.get("LADDER_TEST_AGAIN")
+    if kept:
+        counts, as_expected, skips = before.counts, True, before.skips
+    else:
+        counts, as_expected, skips = run_with_skips(name, command, chosen)
+        if whole and as_expected and not counts["FAILED"]:
+            before.keep(counts, skips)
+    append(log, skips)
+    print(f"{name}: {counts['OK']} passed, {counts['FAILED']} failed, {counts['SKIPPED']} skipped"
+          + " (as before: it is the same program)" * bool(kept))
+    append(os.environ.get("LADDER_TEST_COUNTS"),
+           f"{name} {counts['OK']} {counts['FAILED']} {counts['SKIPPED']} {int(bool(kept))}\n")
     return 0 if as_expected and not counts["FAILED"] else 1

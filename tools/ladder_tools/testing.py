@@ -111,15 +111,18 @@ class Arguments:
         else:
             left_out.append(_ON_DEMAND)
         self.ctests_own_output = False
+        self.again = False
         while words:
             word = words.pop(0)
             option, equals, _ = word.partition("=")
             if re.fullmatch(r"-j[0-9]+", word):
                 self.options.append(word)
+            elif word == "--again":
+                self.again = True
             elif option == "--gtest_filter" and equals:
                 filters.append(word.partition("=")[2])
             elif option not in _CTEST:
-                raise refused("option", option, ["--gtest_filter=PATTERN", *_CTEST], ", after the chapters; the others are ctest's")
+                raise refused("option", option, ["--again", "--gtest_filter=PATTERN", *_CTEST], ", after the chapters; the others are ctest's")
             elif _CTEST[option] and not equals:
                 if not words:
                     raise Refused(f"{option} needs a value; allowed: {option} VALUE")
@@ -192,19 +195,24 @@ class Report:
                 self._failing = []
         if self._ended_entries[room] == self._expected[room]:
             counts = ", ".join(f"{results[each]} {each}" for each in ("passed", "failed", "skipped") if results[each])
-            self._room_ended = f"{room:<12} {counts:<28} {self._seconds[room]:8.1f} s"
+            as_before = 0 < results["programs"] == results["kept"]
+            self._room_ended = f"{room:<12} {counts:<28} {self._seconds[room]:8.1f} s{', as before' * as_before}"
             if self._failing is None:
                 self._flush()
         self._progress.show(done, of, f"test {done} of {of}" + (f", {self._failures} failed" if self._failures else ""))
 
     def _of_program(self, name):
-        """What of an entry's tests passed, failed and was skipped; None if it is no test program's."""
-        found = re.search(rf"^{re.escape(name)} (\d+) (\d+) (\d+)$", text_of(self._counts), re.MULTILINE)
-        return {kind: int(count) for kind, count in zip(("passed", "failed", "skipped"), found.groups())} if found else None
+        """What of an entry's tests passed, failed and was skipped, and whether it was not run again
+        because it is as before; None if it is no test program's."""
+        found = re.search(rf"^{re.escape(name)} (\d+) (\d+) (\d+) ([01])$",
+                          text_of(self._counts), re.MULTILINE)
+        kinds = ("passed", "failed", "skipped", "kept")
+        return {"programs": 1, **dict(zip(kinds, map(int, found.groups())))} if found else None
 
     def tests(self):
         """How many there were."""
-        return sum(sum(results.values()) for results in self._results.values())
+        return sum(results[kind] for results in self._results.values()
+                   for kind in ("passed", "failed", "skipped"))
 
     def _flush(self):
         if self._failing:
@@ -246,7 +254,8 @@ def test(words, preset, caller):
     build.prepare()
     build.build(*arguments.targets)
     command = ["ctest", "--preset", preset, "-j", str(cores()), *arguments.options]
-    environment = {**os.environ, **({"GTEST_FILTER": arguments.filter} if arguments.filter else {})}
+    environment = {**os.environ, **({"GTEST_FILTER": arguments.filter} if arguments.filter else {}),
+                   **({"LADDER_TEST_AGAIN": "1"} if arguments.again else {})}
     if arguments.ctests_own_output:
         return subprocess.run(command, cwd=ROOT, env=environment).returncode
     listed = subprocess.run([*command, "--show-only=json-v1"], cwd=ROOT, capture_output=True, text=True)
