@@ -82,7 +82,3 @@ class NvccRules(unittest.TestCase):
         self.assertEqual((refused, doubles), ({}, [7]))
         self.assertIn("in line 2: a float becomes a double", learning.in_double("a\nb\n", "a\n", [1, 2]))
         self.assertEqual(learning.in_double("a\nb\n", "a\nb\n", [1, 2]), "")
-
-
-if __name__ == "__main__":
-    unittest.main()

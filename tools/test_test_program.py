@@ -55,7 +55,3 @@ class Programs(unittest.TestCase):
             process = test_program.Process(["python3", script], lambda test, lines: said.append((test, lines)), seconds=8)
         self.assertEqual(process.died, ("A.a", "stopped after 8 seconds"))
         self.assertEqual(said, [("A.a", ["the program was stopped after 8 seconds"])])
-
-
-if __name__ == "__main__":
-    unittest.main()

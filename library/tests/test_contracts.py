@@ -518,7 +518,3 @@ class WithoutADevice(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "no usable GPU"):
             _library.library("cuda").run("wkv", args)
         self.assertTrue((o == 7).all())
-
-
-if __name__ == "__main__":
-    unittest.main()

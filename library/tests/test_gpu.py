@@ -387,7 +387,3 @@ class Training(OnGpu):
         graph.replay()
         for x, y in zip(captured, expected, strict=True):
             self.assertTrue(torch.equal(x, y))
-
-
-if __name__ == "__main__":
-    unittest.main()

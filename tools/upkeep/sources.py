@@ -118,10 +118,6 @@ class Tree:
         """The file and all whose kernels it may launch."""
         return _all_from(path, self.called)
 
-    def implementation_sources(self):
-        """Every source that has kernels or registers an implementation that launches some."""
-        return sorted({*self.kernel_sources, *self.registered().values()})
-
 
 def _all_from(path, next_of):
     """The path, and all to which `next_of` leads from it."""

@@ -81,7 +81,3 @@ class Due(unittest.TestCase):
         for name in ("stub.03.kernel", "stub.03.scratch", "mistake.03.decay_first", "boss.03.kernel", "stub.07.02_chunk_walk.kernel"):
             self.assertIn(name, names)
         self.assertFalse([name for name in names if not name.split(".", 1)[1].startswith(("03.", "07.02"))])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -90,7 +90,6 @@ def _warmup(operator, peers, precision="fp32", **sizes):
 
 
 def _recurrence(operator, precision, B, T, H, K, peers, states=False, whole_call=False):
-    backward = operator.endswith("_backward")
     group = operator.split("_")[0]
     name = f"{operator}_{precision}_B{B}_T{T}_H{H}_K{K}"
     if states:

@@ -54,7 +54,3 @@ class Versus(unittest.TestCase):
         cases = versus.cases_of(versus.CASES.read_text())
         self.assertGreater(len(cases), 5)
         self.assertEqual({case.count("--implementation") for case in cases}, {1})
-
-
-if __name__ == "__main__":
-    unittest.main()
