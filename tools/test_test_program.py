@@ -1,9 +1,7 @@
 """Tests of what runs a test program for CTest. GoogleTest's side is played by scripts."""
 import io
-import tempfile
-import unittest
-from pathlib import Path
 
+from for_tests import InAFolder
 from ladder_tools import test_program
 
 _HEAD = r"""
@@ -19,13 +17,12 @@ def test(name, result="OK", text="", do=None):
 """
 
 
-class Programs(unittest.TestCase):
+class Programs(InAFolder):
     def run_script(self, body, chosen=None):
-        with tempfile.TemporaryDirectory() as folder:
-            script, out = Path(folder) / "script.py", io.StringIO()
-            script.write_text(_HEAD + body)
-            counts, as_expected = test_program.run("room.emulated", ["python3", script], chosen, out)
-            return counts, as_expected, out.getvalue()
+        script, out = self.root / "script.py", io.StringIO()
+        script.write_text(_HEAD + body)
+        counts, as_expected = test_program.run("room.emulated", ["python3", script], chosen, out)
+        return counts, as_expected, out.getvalue()
 
     def test_what_passed_and_was_skipped_is_counted(self):
         counts, as_expected, said = self.run_script('test("A.a")\ntest("A.b", "SKIPPED", "no GPU")\ntest("A.c")\n')
@@ -49,9 +46,8 @@ class Programs(unittest.TestCase):
             self.assertIn("the program ended with", said)
 
     def test_a_test_that_hangs_is_stopped(self):
-        with tempfile.TemporaryDirectory() as folder:
-            script, said = Path(folder) / "script.py", []
-            script.write_text('print("[ RUN      ] A.a", flush=True)\nimport time\ntime.sleep(600)\n')
-            process = test_program.Process(["python3", script], lambda test, lines: said.append((test, lines)), seconds=8)
+        script, said = self.root / "script.py", []
+        script.write_text('print("[ RUN      ] A.a", flush=True)\nimport time\ntime.sleep(600)\n')
+        process = test_program.Process(["python3", script], lambda *failed: said.append(failed), 8)
         self.assertEqual(process.died, ("A.a", "stopped after 8 seconds"))
         self.assertEqual(said, [("A.a", ["the program was stopped after 8 seconds"])])

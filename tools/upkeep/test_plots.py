@@ -57,10 +57,6 @@ class Pictures(unittest.TestCase):
         self.assertIn("not measured", "".join(lines))
 
 
-if __name__ == "__main__":
-    unittest.main()
-
-
 class Figures(unittest.TestCase):
     def drawn(self, draw):
         """The lines after the ground."""
