@@ -27,8 +27,8 @@ class Which(InAFolder):
                     "records/full.json": run_of("attention", {"slow": 2e-3, "fast": 8e-4}),
                     "records/causal.json": run_of("attention", {"fast": 4e-4}, causal=True),
                     "records/long.json": run_of("attention", {"fast": 9e-3}, {**_SHAPE, "T": 65536})})
-        choice = '{"kernel": "a", "rule": "the rule", "compared": {"b": 690.5, "a": 230.1}}'
-        self.executable("program", f"#!/bin/sh\necho '{choice}'\n")
+        self.write({"program": "#!/bin/sh\necho '{\"kernel\": \"a\", \"rule\": \"the rule\", \"compared\": {\"b\": 690.5, \"a\": 230.1}}'\n"})
+        (self.root / "program").chmod(0o755)
 
     def test_without_rules_the_fastest_that_is_recorded(self):
         _, said = printed(which._by_records, "attention", [], {"T": 4096}, frozenset())

@@ -207,7 +207,8 @@ def _guard(code):
                 break
             end += 1
         yield found.start(), len(code[:end].rstrip()), ""
-    for found in re.finditer(r"(?:= |return |\(|, )([^;{}?()=,]*(?:\([^()]*\)[^;{}?()=,]*)*)(?= \? )", code):
+    condition = r"(?:= |return |\(|, )([^;{}?()=,]*(?:\([^()]*\)[^;{}?()=,]*)*)(?= \? )"
+    for found in re.finditer(condition, code):
         for value in ("true", "false"):
             yield found.start(1), found.end(1), value
 
