@@ -40,12 +40,17 @@ class InAFolder(Refusals):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
+    def executable(self, name, text):
+        self.write({name: text})
+        (self.root / name).chmod(0o755)
+        return self.root / name
+
     def program(self, text):
         """One that is told to write GoogleTest's report to `report`."""
-        self.write({"program": "#!/usr/bin/env python3\nimport json, os, signal, sys, time\n"
-                               "report = next(word for word in sys.argv if 'output' in word).split(':', 1)[1]\n" + text})
-        (self.root / "program").chmod(0o755)
-        return self.root / "program"
+        return self.executable("program", "#!/usr/bin/env python3\n"
+                               "import json, os, signal, sys, time\n"
+                               "report = next(word for word in sys.argv if 'output' in word)"
+                               ".split(':', 1)[1]\n" + text)
 
     def during(self, *patches):
         """These of unittest.mock's, until the test ends."""

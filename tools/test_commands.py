@@ -10,7 +10,7 @@ from unittest import mock
 
 from for_tests import InAFolder, Refusals
 from ladder_tools import building, cases, checking, exercise, gtest, hints, patches, place, programs, rows, testing
-from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of, text_of
+from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 
 class Places(Refusals):

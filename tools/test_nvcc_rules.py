@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
 """What nvcc refuses is said, with its line, and nothing of what it takes."""
-import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
-import for_tests  # finds ladder_tools
-
+from for_tests import InAFolder
 from ladder_tools import learning, nvcc_rules
 from ladder_tools.place import ROOT
 
@@ -43,12 +41,10 @@ TAKEN = """__global__ void __launch_bounds__(128) k(float* a, int n) {
 
 
 @unittest.skipUnless(nvcc_rules.clang() or nvcc_rules.nvcc(), "neither clang nor nvcc is here")
-class NvccRules(unittest.TestCase):
+class NvccRules(InAFolder):
     def asked(self, line, launch="begins<<<1, 32>>>(a);"):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "kernel.cu")
-            path.write_text(KERNEL % (line, launch))
-            return nvcc_rules.asked(path, folder)
+        self.write({"kernel.cu": KERNEL % (line, launch)})
+        return nvcc_rules.asked(self.root / "kernel.cu", self.root)
 
     @unittest.skipUnless(nvcc_rules.clang(), "clang is not here")
     def test_each_rule(self):
@@ -82,7 +78,3 @@ class NvccRules(unittest.TestCase):
         self.assertEqual((refused, doubles), ({}, [7]))
         self.assertIn("in line 2: a float becomes a double", learning.in_double("a\nb\n", "a\n", [1, 2]))
         self.assertEqual(learning.in_double("a\nb\n", "a\nb\n", [1, 2]), "")
-
-
-if __name__ == "__main__":
-    unittest.main()

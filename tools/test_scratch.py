@@ -129,7 +129,3 @@ class OfTheTree(InAFolder):
             self.assertEqual(one.mine.name, file)
             subprocess.run([sys.executable, ROOT / "tools/scratch", ROOT / one.stub, self.root], check=True)
             self.assertEqual((self.root / file).read_text(), one.text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -295,7 +295,3 @@ class FirstWrong(unittest.TestCase):
                       self.said(*shifted, ours=(*ours, (_STORE, 0, 8, "k", 8, 0.0))), "a zero is in many places")
         halved = [(*each[:5], each[5] / 2) for each in ours]  # 0.75, 1.25, ...: only some are those of another element
         self.assertNotIn("is right elsewhere", self.said(*halved, ours=ours))
-
-
-if __name__ == "__main__":
-    unittest.main()

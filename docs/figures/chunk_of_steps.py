@@ -1,7 +1,6 @@
 """Draws the picture of 07_chunkwise/README.md beside this script. usage: python3 docs/figures/chunk_of_steps.py"""
-from drawing import DARK_BLUE, GREEN, GREY, LIGHT, ORANGE, RED, Drawing
+from drawing import DARK_BLUE, GREEN, GREY, LIGHT, NOTE, ORANGE, RED, Drawing
 
-NOTE = "#666666"
 BLUES = ["#6fa8dc", "#7fb2e0", "#8fbce4", "#9fc5e8", "#afcfec", "#bfd8f0", "#cfe2f4", "#dfecf8"]  # the more decays, the paler
 CHUNK, CELL = 16, 22
 
@@ -82,6 +81,5 @@ def chunk():
     d.save("chunk_of_steps.svg")
 
 
-if __name__ == "__main__":
-    assert by_steps() == by_chunk() == ([16, 40, 14], 7), (by_steps(), by_chunk())
-    chunk()
+assert by_steps() == by_chunk() == ([16, 40, 14], 7), (by_steps(), by_chunk())
+chunk()

@@ -1,8 +1,6 @@
 """Draws the pictures of chapter 07's lessons 07 to 09c beside this script. usage: python3 docs/figures/chunk_products.py"""
-from drawing import DARK_BLUE, GREEN, GREY, INK, LIGHT, RED, Drawing
+from drawing import DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, PALE, RED, Drawing
 
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]  # warps 0 to 3, or registers 0 to 3
 SIDE = 4  # blocks of 16 along a side
 SHOWN = 6  # the lane that is followed
 
@@ -232,6 +230,5 @@ def units():
     d.save("chunk_units.svg")
 
 
-if __name__ == "__main__":
-    for draw in (chunk_products, sum_and_factor, four_loads, copies_ahead, units):
-        draw()
+for draw in (chunk_products, sum_and_factor, four_loads, copies_ahead, units):
+    draw()

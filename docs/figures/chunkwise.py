@@ -98,6 +98,5 @@ def sub_chunk_anchor():
     d.save("sub_chunk_anchor.svg")
 
 
-if __name__ == "__main__":
-    decayed_scores()
-    sub_chunk_anchor()
+decayed_scores()
+sub_chunk_anchor()

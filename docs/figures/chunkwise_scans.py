@@ -1,10 +1,7 @@
 """Draws the pictures of chunks and prefix sums of chapters 06 and 07, and of the lessons beside them. usage: python3 docs/figures/chunkwise_scans.py"""
 from itertools import accumulate
 
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
-
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
 
 def prefix_sum_carry():
@@ -258,9 +255,6 @@ def decode():
     d.save("shared_decode.svg")
 
 
-prefix_sum_carry()
-partition()
-chunk_states()
-decode()
-packed_lanes()
-exclusive_scan_over_warps()
+for draw in (prefix_sum_carry, partition, chunk_states, decode, packed_lanes,
+             exclusive_scan_over_warps):
+    draw()

@@ -1,9 +1,8 @@
 """Draws the figure of 07_chunkwise/11b_decay_per_head beside this script. usage: python3 docs/figures/decay_per_head.py"""
 from math import exp
 
-from drawing import DARK_BLUE, GREEN, GREY, INK, LIGHT, RED, Drawing
+from drawing import DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, RED, Drawing
 
-NOTE = "#666666"
 TOKENS = 16  # of a unit
 LOG_W = [-0.05, -0.1, -0.02, -0.15, -0.08, -0.05, -0.2, -0.04, -0.1, -1.6, -0.06, -0.1, -0.03, -0.12, -0.05, -0.09]
 QUERY, KEY = 12, 6  # the pair that is spelt out

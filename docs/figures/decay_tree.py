@@ -1,8 +1,7 @@
 """Draws the figures of 07_chunkwise/12_pairs, 13_tree, 14_places_used_again and 20b_reverse_tree beside this script.
 usage: python3 docs/figures/decay_tree.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, RED, Drawing
 
-NOTE = "#666666"
 TOKENS = 16  # of a unit
 QUERY, KEY = 11, 5  # the pair that is spelt out
 LEVELS = {8: "#9fc5e8", 4: "#b6d7a8", 2: "#f9cb9c", 1: "#d5a6bd"}  # size of the blocks, colour
@@ -183,7 +182,5 @@ def reverse():
     d.save("decay_reverse.svg")
 
 
-pairs()
-tree()
-places()
-reverse()
+for draw in (pairs, tree, places, reverse):
+    draw()

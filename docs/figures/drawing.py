@@ -5,7 +5,9 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 INK, GREY, LIGHT = "#222222", "#888888", "#f2f2f2"
+NOTE = "#666666"  # of words beside the point
 BLUE, DARK_BLUE, ORANGE, GREEN, RED = "#9fc5e8", "#2c6fbb", "#f6b26b", "#3a8a3a", "#c0392b"
+PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]  # of what there are several of
 _INITIAL = {"fill": "#000", "stroke": "none", "stroke-width": "1", "text-anchor": "start"}  # what SVG takes where nothing is said
 
 

@@ -1,8 +1,6 @@
 """Draws the figures of chapters 03 to 05 beside this script. usage: python3 docs/figures/first_kernels.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, ORANGE, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, PALE, RED, Drawing
 
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
 WARP = 32
 
 # One H200, and the launch of chapter 03 at B=1, H=32, V=64.
@@ -177,6 +175,5 @@ def promise():
     d.save("first_promise.svg")
 
 
-if __name__ == "__main__":
-    for draw in (schedulers, strips, register_sum, wide_loads, promise, block_sizes):
-        draw()
+for draw in (schedulers, strips, register_sum, wide_loads, promise, block_sizes):
+    draw()

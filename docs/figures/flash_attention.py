@@ -152,7 +152,5 @@ def row_per_warp():
     d.save("flash_row_per_warp.svg")
 
 
-if __name__ == "__main__":
-    tiles()
-    online_softmax()
-    row_per_warp()
+for draw in (tiles, online_softmax, row_per_warp):
+    draw()

@@ -1,8 +1,6 @@
 """Draws the pictures of chapter 08's lessons 06 and 07 beside this script. usage: python3 docs/figures/flash_copies.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
 SHOWN = 2  # the unit of which a matrix is a column
 ROW = 3  # the row that is followed
 
@@ -107,6 +105,5 @@ def asynchronous_copies():
     d.save("flash_asynchronous_copies.svg")
 
 
-if __name__ == "__main__":
-    swizzle()
-    asynchronous_copies()
+swizzle()
+asynchronous_copies()

@@ -1,8 +1,6 @@
 """Draws the pictures of chapter 08's lessons 05a to 05c beside this script. usage: python3 docs/figures/flash_fragments.py"""
-from drawing import DARK_BLUE, GREEN, GREY, INK, RED, Drawing
+from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, PALE, RED, Drawing
 
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
 SHOWN = 6  # the lane that is followed
 
 
@@ -121,7 +119,5 @@ def weights_in_registers():
     d.save("flash_weights_in_registers.svg")
 
 
-if __name__ == "__main__":
-    plain_loads()
-    matrix_loads()
-    weights_in_registers()
+for draw in (plain_loads, matrix_loads, weights_in_registers):
+    draw()

@@ -147,7 +147,5 @@ def overlap():
     d.save("flash_gradient_overlap.svg")
 
 
-if __name__ == "__main__":
-    products()
-    producer()
-    overlap()
+for draw in (products, producer, overlap):
+    draw()

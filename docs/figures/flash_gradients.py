@@ -1,7 +1,6 @@
 """Draws the picture of chapter 08's lesson 18 beside this script. usage: python3 docs/figures/flash_gradients.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, ORANGE, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
 
-NOTE = "#666666"
 GROUND, NEXT, KEPT, PART = "#f7f7f7", "#fde9d0", "#d9ead3", "#f4cccc"
 TILE, D = 64, 128  # keys, and queries, of a tile; channels
 MINE, NOW = 1, 2   # the block's tile of keys, and the tile of queries that it is at
@@ -105,5 +104,4 @@ def gradients():
     d.save("flash_gradients.svg")
 
 
-if __name__ == "__main__":
-    gradients()
+gradients()

@@ -1,8 +1,6 @@
 """Draws the pictures of chapter 08's lessons 10, 11 and 15 beside this script. usage: python3 docs/figures/flash_hopper.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
 STEP = 1  # the second product of a tile: terms 16 to 31
 
 
@@ -161,7 +159,5 @@ def factory():
     d.save("flash_factory.svg")
 
 
-if __name__ == "__main__":
-    descriptor()
-    phases()
-    factory()
+for draw in (descriptor, phases, factory):
+    draw()

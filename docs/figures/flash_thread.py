@@ -66,9 +66,8 @@ def larger(d):
     d.text(60, base + 68, f"At the end o / sum = {end_o / end_sum:.2f}. The softmax of all three scores at once gives the same.", 13, "start")
 
 
-if __name__ == "__main__":
-    drawing = Drawing(1000, 540)
-    block(drawing)
-    thread(drawing)
-    larger(drawing)
-    drawing.save("flash_thread.svg")
+drawing = Drawing(1000, 540)
+block(drawing)
+thread(drawing)
+larger(drawing)
+drawing.save("flash_thread.svg")

@@ -1,8 +1,7 @@
 """Draws the pictures of chapter 08's lessons 12 to 14 beside this script. usage: python3 docs/figures/flash_turns.py"""
-from drawing import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
+from drawing import BLUE, GREEN, INK, NOTE, ORANGE, RED, Drawing
 
-NOTE = "#666666"
-COPY, SOFTMAX, WAIT = "#d9ead3", "#fce5cd", LIGHT
+COPY, SOFTMAX = "#d9ead3", "#fce5cd"
 LEFT = 150
 
 

@@ -1,7 +1,6 @@
 """Draws the picture of chapter 08's lesson 09 beside this script. usage: python3 docs/figures/flash_window.py"""
-from drawing import BLUE, DARK_BLUE, GREY, INK, LIGHT, ORANGE, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREY, LIGHT, NOTE, ORANGE, RED, Drawing
 
-NOTE = "#666666"
 T, WINDOW, QUERIES, KEYS = 512, 192, 128, 64  # those of a block, those of a tile
 
 
@@ -69,5 +68,4 @@ def window():
     d.save("flash_window.svg")
 
 
-if __name__ == "__main__":
-    window()
+window()

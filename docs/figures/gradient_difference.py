@@ -1,7 +1,6 @@
 """Draws the figure of 07_chunkwise/19_gradient_products beside this script. usage: python3 docs/figures/gradient_difference.py"""
-from drawing import DARK_BLUE, GREEN, GREY, INK, RED, Drawing
+from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, RED, Drawing
 
-NOTE = "#666666"
 STEPS, MINE, SIDE = 8, 3, 27  # of the chunk; the step t; of a cell
 SHADES = ["#e06666", "#f9cb9c", "#fff2cc"]  # of a pair: no decay between its steps, one, more
 

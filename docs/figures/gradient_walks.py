@@ -1,7 +1,6 @@
 """Draws the figures of 07_chunkwise/17_two_walks and 18_chunk_gradients beside this script. usage: python3 docs/figures/gradient_walks.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, ORANGE, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
 
-NOTE = "#666666"
 STEPS = 4
 CELLS, SIDE, MINE = 8, 13, 3  # of the small pictures of S and D; thread n's row and column
 

@@ -1,7 +1,7 @@
 """Draws the figure of 07_chunkwise/16b_linear_gradients beside this script. usage: python3 docs/figures/linear_gradients.py"""
-from drawing import DARK_BLUE, GREY, INK, LIGHT, ORANGE, Drawing
+from drawing import DARK_BLUE, GREY, INK, LIGHT, NOTE, ORANGE, Drawing
 
-NOTE, PALE = "#666666", "#f2f2f2"
+PALE = "#f2f2f2"
 TOKENS, CHUNK, OWN = 6, 4, 3  # a chunk is drawn with 4 tokens; OWN's gradient is computed
 RUNS = [("Run 1: dq", "d_o", "v", "k", "dq", False, "S transposed:\nthe sum of v k^T, tokens 0 to 3"),
         ("Run 2: dk", "v", "d_o", "q", "dk", True, "D transposed:\nthe sum of d_o q^T, tokens 3 to 5"),

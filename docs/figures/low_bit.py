@@ -1,8 +1,5 @@
 """Draws the figures of chapter 00's low-bit lessons and of its autotuner beside this script. usage: python3 docs/figures/low_bit.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
-
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
 
 def quantisation():
@@ -160,6 +157,5 @@ def autotuner():
     d.save("autotuner.svg")
 
 
-if __name__ == "__main__":
-    for draw in (quantisation, packed, split_k, autotuner):
-        draw()
+for draw in (quantisation, packed, split_k, autotuner):
+    draw()

@@ -1,7 +1,6 @@
 """Draws the figures of chapter 00's lessons on what a model needs. usage: python3 docs/figures/model.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, ORANGE, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
 
-NOTE = "#666666"
 PURPLE = "#ead1dc"
 OF_BATCH = ["#cfe2f3", "#d9ead3", "#fce5cd"]
 
@@ -174,6 +173,5 @@ def im2col():
     d.save("model_im2col.svg")
 
 
-if __name__ == "__main__":
-    for draw in (batches, columns, window, im2col):
-        draw()
+for draw in (batches, columns, window, im2col):
+    draw()

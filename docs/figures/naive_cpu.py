@@ -1,7 +1,6 @@
 """Draws chapter 01's figures beside this script. usage: python3 docs/figures/naive_cpu.py"""
-from drawing import GREEN, ORANGE, RED, Drawing
+from drawing import GREEN, NOTE, ORANGE, RED, Drawing
 
-NOTE = "#666666"
 KEYS, STATE, BONUS = "#cfe2f3", "#fce5cd", "#d9ead3"
 
 # The worked example of 01_naive_cpu/README.md, which 01_naive_cpu/test.cpp computes too.
@@ -99,6 +98,5 @@ def brackets():
     d.save("naive_cpu_brackets.svg")
 
 
-if __name__ == "__main__":
-    example()
-    brackets()
+example()
+brackets()

@@ -1,8 +1,6 @@
 """Draws chapter 02's figures beside this script. usage: python3 docs/figures/openmp.py"""
-from drawing import BLUE, GREY, ORANGE, RED, Drawing
+from drawing import BLUE, GREY, NOTE, ORANGE, PALE, RED, Drawing
 
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
 LINE = 16  # floats of a cache line
 
 
@@ -144,6 +142,5 @@ def passes():
     d.save("openmp_passes.svg")
 
 
-if __name__ == "__main__":
-    for draw in (threads, loop_order, simd, columns, tile, passes):
-        draw()
+for draw in (threads, loop_order, simd, columns, tile, passes):
+    draw()

@@ -1,7 +1,6 @@
 """Draws the picture of lesson 08.20b beside this script. usage: python3 docs/figures/paged_cache.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, RED, Drawing
 
-NOTE = "#666666"
 MINE, THEIRS, BOTH = BLUE, "#d9ead3", "#fce5cd"
 TABLES = (("sequence 0: 53 keys", [9, 2, 11, 0], 53, MINE), ("sequence 1: 70 keys", [9, 2, 5, 7, 3], 70, THEIRS))
 PAGES, PAGE_KEYS, ENTRIES = 12, 16, 6
@@ -60,5 +59,4 @@ def pages():
     d.save("paged_cache.svg")
 
 
-if __name__ == "__main__":
-    pages()
+pages()

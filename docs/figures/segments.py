@@ -1,8 +1,6 @@
 """Draws the figure of 07_chunkwise/16_segments beside this script. usage: python3 docs/figures/segments.py"""
-from drawing import DARK_BLUE, GREEN, GREY, RED, Drawing
+from drawing import DARK_BLUE, GREEN, GREY, NOTE, PALE, RED, Drawing
 
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
 STAGES = 8
 
 

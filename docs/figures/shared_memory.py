@@ -1,8 +1,6 @@
 """Draws the figures of chapter 06 beside this script. usage: python3 docs/figures/shared_memory.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, ORANGE, RED, Drawing
+from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, PALE, RED, Drawing
 
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
 CHANNELS, STEPS = 64, 16
 
 
@@ -257,10 +255,6 @@ def time_tiles():
     d.save("shared_time_tiles.svg")
 
 
-staging()
-one_barrier()
-fused_tiles()
-copies_ahead()
-shared_columns()
-four_steps()
-time_tiles()
+for draw in (staging, one_barrier, fused_tiles, copies_ahead, shared_columns, four_steps,
+             time_tiles):
+    draw()

@@ -1,10 +1,8 @@
 """Draws the figures of 07_chunkwise/11_three_products beside this script. usage: python3 docs/figures/three_products.py"""
 import struct
 
-from drawing import GREEN, GREY, INK, LIGHT, RED, Drawing
+from drawing import GREEN, GREY, INK, LIGHT, NOTE, PALE, RED, Drawing
 
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
 X = 0x3f9e0d53  # bits; twelve of the last 13 are needed
 KEPT, HALF = 0xffffe000, 0x1000
 SHOWN = 6  # the lane in red

@@ -3,13 +3,12 @@ import json
 import sys
 from math import log10
 
-from drawing import BLUE, DARK_BLUE, FOLDER, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
+from drawing import (BLUE, DARK_BLUE, FOLDER, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED,
+                     Drawing)
 
 sys.path.append(str(FOLDER.parents[1] / "tools"))
 from ladder_tools.recorded import runs  # noqa: E402
 
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
 LANES = 32
 
 # One H200. Official: multiprocessors, registers, shared memory, HBM. Measured for this repository: the others.
@@ -518,6 +517,6 @@ def tiles():
     d.save("warmup_tiles.svg")
 
 
-if __name__ == "__main__":
-    for draw in (machine, view, memory, sectors, divergence, halo, banks, tree, in_flight, roofline, tiles):
-        draw()
+for draw in (machine, view, memory, sectors, divergence, halo, banks, tree, in_flight, roofline,
+             tiles):
+    draw()

@@ -1,8 +1,5 @@
 """Draws chapter 00's figures of who comes when, beside this script. usage: python3 docs/figures/warmup_order.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
-
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
 
 def stride():
@@ -170,6 +167,5 @@ def block_tree():
     d.save("warmup_block_tree.svg")
 
 
-if __name__ == "__main__":
-    for draw in (stride, race, contention, block_tree):
-        draw()
+for draw in (stride, race, contention, block_tree):
+    draw()

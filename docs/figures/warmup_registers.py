@@ -1,7 +1,6 @@
 """Draws the pictures of chapter 00's lessons 15a to 15d beside this script. usage: python3 docs/figures/warmup_registers.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, ORANGE, RED, Drawing
+from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
 
-NOTE = "#666666"
 PALE_BLUE, PALE_GREEN, PALE_ORANGE = "#cfe2f3", "#d9ead3", "#fce5cd"
 SIDE = 8  # rows and columns of a thread's results
 
@@ -215,6 +214,5 @@ def double_buffer():
     d.save("warmup_double_buffer.svg")
 
 
-if __name__ == "__main__":
-    for draw in (eight_results, register_blocks, wide_loads, double_buffer):
-        draw()
+for draw in (eight_results, register_blocks, wide_loads, double_buffer):
+    draw()

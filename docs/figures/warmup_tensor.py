@@ -1,8 +1,6 @@
 """Draws the pictures of chapter 00's lessons 16 and 17 beside this script. usage: python3 docs/figures/warmup_tensor.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
+from drawing import BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
-NOTE = "#666666"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]
 SHOWN = 6  # the lane that is followed
 
 
@@ -236,6 +234,5 @@ def grouped_order():
     d.save("warmup_grouped_order.svg")
 
 
-if __name__ == "__main__":
-    for draw in (fragments, tensor_tiles, ldmatrix, swizzle, copies_ahead, grouped_order):
-        draw()
+for draw in (fragments, tensor_tiles, ldmatrix, swizzle, copies_ahead, grouped_order):
+    draw()

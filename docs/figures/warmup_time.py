@@ -1,7 +1,6 @@
 """Draws the figures of chapter 00 about time beside this script. usage: python3 docs/figures/warmup_time.py"""
-from drawing import BLUE, DARK_BLUE, GREY, INK, LIGHT, ORANGE, RED, Drawing
+from drawing import DARK_BLUE, GREY, LIGHT, NOTE, RED, Drawing
 
-NOTE = "#666666"
 PALE = ["#cfe2f3", "#fce5cd"]  # of the two buffers
 
 
@@ -53,5 +52,4 @@ def streams():
     d.save("warmup_streams.svg")
 
 
-if __name__ == "__main__":
-    streams()
+streams()

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -233,11 +234,8 @@ class Threads(unittest.TestCase):
                 except ValueError as error:  # a thread's sentence is its own
                     if f"'thread_{seed}'" not in str(error):
                         wrong.append(str(error))
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
         self.assertEqual(wrong, [])
 
 
@@ -518,7 +516,3 @@ class WithoutADevice(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "no usable GPU"):
             _library.library("cuda").run("wkv", args)
         self.assertTrue((o == 7).all())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -94,6 +94,7 @@ class Call:
         return library, args
 
 
+@unittest.skipUnless(ON_A_GPU, "no GPU, or no libkernel_ladder.so in the package")
 class OnGpu(unittest.TestCase):
     def assert_same(self, call, expected, exact=True):
         for (name, x), right in zip(call.outputs.items(), expected, strict=True):
@@ -105,7 +106,6 @@ class OnGpu(unittest.TestCase):
                     self.assertLess(float((x.double() - right.double()).norm() / right.double().norm()), 1e-2)
 
 
-@unittest.skipUnless(ON_A_GPU, "no GPU, or no libkernel_ladder.so in the package")
 class Graphs(OnGpu):
     """A capture in mode "global" refuses what waits, copies to the host, or allocates with cudaMalloc."""
 
@@ -156,7 +156,6 @@ class Graphs(OnGpu):
         self.assertTrue(torch.equal(o, replayed))
 
 
-@unittest.skipUnless(ON_A_GPU, "no GPU, or no libkernel_ladder.so in the package")
 class Streams(OnGpu):
     def test_no_call_waits_and_all_of_it_lies_on_the_current_stream(self):
         """Behind a second of sleep the inputs are written and the call is made: it returns at once, and reads what was written."""
@@ -221,7 +220,6 @@ def pool_attribute(which):
 RELEASE_THRESHOLD, USED = 4, 7
 
 
-@unittest.skipUnless(ON_A_GPU, "no GPU, or no libkernel_ladder.so in the package")
 class Memory(OnGpu):
     def test_the_process_memory_pool_is_left_as_it_was(self):
         before = pool_attribute(RELEASE_THRESHOLD), pool_attribute(USED)
@@ -281,7 +279,6 @@ def said_by(code, **environment):
     return done.stdout + done.stderr[-2000:] * (done.returncode != 0)
 
 
-@unittest.skipUnless(ON_A_GPU, "no GPU, or no libkernel_ladder.so in the package")
 class Errors(OnGpu):
     def test_a_pointer_to_the_host_is_refused_and_nothing_is_written(self):
         for name in ("q", "o", "workspace"):
@@ -349,7 +346,6 @@ class Errors(OnGpu):
             Call("attention", "attention_sm90", "bf16").run()
 
 
-@unittest.skipUnless(ON_A_GPU, "no GPU, or no libkernel_ladder.so in the package")
 class OtherLibraries(OnGpu):
     def test_cupy_by_dlpack(self):
         try:
@@ -365,7 +361,6 @@ class OtherLibraries(OnGpu):
         self.assert_same(call, expected)
 
 
-@unittest.skipUnless(ON_A_GPU, "no GPU, or no libkernel_ladder.so in the package")
 class Training(OnGpu):
     def test_forward_and_backward_in_one_graph(self):
         """As torch.cuda.make_graphed_callables does it: autograd of ours within a capture."""
@@ -387,7 +382,3 @@ class Training(OnGpu):
         graph.replay()
         for x, y in zip(captured, expected, strict=True):
             self.assertTrue(torch.equal(x, y))
-
-
-if __name__ == "__main__":
-    unittest.main()

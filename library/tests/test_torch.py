@@ -371,7 +371,3 @@ class Dlpack(unittest.TestCase):
             kernel_ladder.run("wkv", o=OnlyDlpack(o), **{name: OnlyDlpack(each) for name, each in (x | {"v": x["v"].transpose(1, 2)}).items()})
         with self.assertRaisesRegex(TypeError, "q is a list; allowed: a numpy array"):
             kernel_ladder.wkv([1], x["k"], x["v"], x["log_w"], x["u"], initial_state=None)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ladder_tools import gtest
 from ladder_tools.building import say
-from ladder_tools.checking import Check, words_of
+from ladder_tools.checking import Check, WithoutHoles, words_of
 from ladder_tools.patches import patched
 from ladder_tools.place import MORE, ROOT, Exercise, Failed, Refused, ToRead, exercise_of, exercises, kernel_in, mistakes, place_of, refused
 
@@ -90,7 +90,7 @@ def mistake_of(lesson, name):
     return Mistake(folder, name)
 
 
-class Look(Check):
+class Look(WithoutHoles):
     """A round of the loop around a mistake, which may lie outside the holes."""
 
     def _warnings(self, unfinished):
@@ -98,15 +98,6 @@ class Look(Check):
 
     def _unfinished(self):
         return []  # no hole is empty, and the lesson may have none
-
-    def _light_up(self, target):
-        return []
-
-    def _holes_of(self, fault, target):
-        return []
-
-    def _note_red(self, holes, right=()):
-        pass
 
     def _verdict(self, passed, clean):
         mistake = self._exercise

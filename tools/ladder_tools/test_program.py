@@ -77,7 +77,7 @@ class Process:
         self._say(self._running, [*self._lines, *more])
 
 
-def run(name, command, chosen=None, out=sys.stdout):
+def run(name, command, chosen=None, out=None):
     """Counter of "OK", "FAILED" and "SKIPPED", and whether the last process ended as one does that has such tests."""
     def say(test, lines):
         print(f"FAILED: {name}.{test}", *lines, sep="\n", file=out, flush=True)

@@ -11,7 +11,7 @@ from ladder_tools.building import Build, ask_nvidia, run_program
 from ladder_tools.place import ROOT, Failed, Refused, refused, text_of
 from ladder_tools.programs import named_shapes, require_known
 from ladder_tools.recorded import BEST, best_rows, documents, is_old, launched_today, runs_of
-from ladder_tools.rows import members_of_cases, operators
+from ladder_tools.rows import operators
 
 _BEST = "library/best/operators.inc"
 _STATES = {"initial_state", "final_state"}

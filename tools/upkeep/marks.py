@@ -18,6 +18,7 @@ import nvcc  # finds ladder_tools
 from ladder_tools.learning import kernel_of
 from ladder_tools.patches import with_name_of
 from ladder_tools.place import ROOT, Refused, lesson_of
+from sources import closed_at
 
 MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_DIFF = 40, 25
 
@@ -51,16 +52,6 @@ def _bare(text):
     return _ACCESS.sub(lambda found: ";" + re.sub(r"[^\n]", " ", found[0][1:]), _NO_CODE.sub(blank, text))
 
 
-def _close(bare, at, pair):
-    """Where the bracket at `at` is closed; None in a file that does not close it."""
-    depth = 0
-    for found in re.compile("[%s]" % re.escape(pair)).finditer(bare, at):
-        depth += 1 if found[0] == pair[0] else -1
-        if depth == 0:
-            return found.start()
-    return None
-
-
 _AFTER_PARAMETERS = re.compile(r"[^;{}(),=?]*\{")
 _LAMBDA = re.compile(r"\s*=\s*\[[^\];]*\]\s*(?:<[^;{}()]*>)?\s*(\()?")
 _INITIALISED = re.compile(r"(?:\[[^\]]*\])*\s*(?:=\s*)?\{")
@@ -79,7 +70,7 @@ def _body(bare, name):
         return None
     found = _LAMBDA.match(bare, name.end())
     if found:
-        end = _close(bare, found.start(1), "()") if found[1] else found.end() - 1
+        end = closed_at(bare, found.start(1)) if found[1] else found.end() - 1
     else:
         found = _INITIALISED.match(bare, name.end())
         if found:
@@ -87,7 +78,7 @@ def _body(bare, name):
         found = re.compile(r"\s*(?:<[^;{}()]*>)?\s*\(").match(bare, name.end())
         if not found:
             return None
-        end = _close(bare, found.end() - 1, "()")
+        end = closed_at(bare, found.end() - 1)
     found = end is not None and _AFTER_PARAMETERS.match(bare, end + 1)
     return found.end() - 1 if found else None
 
@@ -97,7 +88,7 @@ def definitions(bare, name):
     found = []
     for each in re.finditer(rf"\b{name}\b", bare):
         opens = _body(bare, each)
-        closes = None if opens is None else _close(bare, opens, "{}")
+        closes = None if opens is None else closed_at(bare, opens)
         if closes is not None:
             begin = max(bare.rfind(before, 0, each.start()) for before in ";{}") + 1
             begin += len(bare[begin:]) - len(bare[begin:].lstrip())

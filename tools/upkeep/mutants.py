@@ -4,6 +4,8 @@ import random
 import re
 from dataclasses import dataclass
 
+from sources import closed_at
+
 KINDS = ("stride", "bound", "barrier", "scale", "dropped term", "sign", "guard", "precision")
 # At most this share of the mutants is in the code that checks arguments and launches; the others are in kernels.
 HOST_SHARE = 0.15
@@ -67,29 +69,15 @@ def regions(code):
     return sorted(found)
 
 
-def _closing(code, at):
-    """The place of the bracket that closes the one at `at`."""
-    pairs = {"(": ")", "[": "]", "{": "}"}
-    waiting = []
-    for place in range(at, len(code)):
-        if code[place] in pairs:
-            waiting.append(pairs[code[place]])
-        elif code[place] in ")]}":
-            if not waiting or waiting.pop() != code[place]:
-                return None
-            if not waiting:
-                return place
-    return None
-
-
 def _term_end(code, at):
-    """Where the product that begins at `at` ends: its operands with brackets, joined by * / % and unary signs."""
-    operand = re.compile(r"\s*[-!~*&]?\s*(?:[\w.:]+<[^<>;(){}]*(?:<[^<>;(){}]*>)?>(?=\()|std::int64_t(?=\{)|[\w.]+(?:(?:::|->|\.)\w+)*)?")
+    """Where the product that begins at `at` ends: operands with brackets, * / % and unary signs."""
+    operand = re.compile(r"\s*[-!~*&]?\s*(?:[\w.:]+<[^<>;(){}]*(?:<[^<>;(){}]*>)?>(?=\()"
+                         r"|std::int64_t(?=\{)|[\w.]+(?:(?:::|->|\.)\w+)*)?")
     while True:
         match = operand.match(code, at)
         at = match.end()
         while at < len(code) and code[at] in "([{":
-            closing = _closing(code, at)
+            closing = closed_at(code, at)
             if closing is None:
                 return None
             at = closing + 1
@@ -148,7 +136,7 @@ def _bound(code):
 
 def _barrier(code):
     for found in re.finditer(rf"(?<![\w.])(?:\w+::)*(?:{_BARRIERS})\(", code):
-        closing = _closing(code, found.end() - 1)
+        closing = closed_at(code, found.end() - 1)
         statement = code[max(0, found.start() - 200):found.start()].rstrip()
         if closing is None or code[closing + 1:closing + 2] != ";" or statement[-1:] not in "{};)":
             continue
@@ -202,7 +190,7 @@ def _sign(code):
 
 def _guard(code):
     for found in re.finditer(r"\bif \(", code):
-        closing = _closing(code, found.end() - 1)
+        closing = closed_at(code, found.end() - 1)
         if closing is not None:
             for value in ("true", "false"):
                 yield found.end(), closing, value
@@ -219,7 +207,8 @@ def _guard(code):
                 break
             end += 1
         yield found.start(), len(code[:end].rstrip()), ""
-    for found in re.finditer(r"(?:= |return |\(|, )([^;{}?()=,]*(?:\([^()]*\)[^;{}?()=,]*)*)(?= \? )", code):
+    condition = r"(?:= |return |\(|, )([^;{}?()=,]*(?:\([^()]*\)[^;{}?()=,]*)*)(?= \? )"
+    for found in re.finditer(condition, code):
         for value in ("true", "false"):
             yield found.start(1), found.end(1), value
 

@@ -4,7 +4,6 @@ and tables of figures that no program's output was kept of. As a program: puts r
 import argparse
 import json
 import math
-import re
 import sys
 from pathlib import Path
 

@@ -18,6 +18,17 @@ def without_comments(text):
     return _TOKEN.sub(replace, re.sub(r"(?<=\d)'(?=\d)", "", text))
 
 
+def closed_at(code, at):
+    """Where the bracket at `at` is closed; None in a file that does not close it."""
+    opens, closes = code[at], {"(": ")", "[": "]", "{": "}"}[code[at]]
+    depth = 0
+    for found in re.compile(f"[{re.escape(opens + closes)}]").finditer(code, at):
+        depth += 1 if found[0] == opens else -1
+        if depth == 0:
+            return found.start()
+    return None
+
+
 def is_kernel_source(path):
     """A .cu file of an implementation: no exercise, no lines for a hole of one, no test of the emulator, no learner's copy."""
     return (path.endswith(".cu") and not re.search(r"exercise(_sm90)?\.cu$", path)
@@ -117,10 +128,6 @@ class Tree:
     def reached(self, path):
         """The file and all whose kernels it may launch."""
         return _all_from(path, self.called)
-
-    def implementation_sources(self):
-        """Every source that has kernels or registers an implementation that launches some."""
-        return sorted({*self.kernel_sources, *self.registered().values()})
 
 
 def _all_from(path, next_of):

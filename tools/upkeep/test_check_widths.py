@@ -1,6 +1,4 @@
 """Tests of tools/upkeep/check_widths.py: what is widened too late is found, and what is small is left alone."""
-import unittest
-
 import check_widths
 from for_tests import InAFolder
 

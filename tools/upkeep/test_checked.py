@@ -1,14 +1,14 @@
 """Tests of which of CI's dear checks are due."""
 import shutil
-import unittest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
 
 import checked
+from for_tests import InAFolder
 
 
-class Due(unittest.TestCase):
+class Due(InAFolder):
     def test_what_is_unknown_or_changed_is_due_and_a_tenth_of_the_rest(self):
         hashes = {f"nvcc {n}.cu": "a" for n in range(1000)}
         passed = {**hashes, "nvcc 7.cu": "b"}
@@ -22,12 +22,10 @@ class Due(unittest.TestCase):
         self.assertEqual(checked.due(hashes, passed, "commit"), due)
 
     def hashes(self, files):
-        with TemporaryDirectory() as folder, mock.patch.object(checked, "ROOT", Path(folder)):
-            for name, text in {".ci/compile_cuda": "nvcc", **files}.items():
-                path = Path(folder) / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
-            return checked.Checks([".ci/compile_cuda", *files]).hashes
+        files = {".ci/compile_cuda": "nvcc", **files}
+        self.write(files)
+        with mock.patch.object(checked, "ROOT", self.root):
+            return checked.Checks([*files]).hashes
 
     def changed(self, **edits):
         files = {"03_a/kernel.cu": '#include "common/cuda/x.hpp"\nint a;', "03_a/README.md": "text\n\n**Hole 1: b**\nhint\n\n## Next\nmore",
@@ -81,7 +79,3 @@ class Due(unittest.TestCase):
         for name in ("stub.03.kernel", "stub.03.scratch", "mistake.03.decay_first", "boss.03.kernel", "stub.07.02_chunk_walk.kernel"):
             self.assertIn(name, names)
         self.assertFalse([name for name in names if not name.split(".", 1)[1].startswith(("03.", "07.02"))])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,5 +1,4 @@
 """What cross.py finds missing, draws and excuses."""
-import unittest
 from pathlib import Path
 from unittest import mock
 
@@ -47,7 +46,3 @@ class Solutions(InAFolder):
             with mock.patch.object(cross.subprocess, "run", return_value=mock.Mock(stdout=names)), \
                     mock.patch.object(cross, "exercises", return_value=[self.one]):
                 self.assertEqual(len(cross.changed("HEAD^")), count, names)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -33,7 +33,3 @@ class Instructions(unittest.TestCase):
         self.assertGreaterEqual(nearest.count("cvt.rna.tf32.f32"), 2 * 288)  # of 288 floats two each
         self.assertEqual(cheap.count("cvt.rna.tf32.f32"), 0)
         self.assertGreater(len(cheap), len(nearest))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,7 +2,6 @@
 import re
 import subprocess
 import unittest
-from pathlib import Path
 
 import blocks
 import check_links
@@ -203,7 +202,3 @@ class Pages(InAFolder):
     def test_have_no_links_and_figures_in_a_long_fence(self):
         page = "````\n```\n| a |\n|---|\n| 3 ms |\n[x](none.md)\n```\n| b |\n|---|\n| 3 ms |\n[y](none.md)\n````\n"
         self.assertEqual((check_links.links(page), blocks.bare_figures(page)), ([], []))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,7 +6,7 @@ from pathlib import Path
 import minutes
 import steps
 from for_tests import InAFolder, printed
-from ladder_tools import patches, place
+from ladder_tools import place
 from ladder_tools.learning import is_reference
 
 PAGE = "# 03.01 A kernel\n\n[chapter 03](../README.md)\n\n{plan}{reference}" + "word [one](two.md) 3 " * 50 + """
@@ -87,7 +87,3 @@ class References(unittest.TestCase):
             sources = "".join(place.text_of(path) for path in place.in_lessons("*.[chc]*") if path.parent in (page.parent, page.parent.parent))
             for name in re.findall(r"`(\w+)`", "".join(row.split("|")[2] for row in rows[1].splitlines())):
                 self.assertRegex(sources, rf"\b{name}\b", f"{page}: {name} is not in its kernel")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -57,10 +57,6 @@ class Pictures(unittest.TestCase):
         self.assertIn("not measured", "".join(lines))
 
 
-if __name__ == "__main__":
-    unittest.main()
-
-
 class Figures(unittest.TestCase):
     def drawn(self, draw):
         """The lines after the ground."""
@@ -97,7 +93,3 @@ class Figures(unittest.TestCase):
                 figure.line(((0, y), (5, y - 5.25)), arrow=True)
         self.assertEqual(self.drawn(draw), ['<g fill="none" stroke="#222" stroke-width="1.2" marker-end="url(#arrow)">',
                                             '<path d="m0,10l5-5.2"/>', '<path d="m0,20l5-5.2"/>', "</g>"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -60,7 +60,3 @@ class Slower(unittest.TestCase):
         for rung in found:
             self.assertTrue(words_of(rung), f"{rung.source}: {rung.name} takes longer than the rung before it: its page needs <!-- slower: WORDS -->")
             self.assertLessEqual(len(words_of(rung)), 6, f"{rung.source}: {' '.join(words_of(rung))}")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,8 +2,6 @@
 import dataclasses
 import fnmatch
 
-RECURRENCES = ("wkv", "gla")
-
 # Ours, the first of these that is there leads the table. A library that does not have one is no error: best_* is newer than
 # the chapters.
 OURS = {
@@ -90,13 +88,13 @@ def _warmup(operator, peers, precision="fp32", **sizes):
 
 
 def _recurrence(operator, precision, B, T, H, K, peers, states=False, whole_call=False):
-    backward = operator.endswith("_backward")
     group = operator.split("_")[0]
     name = f"{operator}_{precision}_B{B}_T{T}_H{H}_K{K}"
     if states:
         name = f"{group}_decode_{precision}_B{B}"
     return Case(name, group, operator, precision, {"B": B, "T": T, "H": H, "K": K, "V": K},
-                OURS[f"{group} decode" if states else operator], peers, states=states, whole_call=whole_call)
+                OURS[f"{group} decode" if states else operator], peers, states=states,
+                whole_call=whole_call)
 
 
 def _attention(operator, B, T_q, T_k, H_q, H_kv, D, causal):

@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import dataclasses
 import datetime
-import json
 import os
 import pathlib
 import subprocess

@@ -1,34 +1,24 @@
 """Tests of what compares two builds. The programs are scripts."""
-import contextlib
-import io
-import tempfile
-import unittest
-from pathlib import Path
-
+import compare  # finds for_tests
 import versus
+from for_tests import InAFolder, printed
 
 
-class Versus(unittest.TestCase):
+class Versus(InAFolder):
     def program(self, name, seconds, old_form=False):
-        path = Path(self.folder) / name
-        row = f'{{"right": True, "seconds": {seconds}}}' if seconds else '{"right": False, "message": "WRONG RESULT"}'
+        row = '{"right": False, "message": "WRONG RESULT"}'
+        if seconds:
+            row = f'{{"right": True, "seconds": {seconds}}}'
         run = f'{{"rows": [{row}]}}' if old_form else f'{{"runs": [{{"rows": [{row}]}}]}}'
-        path.write_text(f'#!/usr/bin/env python3\nimport json, sys\nif "unknown" in sys.argv: sys.exit("allowed: others")\n'
-                        f'open(sys.argv[sys.argv.index("--json") + 1], "w").write(json.dumps({run}))\n')
-        path.chmod(0o755)
-        return str(path)
+        return str(self.executable(name, '#!/usr/bin/env python3\nimport json, sys\n'
+                                   'if "unknown" in sys.argv: sys.exit("allowed: others")\n'
+                                   'file = sys.argv[sys.argv.index("--json") + 1]\n'
+                                   f'open(file, "w").write(json.dumps({run}))\n'))
 
     def compared(self, old, new, cases="--implementation x\n"):
-        file, said = Path(self.folder) / "cases", io.StringIO()
-        file.write_text(cases)
-        with contextlib.redirect_stdout(said):
-            status = versus.main([old, new, "--cases", str(file), "--out", str(Path(self.folder) / "out.json")])
-        return status, said.getvalue()
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.write({"cases": cases})
+        files = [f"--{name}={self.root / name}" for name in ("cases", "out")]
+        return printed(versus.main, [old, new, *files])
 
     def test_slower_is_by_more_than_three_percent_in_all_pairs(self):
         self.assertEqual(versus.verdict([(100, 104), (100, 105), (100, 103.5)]), "slower")
@@ -54,7 +44,3 @@ class Versus(unittest.TestCase):
         cases = versus.cases_of(versus.CASES.read_text())
         self.assertGreater(len(cases), 5)
         self.assertEqual({case.count("--implementation") for case in cases}, {1})
-
-
-if __name__ == "__main__":
-    unittest.main()
