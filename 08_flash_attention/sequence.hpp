@@ -96,6 +96,28 @@ void require_grid(const BasicAttentionArgs<Element>& args, std::int64_t most_pac
   require_at_most("T_k", args.T_k, kMostRows);
 }
 
+// What lessons 10 to 14 allow: whole sequences of 64 or 128 channels, in rows of 16-byte words. Whether there is anything to compute.
+template <typename Element>
+bool require_whole_rows(const BasicAttentionArgs<Element>& args) {
+  constexpr std::uintptr_t kUnitBytes = 16;  // what the copies take at once
+  ladder::validate(args);
+  ladder::require(args.D == 64 || args.D == 128,
+                  "D is " + std::to_string(args.D) + "; this kernel allows 64 and 128");
+  ladder::require(args.key_lengths == nullptr,
+                  "key_lengths is given; this kernel allows T_k keys for every batch");
+  ladder::require(args.cu_seqlens_q == nullptr,
+                  "cu_seqlens_q is given; this kernel allows no packed sequences");
+  require_grid(args);
+  if (args.B == 0 || args.T_q == 0) return false;
+  ladder::require_pointer("q", args.q, kUnitBytes);
+  if (args.T_k > 0) {
+    ladder::require_pointer("k", args.k, kUnitBytes);
+    ladder::require_pointer("v", args.v, kUnitBytes);
+  }
+  ladder::require_pointer("o", args.o, sizeof(std::uint32_t));
+  return true;
+}
+
 // Without any sequence nobody adds to the gradients: they are zeros. Of all arguments, or of the part.
 template <typename Args>
 void clear_gradients(const Args& args) {

@@ -9,11 +9,9 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <string>
 
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/warpgroup_softmax.hpp"
-#include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
@@ -180,22 +178,7 @@ void launch(const ladder::BasicAttentionArgs<bfloat16>& args) {
 
 template <typename Element>
 void attention(const BasicAttentionArgs<Element>& args) {
-  constexpr std::uintptr_t kUnitBytes = 16;  // what the copies take at once
-  ladder::validate(args);
-  ladder::require(args.D == 64 || args.D == 128,
-                  "D is " + std::to_string(args.D) + "; this kernel allows 64 and 128");
-  ladder::require(args.key_lengths == nullptr,
-                  "key_lengths is given; this kernel allows T_k keys for every batch");
-  ladder::require(args.cu_seqlens_q == nullptr,
-                  "cu_seqlens_q is given; this kernel allows no packed sequences");
-  require_grid(args);
-  if (args.B == 0 || args.T_q == 0) return;
-  ladder::require_pointer("q", args.q, kUnitBytes);
-  if (args.T_k > 0) {
-    ladder::require_pointer("k", args.k, kUnitBytes);
-    ladder::require_pointer("v", args.v, kUnitBytes);
-  }
-  ladder::require_pointer("o", args.o, sizeof(std::uint32_t));
+  if (!require_whole_rows(args)) return;
   hopper::require_hopper("attention_wgmma");
   return args.D == 64 ? launch<64>(args) : launch<128>(args);
 }

@@ -7,11 +7,10 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <string>
 
+#include "08_flash_attention/hopper_products.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/warpgroup_softmax.hpp"
-#include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
@@ -24,28 +23,13 @@
 namespace flash_attention {
 namespace {
 
-namespace hopper = ladder::cuda::hopper;
 using hopper::kPanel;
 using hopper::kWarpgroup;
-using hopper::Order;
 using ladder::bfloat16;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 
-constexpr int kRows = 64;   // of a warpgroup's products: its queries
-constexpr int kKeys = 128;  // of a tile
 constexpr int kStages = 3;  // of the ring: a turn reads two, and one more is on its way
-
-// A tile of rows of kD elements, in panels of 64 columns.
-template <int kD, int kTileRows>
-struct alignas(hopper::kTileAlign) Tile {
-  bfloat16 at[kD / kPanel][kTileRows][kPanel];
-};
-
-// What the copies need to know of the tensors.
-struct Maps {
-  CUtensorMap q, k, v;
-};
 
 // What a block works on, and what it has in shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of packed weights and
 // kD / 2 sums of o, so that with D = 64 there are registers for a third consumer.
@@ -69,32 +53,6 @@ __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
   hopper::arrive_expecting(here, sizeof to_smem);
   for (int panel = 0; panel < kD / kPanel; ++panel)
     hopper::copy_panel(to_smem.at[panel], map, here, h * kD + panel * kPanel, row, blockIdx.z);
-}
-
-// S = Q K^T, of the warpgroup's rows and a tile of keys. Both operands have their sums' index side by side.
-template <int kD, int kQueries>
-__device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q, int first_row,
-                             const Tile<kD, kKeys>& k) {
-#pragma unroll
-  for (int i = 0; i < kD / 16; ++i) {
-    const int panel = i / (kPanel / 16), within = i % (kPanel / 16) * hopper::kNextSums;
-    const auto a = hopper::describe(q.at[panel][first_row]), b = hopper::describe(k.at[panel]);
-    hopper::multiply_add<bfloat16, kKeys, Order::kSums, Order::kSums>(
-        s, hopper::advance(a, within), hopper::advance(b, within), i > 0);
-  }
-  hopper::commit_products();
-}
-
-// O += P V, with the weights from registers. V's channels, which are columns of o, lie side by side.
-template <int kD>
-__device__ void multiply_p_v(float (&o)[kD / 2], const std::uint32_t (&p)[kKeys / 16][4],
-                             const Tile<kD, kKeys>& v) {
-  const auto b = hopper::describe(v.at, sizeof v.at[0]);
-#pragma unroll
-  for (int i = 0; i < kKeys / 16; ++i)
-    hopper::multiply_add<bfloat16, kD, Order::kOutputs>(
-        o, p[i], hopper::advance(b, i * hopper::kNextOutputs));
-  hopper::commit_products();
 }
 
 template <int kD>
@@ -214,22 +172,7 @@ void launch(const ladder::BasicAttentionArgs<bfloat16>& args) {
 
 template <typename Element>
 void attention(const BasicAttentionArgs<Element>& args) {
-  constexpr std::uintptr_t kUnitBytes = 16;  // what the copies take at once
-  ladder::validate(args);
-  ladder::require(args.D == 64 || args.D == 128,
-                  "D is " + std::to_string(args.D) + "; this kernel allows 64 and 128");
-  ladder::require(args.key_lengths == nullptr,
-                  "key_lengths is given; this kernel allows T_k keys for every batch");
-  ladder::require(args.cu_seqlens_q == nullptr,
-                  "cu_seqlens_q is given; this kernel allows no packed sequences");
-  require_grid(args);
-  if (args.B == 0 || args.T_q == 0) return;
-  ladder::require_pointer("q", args.q, kUnitBytes);
-  if (args.T_k > 0) {
-    ladder::require_pointer("k", args.k, kUnitBytes);
-    ladder::require_pointer("v", args.v, kUnitBytes);
-  }
-  ladder::require_pointer("o", args.o, sizeof(std::uint32_t));
+  if (!require_whole_rows(args)) return;
   hopper::require_hopper("attention_overlap");
   return args.D == 64 ? launch<64>(args) : launch<128>(args);
 }

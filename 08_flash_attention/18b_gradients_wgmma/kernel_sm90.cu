@@ -7,17 +7,14 @@
 
 #include <cmath>
 #include <cstdint>
-#include <string>
 
 #include "08_flash_attention/hopper_gradients.hpp"
 #include "08_flash_attention/hopper_tiles.hpp"
-#include "common/core/errors.hpp"
+#include "08_flash_attention/teaching_gradients.hpp"
 #include "common/core/registry.hpp"
-#include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/hopper.hpp"
-#include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/warp.hpp"
 #include "common/operators/attention/attention.hpp"
@@ -29,17 +26,8 @@ using hopper::kWarpgroup;
 using ladder::bfloat16;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
-using Forward = ladder::BasicAttentionArgs<bfloat16>;
-using Backward = ladder::BasicAttentionGradArgs<bfloat16>;
 
-constexpr int kD = 128;
 constexpr int kThreads = kConsumerThreads;
-constexpr std::int64_t kMostBlocks = 65535, kMostRows = INT32_MAX - kKeys;
-
-// What the copies need to know of the tensors.
-struct Maps {
-  CUtensorMap q, k, v, d_o;
-};
 
 struct Shared {
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kKeys> k, v;
@@ -49,14 +37,6 @@ struct Shared {
   hopper::Barrier keys_here, queries_here;  // the copies are complete
 };
 
-// ---- Before and after: a block per tile of queries, head and batch ----------------------------------------------------------
-
-__device__ QueryTile tile_of_block(const Forward& args) {
-  const unsigned slot = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-  const std::int64_t b = blockIdx.z, first_row = std::int64_t{blockIdx.x} * kQueries;
-  return {b * args.T_q, b * args.H_q * args.T_q, args.T_q, first_row, blockIdx.y, slot};
-}
-
 __global__ void __launch_bounds__(kEndThreads) prepare(const Backward args, float* stats) {
   prepare_tile<bfloat16, kD>(args, tile_of_block(args.forward), stats);
 }
@@ -65,8 +45,6 @@ __global__ void __launch_bounds__(kEndThreads) finish(const Backward args, const
   __shared__ alignas(16) PaddedRows<bfloat16, kD> rows_smem;
   finish_tile<bfloat16, kD>(rows_smem, args, tile_of_block(args.forward), dq_sums);
 }
-
-// ---- The gradients ----------------------------------------------------------------------------------------------------------
 
 // Blocks: tile of keys, key head, batch.
 __global__ void __launch_bounds__(kThreads, 1)
@@ -164,61 +142,25 @@ __global__ void __launch_bounds__(kThreads, 1)
   store_rows<bfloat16, kD>(smem.k, to, group, dk, forward.scale, args.dk);
 }
 
-// Tiles, heads, batches.
-dim3 grid_of(std::int64_t T, int tile_rows, std::int64_t H, std::int64_t B) {
-  return {static_cast<unsigned>((T + tile_rows - 1) / tile_rows), static_cast<unsigned>(H),
-          static_cast<unsigned>(B)};
-}
-
-void launch(const Backward& args) {
-  const Forward& forward = args.forward;
-  const std::int64_t B = forward.B, T_q = forward.T_q, T_k = forward.T_k;
-  const dim3 queries = grid_of(T_q, kQueries, forward.H_q, B);
-  const dim3 keys = grid_of(T_k, kKeys, forward.H_kv, B);
-  const std::int64_t rows = std::int64_t{queries.x} * kQueries * queries.y * queries.z;
-  const ladder::cuda::Scratch<float> stats(rows * 2), dq_sums(rows * kD);
-  const cudaStream_t stream = ladder::cuda::stream();
-  if (rows > 0) {
-    CUDA_CHECK(cudaMemsetAsync(dq_sums.pointer(), 0,
-                               static_cast<std::size_t>(rows) * kD * sizeof(float), stream));
-    prepare<<<queries, kEndThreads, 0, stream>>>(args, stats.pointer());
-    CUDA_CHECK(cudaGetLastError());
-  }
-  if (keys.x > 0) {
-    ladder::cuda::allow_shared_memory("attention_backward_wgmma", gradients, sizeof(Shared));
-    const auto map = [&](const bfloat16* x, std::int64_t T, std::int64_t H, int box_rows) {
-      return hopper::describe_batches(x, B, T, H * kD, box_rows);
-    };
-    const Maps maps = {
-        map(forward.q, T_q, forward.H_q, kQueries), map(forward.k, T_k, forward.H_kv, kKeys),
-        map(forward.v, T_k, forward.H_kv, kKeys), map(args.d_o, T_q, forward.H_q, kQueries)};
-    gradients<<<keys, kThreads, sizeof(Shared), stream>>>(
-        args, maps, reinterpret_cast<const float4*>(stats.pointer()), dq_sums.pointer());
-    CUDA_CHECK(cudaGetLastError());
-  }
-  if (rows > 0) {
-    finish<<<queries, kEndThreads, 0, stream>>>(args, dq_sums.pointer());
-    CUDA_CHECK(cudaGetLastError());
-  }
-}
-
 void attention_backward(const Backward& args) {
-  const Forward& forward = args.forward;
-  validate(args);
-  ladder::require(forward.D == kD,
-                  "D is " + std::to_string(forward.D) + "; this kernel allows 128");
-  ladder::require(!forward.causal, "causal is true; this kernel allows no mask");
-  ladder::require(forward.key_lengths == nullptr, "key_lengths is given; this kernel allows none");
-  ladder::require(forward.cu_seqlens_q == nullptr,
-                  "cu_seqlens_q is given; this kernel allows none");
-  require_at_most("B", forward.B, kMostBlocks);
-  require_at_most("H_q", forward.H_q, kMostBlocks);
-  require_at_most("T_q", forward.T_q, kMostRows);
-  require_at_most("T_k", forward.T_k, kMostRows);
-  if (forward.B == 0) return;
-  require_copyable(args);
+  if (!require_whole_sequences(args)) return;
   hopper::require_hopper("attention_backward_wgmma");
-  launch(args);
+  const Call call(args);
+  if (call.rows > 0) {
+    prepare<<<call.queries, kEndThreads, 0, call.stream>>>(args, call.stats.pointer());
+    CUDA_CHECK(cudaGetLastError());
+  }
+  if (call.keys.x > 0) {
+    ladder::cuda::allow_shared_memory("attention_backward_wgmma", gradients, sizeof(Shared));
+    const auto* const stats = reinterpret_cast<const float4*>(call.stats.pointer());
+    gradients<<<call.keys, kThreads, sizeof(Shared), call.stream>>>(args, call.maps(args), stats,
+                                                                    call.dq_sums.pointer());
+    CUDA_CHECK(cudaGetLastError());
+  }
+  if (call.rows > 0) {
+    finish<<<call.queries, kEndThreads, 0, call.stream>>>(args, call.dq_sums.pointer());
+    CUDA_CHECK(cudaGetLastError());
+  }
 }
 
 const ladder::Registration registration{

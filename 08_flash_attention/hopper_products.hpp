@@ -1,0 +1,57 @@
+// What lessons 11 to 14 have from 10: tiles of panels in shared memory, and the two products of a warpgroup, in bf16.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/cuda/hopper.hpp"
+#include "common/cuda/storage.hpp"
+
+namespace flash_attention {
+
+namespace hopper = ladder::cuda::hopper;
+
+constexpr int kRows = 64;   // of a warpgroup's products: its queries
+constexpr int kKeys = 128;  // of a tile
+
+// A tile of rows of kD elements, in panels of 64 columns.
+template <int kD, int kTileRows>
+struct alignas(hopper::kTileAlign) Tile {
+  ladder::bfloat16 at[kD / hopper::kPanel][kTileRows][hopper::kPanel];
+};
+
+// What bulk copies need to know of the tensors.
+struct Maps {
+  CUtensorMap q, k, v;
+};
+
+// S = Q K^T, of the warpgroup's rows and a tile of keys. Both operands have their sums' index side by side.
+template <int kD, int kQueries>
+__device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q, int first_row,
+                             const Tile<kD, kKeys>& k) {
+  using hopper::Order;
+#pragma unroll
+  for (int i = 0; i < kD / 16; ++i) {
+    constexpr int kSteps = hopper::kPanel / 16;  // of a product, in a panel
+    const int panel = i / kSteps, within = i % kSteps * hopper::kNextSums;
+    const auto a = hopper::describe(q.at[panel][first_row]), b = hopper::describe(k.at[panel]);
+    hopper::multiply_add<ladder::bfloat16, kKeys, Order::kSums, Order::kSums>(
+        s, hopper::advance(a, within), hopper::advance(b, within), i > 0);
+  }
+  hopper::commit_products();
+}
+
+// O += P V, with the weights from registers. V's channels, which are columns of o, lie side by side.
+template <int kD>
+__device__ void multiply_p_v(float (&o)[kD / 2], const std::uint32_t (&p)[kKeys / 16][4],
+                             const Tile<kD, kKeys>& v) {
+  const auto b = hopper::describe(v.at, sizeof v.at[0]);
+#pragma unroll
+  for (int i = 0; i < kKeys / 16; ++i)
+    hopper::multiply_add<ladder::bfloat16, kD, hopper::Order::kOutputs>(
+        o, p[i], hopper::advance(b, i * hopper::kNextOutputs));
+  hopper::commit_products();
+}
+
+}  // namespace flash_attention
