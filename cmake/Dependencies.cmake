@@ -51,6 +51,9 @@ if(NOT TARGET Eigen3::Eigen)
   target_include_directories(Eigen3::Eigen INTERFACE ${eigen3_SOURCE_DIR})
 endif()
 
+# A product's blocks lie on the heap from 16 KB on, not from 128 KB on: where the stack is small (ulimit -s 256), two of them filled it.
+set_property(TARGET Eigen3::Eigen APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS EIGEN_STACK_ALLOCATION_LIMIT=16384)
+
 # Only the context library is needed: looked for directly, because Boost's own package files differ between versions.
 find_path(BOOST_CONTEXT_INCLUDE boost/context/detail/fcontext.hpp)
 find_library(BOOST_CONTEXT_LIBRARY boost_context)

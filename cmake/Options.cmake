@@ -81,7 +81,7 @@ endfunction()
 
 # The same for the sources of a library, which are compiled as one.
 function(compile_together target)
-  if(LADDER_HAS_XRAY)
+  if(NOT LADDER_ASAN)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   endif()
 endfunction()

@@ -1,5 +1,5 @@
-// The last of many batches, and the last of many heads, whose elements lie behind 2^31, give what they give alone: no kernel counts elements
-// in 32 bits. In the emulator only the last blocks run, in arrays of which only what they touch is there.
+// The last of many batches, heads or rows, whose elements lie behind 2^31, give what they give alone: no kernel counts elements in 32 bits.
+// In the emulator only the last blocks run, in arrays of which only what they touch is there.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "00_warmup/11_rows/rows.hpp"
+#include "00_warmup/matmul.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/operators/attention/attention.hpp"
@@ -31,13 +33,10 @@ struct Sizes {
 #ifdef LADDER_LARGE_ARRAYS
 constexpr bool kSparse = false;
 constexpr Sizes kManyBatches{1025, 1024, 32};  // batch 1024 begins at element 2^31
-constexpr Sizes kManySequences = kManyBatches;
 void run_last_blocks(unsigned) {}
 #else
 constexpr bool kSparse = true;
 constexpr Sizes kManyBatches{64529, 20, 26};  // the same, in a grid of up to 65,535 of them
-// Of attention: some of its blocks walk over all sequences, so all of these few are run. They show that the test itself is right.
-constexpr Sizes kManySequences{3, 40, 2};
 using emulator::run_last_blocks;
 #endif
 // The last head's steps 2 and 4, and its only step, begin behind elements 2^31 and 2^32.
@@ -46,7 +45,7 @@ constexpr Sizes one_of(Sizes many) {
   return many.B > 1 ? Sizes{1, many.T, many.H} : Sizes{1, many.T, 1};
 }
 
-// An array of both problems: all batches or heads, and the last one alone. Of many heads, the last one of each step.
+// An array of both problems: all batches, heads or rows, and the last one alone. Of many heads, the last one of each step.
 struct Array {
   std::string name;
   bool output = false;
@@ -113,11 +112,23 @@ const auto& forward_of(const Args& args) {
   }
 }
 
-// Their last blocks read what blocks of other rows or steps have written.
-bool needs_other_blocks(const std::string& name) {
-  const std::vector<std::string> names = {"wkv_atomic", "wkv_chunkwise_time_parallel",
-                                          "wkv_segments", "linear_attention_chunk_states"};
-  return kSparse && std::count(names.begin(), names.end(), name) > 0;
+template <typename Args>
+bool has_as_many_batches(const Args& all, const Args& alone) {
+  if constexpr (requires { forward_of(all).B; }) {
+    return forward_of(all).B == forward_of(alone).B;
+  } else {
+    return false;
+  }
+}
+
+// Their last blocks read what blocks of other rows or steps have written, or walk over all sequences, or, wkv_atomic, write no whole batch
+// into an o that is all 0 before.
+bool needs_other_blocks(const std::string& name, bool of_heads) {
+  const std::vector<std::string> names = {
+      "wkv_chunkwise_time_parallel", "wkv_segments",   "linear_attention_chunk_states",
+      "attention_backward_scalar",   "attention_sm90", "best_attention"};
+  return kSparse &&
+         ((name == "wkv_atomic" && !of_heads) || std::count(names.begin(), names.end(), name) > 0);
 }
 
 template <typename Args>
@@ -128,7 +139,7 @@ class Problem {
       : all_(all), alone_(alone), last_blocks_(last_blocks) {
     std::mt19937 random(1);
     run_last_blocks(last_blocks_);
-    const bool of_heads = forward_of(all).B == forward_of(alone).B;
+    const bool of_heads = has_as_many_batches(all, alone);
     each_array(all_,
                [&](const char* name, auto& pointer, std::size_t count, const ladder::Axes& axes) {
                  using Element = std::remove_reference_t<decltype(*pointer)>;
@@ -226,10 +237,7 @@ unsigned last_blocks_of(const Forward&) {
   return requires(Forward args) {
     args.log_w;
   }
-  ? 8 : requires(Forward args) {
-    args.feature_map;
-  }
-  ? 2 : 0;
+  ? 8 : 2;
 }
 
 template <typename Op, typename Args>
@@ -246,7 +254,7 @@ void all_kernels_reach(Args all, Args alone, int least) {
   for (const ladder::Implementation& each : ladder::implementations()) {
     const auto launcher = ladder::launcher<Op, Args>(each);
     if (launcher == nullptr || each.device != ladder::DeviceKind::kCuda ||
-        needs_other_blocks(each.name))
+        needs_other_blocks(each.name, has_as_many_batches(all, alone)))
       continue;
     SCOPED_TRACE(each.name);
     try {
@@ -287,6 +295,33 @@ Args linear(Sizes s) {
   args.B = s.B, args.T_q = args.T_k = s.T, args.H = s.H, args.K = args.V = kHeadSize;
   return args;
 }
+
+#ifndef LADDER_LARGE_ARRAYS
+constexpr std::int64_t kManyRows = (1 << 27) + 64;
+
+template <typename Args>
+Args rows(std::int64_t M) {
+  Args args;
+  args.M = M, args.N = 16;
+  if constexpr (requires { args.K; }) args.K = 20;
+  return args;
+}
+
+TEST(LargeArrays, RowsOfSoftmax) {
+  using Args = warmup::SoftmaxArgs;
+  all_kernels_reach<warmup::Softmax>(rows<Args>(kManyRows), rows<Args>(64), 2);
+}
+
+TEST(LargeArrays, RowsOfMatmul) {
+  using Args = warmup::MatmulArgs;
+  all_kernels_reach<warmup::Matmul>(rows<Args>(kManyRows), rows<Args>(64), 5);
+}
+
+TEST(LargeArrays, RowsOfMatmulInBf16) {
+  using Args = warmup::MatmulBf16Args;
+  all_kernels_reach<warmup::Matmul>(rows<Args>(kManyRows), rows<Args>(64), 5);
+}
+#endif
 
 TEST(LargeArrays, Wkv) {
   all_kernels_reach<ladder::Wkv>(recurrence<ladder::WkvArgs>(kManyBatches),
@@ -334,16 +369,28 @@ TEST(LargeArrays, LinearAttentionInBf16) {
       linear<ladder::LinearAttentionBf16Args>(one_of(kManyBatches)), 1);
 }
 
+#ifndef LADDER_LARGE_ARRAYS
+TEST(LargeArrays, Attention) {
+  all_kernels_reach<ladder::Attention>(attention<ladder::AttentionArgs>(kManyBatches),
+                                       attention<ladder::AttentionArgs>(one_of(kManyBatches)), 3);
+}
+
+TEST(LargeArrays, HeadsOfAttention) {
+  all_kernels_reach<ladder::Attention>(attention<ladder::AttentionArgs>(kManyHeads),
+                                       attention<ladder::AttentionArgs>(one_of(kManyHeads)), 2);
+}
+#endif
+
 TEST(LargeArrays, AttentionInBf16) {
-  all_kernels_reach<ladder::Attention>(attention<ladder::AttentionBf16Args>(kManySequences),
-                                       attention<ladder::AttentionBf16Args>(one_of(kManySequences)),
+  all_kernels_reach<ladder::Attention>(attention<ladder::AttentionBf16Args>(kManyBatches),
+                                       attention<ladder::AttentionBf16Args>(one_of(kManyBatches)),
                                        3);
 }
 
 TEST(LargeArrays, AttentionBackwardInBf16) {
   ladder::AttentionGradBf16Args all, alone;
-  all.forward = attention<ladder::AttentionBf16Args>(kManySequences);
-  alone.forward = attention<ladder::AttentionBf16Args>(one_of(kManySequences));
+  all.forward = attention<ladder::AttentionBf16Args>(kManyBatches);
+  alone.forward = attention<ladder::AttentionBf16Args>(one_of(kManyBatches));
   all_kernels_reach<ladder::AttentionBackward>(all, alone, 1);
 }
 

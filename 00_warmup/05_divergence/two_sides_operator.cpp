@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "00_warmup/05_divergence/two_sides.hpp"
+#include "common/core/guarded_array.hpp"
 #include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
@@ -107,8 +108,8 @@ struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, 
          [](const auto& all, double) { return std::accumulate(all.begin(), all.end(), 0.0); }},
         {"the largest q times x: the products with a negative x are in the opposite order",
          [=](const auto&, double x) { return most_q * x; }}};
-    float behind_q = 0;  // what guard zones hold: common/core/guarded_array.cpp
-    std::memset(&behind_q, 0x7F, sizeof behind_q);
+    float behind_q = 0;
+    std::memset(&behind_q, ladder::GuardedArray::kGuardByte, sizeof behind_q);
     const Wrong any[] = {{"the largest of the products and 0, which the loop begins with",
                           [](const auto& all, double) {
                             return std::max(0.0, *std::max_element(all.begin(), all.end()));

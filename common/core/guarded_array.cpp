@@ -17,9 +17,6 @@ __attribute__((weak)) void __asan_unpoison_memory_region(const volatile void* be
 namespace ladder {
 namespace {
 
-// A large number in fp32 and bf16, a NaN in fp16, a large whole number: a result made of it is seen to be wrong.
-constexpr unsigned char kGuardByte = 0x7F;
-
 ShiftedArray* shifted_array = nullptr;
 
 }  // namespace

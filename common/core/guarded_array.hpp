@@ -36,6 +36,9 @@ class ShiftedArray {
 class GuardedArray {
  public:
   static constexpr std::size_t kGuardBytes = 256;
+  // Each of them. A large number in fp32 and bf16, a NaN in fp16, a large whole number: a result made of it is seen to be wrong. The emulator,
+  // which includes nothing of ours, has the same around its allocations (emulator/src/state.hpp).
+  static constexpr unsigned char kGuardByte = 0x7F;
 
   enum class Role { kInput, kOutput };
 

@@ -1,5 +1,6 @@
 // What the judge is made of, without any operator.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <cmath>
 #include <limits>
@@ -12,6 +13,7 @@
 #include "common/judge/design.hpp"
 #include "common/judge/drawn.hpp"
 #include "common/judge/limits.hpp"
+#include "common/judge/matrix.hpp"
 #include "common/judge/pairwise.hpp"
 
 namespace ladder {
@@ -122,6 +124,23 @@ TEST(Slope, OfEqualValuesMayBeOffAsOneIs) {
   }
   EXPECT_LE(judged_times(1, {0.7}).slope_share, 1);
   EXPECT_EQ(judged_times(1, {0, 0}).slope_share, 0);
+}
+
+// Under ulimit -s 256 a thread has as much. Two blocks of 128 KB are the largest that Eigen by itself puts there.
+TEST(Product, NeedsLittleOfTheStack) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 * 1024), 0);
+  static Matrix result;
+  const auto work = [](void*) -> void* {
+    const Matrix ones = Matrix::Constant(128, 128, 1.0);
+    result = product(ones, ones);
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, work, nullptr), 0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  EXPECT_TRUE((result.array() == 128.0).all());
 }
 
 TEST(Pairwise, CoversEveryPair) {

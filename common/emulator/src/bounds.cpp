@@ -17,6 +17,7 @@ struct SourceLocation {
   std::uint32_t column;
 };
 
+// info, of a whole number: 1 if it has a sign, and 2 times the logarithm of its bits.
 struct TypeDescriptor {
   std::uint16_t kind;
   std::uint16_t info;
@@ -29,12 +30,19 @@ struct OutOfBounds {
   const TypeDescriptor* index;
 };
 
+// gcc extends by the sign, clang by zeros.
+std::intptr_t value_of(std::intptr_t index, const TypeDescriptor& type) {
+  const int above = 64 - (1 << (type.info >> 1));
+  if (type.info % 2 == 0 || above <= 0) return index;
+  return static_cast<std::intptr_t>(static_cast<std::uintptr_t>(index) << above) >> above;
+}
+
 }  // namespace
 
-// index: the value itself, sign extended. Types wider than a word are not used as indices.
+// index: the value itself. Types wider than a word are not used as indices.
 extern "C" void __ubsan_handle_out_of_bounds(OutOfBounds* what, std::intptr_t index) {
-  const std::string sentence =
-      "index " + std::to_string(index) + " is outside of an array " + what->array->name;
+  const std::string sentence = "index " + std::to_string(value_of(index, *what->index)) +
+                               " is outside of an array " + what->array->name;
   const emulator::Site where{what->location.file, static_cast<int>(what->location.line)};
   emulator::ThreadIdentity thread;
   if (emulator::current_thread(&thread)) emulator::fail_in_kernel(sentence.c_str(), where);

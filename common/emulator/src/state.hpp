@@ -22,7 +22,8 @@ inline constexpr std::size_t kSharedReservedPerBlock =
     1024;  // a multiprocessor has this much more than a block can ask for
 
 inline constexpr unsigned char kPoison = 0xFF;
-// A large number in fp32 and bf16, a NaN in fp16, a large whole number: a result made of it is seen to be wrong.
+// As ladder::GuardedArray::kGuardByte (common/core/guarded_array.hpp), which cannot be included here: a large number in fp32 and bf16, a NaN in
+// fp16, a large whole number.
 inline constexpr unsigned char kGuard = 0x7F;
 
 // Makes `error` the last error and `report` the text cudaGetErrorString gives for it. Returns

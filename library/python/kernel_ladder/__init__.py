@@ -119,7 +119,7 @@ def run(operator, *, stream=None, **values):
     with _on_device_of(views):
         needed = lib.workspace(op.name, args)
         if needed and is_torch(views["q"].keeps):
-            workspace = empty(views["q"].keeps, needed, "uint8")  # torch's allocator: also while a graph is captured
+            workspace = empty("q", views["q"].keeps, needed, "uint8")  # torch's allocator: also while a graph is captured
             args.workspace, args.workspace_bytes = workspace.data_ptr(), needed
         lib.run(op.name, args)
 
@@ -144,8 +144,8 @@ def _states(q, k, v, cu_seqlens):
 
 def wkv(q, k, v, log_w, u, *, initial_state=None, output_final_state=False, cu_seqlens=None, scale=1.0, reverse=False, **options):
     """(o, final_state or None) of RWKV-5/6. log_w: (B, T, H, K), or (H, K); options: choice, batch_invariant."""
-    o = empty(v, has_gaps=cu_seqlens is not None)
-    final_state = empty(v, _states(q, k, v, cu_seqlens), "float32") if output_final_state else None
+    o = empty("v", v, has_gaps=cu_seqlens is not None)
+    final_state = empty("v", v, _states(q, k, v, cu_seqlens), "float32") if output_final_state else None
     run("gla" if u is None else "wkv", q=q, k=k, v=v, log_w=log_w, u=u, initial_state=initial_state, cu_seqlens=cu_seqlens, o=o,
         final_state=final_state, scale=scale, reverse=reverse, **options)
     return o, final_state
@@ -158,11 +158,11 @@ def gla(q, k, v, log_w, **options):
 
 def wkv_backward(q, k, v, log_w, u, d_o, *, initial_state=None, d_final_state=None, scale=1.0, reverse=False, **options):
     """{"dq": ..., "dk", "dv", "d_log_w", "du", "d_initial_state"}; the last two where there are u and an initial state."""
-    gradients = {"dq": empty(q), "dk": empty(k), "dv": empty(v), "d_log_w": empty(log_w)}
+    gradients = {"dq": empty("q", q), "dk": empty("k", k), "dv": empty("v", v), "d_log_w": empty("log_w", log_w)}
     if u is not None:
-        gradients["du"] = empty(u, dtype="float32")
+        gradients["du"] = empty("u", u, dtype="float32")
     if initial_state is not None:
-        gradients["d_initial_state"] = empty(initial_state)
+        gradients["d_initial_state"] = empty("initial_state", initial_state)
     run("gla_backward" if u is None else "wkv_backward", q=q, k=k, v=v, log_w=log_w, u=u, initial_state=initial_state, d_o=d_o,
         d_final_state=d_final_state, scale=scale, reverse=reverse, **gradients, **options)
     return gradients
@@ -178,26 +178,31 @@ def linear_attention(q, k, v, *, key_lengths=None, causal=True, feature_map="elu
     maps = {"identity": 0, "elu_plus_one": 1}
     if feature_map not in maps:
         raise ValueError(f"feature_map is {feature_map!r}; allowed: {', '.join(maps)}")
-    o = empty(v, (*_sizes(q, 0, 1, 2), *_sizes(v, 3)))
+    o = empty("v", v, (*_sizes(q, 0, 1, 2), *_sizes(v, 3)))
     run("linear_attention", q=q, k=k, v=v, key_lengths=key_lengths, o=o, causal=causal, feature_map=maps[feature_map], normalize=normalize, eps=eps,
         **options)
     return o
+
+
+def _usual_scale(q):
+    return max(1, *_sizes(q, 3)) ** -0.5
 
 
 def attention(q, k, v, *, causal=False, scale=None, window=0, softcap=0.0, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None, **options):
     """(o, lse) of softmax attention; scale None: 1 / sqrt(D). window: how many keys a query sees at most, its own included; 0: all. v, and
     o with it, may have another number of channels than q and k."""
     is_packed = cu_seqlens_q is not None
-    o, lse = empty(q, (*_sizes(q, 0, 1, 2), *_sizes(v, 3)), None, is_packed), empty(q, _sizes(q, 0, 2, 1), "float32", is_packed)
+    o = empty("q", q, (*_sizes(q, 0, 1, 2), *_sizes(v, 3)), None, is_packed)
+    lse = empty("q", q, _sizes(q, 0, 2, 1), "float32", is_packed)
     run("attention", q=q, k=k, v=v, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, o=o, lse=lse, causal=causal,
-        scale=q.shape[-1] ** -0.5 if scale is None else scale, window=window, softcap=softcap, **options)
+        scale=_usual_scale(q) if scale is None else scale, window=window, softcap=softcap, **options)
     return o, lse
 
 
 def attention_backward(q, k, v, o, lse, d_o, *, causal=False, scale=None, window=0, softcap=0.0, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None,
                        **options):
     """(dq, dk, dv), with the options that the forward pass had."""
-    gradients = {f"d{name}": empty(x, has_gaps=cu_seqlens_q is not None) for name, x in (("q", q), ("k", k), ("v", v))}
+    gradients = {f"d{name}": empty(name, x, has_gaps=cu_seqlens_q is not None) for name, x in (("q", q), ("k", k), ("v", v))}
     run("attention_backward", q=q, k=k, v=v, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, o=o, lse=lse, d_o=d_o,
-        causal=causal, scale=q.shape[-1] ** -0.5 if scale is None else scale, window=window, softcap=softcap, **gradients, **options)
+        causal=causal, scale=_usual_scale(q) if scale is None else scale, window=window, softcap=softcap, **gradients, **options)
     return tuple(gradients.values())

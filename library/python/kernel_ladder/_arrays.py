@@ -130,14 +130,15 @@ def current_stream(device):
     return torch.cuda.current_stream(device).cuda_stream
 
 
-def empty(like, shape=None, dtype=None, has_gaps=False):
-    """An array of the kind that `like` is, and, where nothing else is said, of its shape and type. has_gaps: with rows that no kernel may write;
-    they are 0."""
+def empty(name, like, shape=None, dtype=None, has_gaps=False):
+    """An array of the kind that `like` is, the caller's `name`, and, where nothing else is said, of its shape and type. has_gaps: with rows that
+    no kernel may write; they are 0."""
     make = "zeros" if has_gaps else "empty"
     if is_torch(like):
         import torch
         return getattr(torch, make)(like.shape if shape is None else shape, dtype=getattr(torch, dtype) if dtype else like.dtype, device=like.device)
     import numpy
     if not isinstance(like, numpy.ndarray):
-        raise TypeError(f"no array can be made like a {type(like).__name__}: give all of them to kernel_ladder.run, outputs too")
+        raise TypeError(f"{name} is a {type(like).__name__}; allowed: a numpy array or a torch tensor, which outputs are made like. "
+                        "kernel_ladder.run, which is given outputs, takes all that has __dlpack__")
     return getattr(numpy, make)(like.shape if shape is None else shape, dtype=dtype or like.dtype)

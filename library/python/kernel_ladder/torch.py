@@ -11,12 +11,23 @@ from torch import Tensor
 from . import run
 from ._arrays import number
 
+__all__ = ["chunk_gla", "chunk_linear_attn", "chunk_rwkv6", "fused_chunk_linear_attn",
+           "fused_recurrent_gla", "fused_recurrent_linear_attn", "fused_recurrent_rwkv6",
+           "scaled_dot_product_attention"]
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def _refuse(condition, sentence):
     if condition:
         raise ValueError(sentence)
+
+
+def _refuse_others(or_none, **arrays):
+    """Whatever is no tensor, by the name that the caller gave it."""
+    for name, x in arrays.items():
+        if not isinstance(x, Tensor) and not (or_none and x is None):
+            raise TypeError(f"{name} is a {type(x).__name__}; allowed: a torch tensor"
+                            + " or None" * or_none)
 
 
 # ---- The operators as functions of tensors alone: what autograd and torch.compile see ----
@@ -215,18 +226,24 @@ def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens
 def fused_recurrent_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, reverse=False, cu_seqlens=None, *, choice=None,
                           batch_invariant=False):
     """(o, final_state or None). w: log decays, (B, T, H, K), or (H, K) as RWKV-5 has them; scale None: 1 / sqrt(K), RWKV's own is 1."""
+    _refuse_others(False, r=r, k=k, v=v, w=w)
+    _refuse_others(True, u=u, initial_state=initial_state)
     return _fla(r, k, v, w, u, scale, initial_state, output_final_state, cu_seqlens, reverse, choice, batch_invariant)
 
 
 def chunk_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, cu_seqlens=None, cu_seqlens_cpu=None, *, chunk_size=None,
                 choice=None, batch_invariant=False):
     """As fused_recurrent_rwkv6: the rules take chunks or the recurrence, whichever is faster. cu_seqlens_cpu and chunk_size change nothing."""
+    _refuse_others(False, r=r, k=k, v=v, w=w)
+    _refuse_others(True, u=u, initial_state=initial_state)
     return _fla(r, k, v, w, u, scale, initial_state, output_final_state, cu_seqlens, False, choice, batch_invariant)
 
 
 def fused_recurrent_gla(q, k, v, gk=None, gv=None, scale=None, initial_state=None, output_final_state=False, reverse=False, state_v_first=False,
                         cu_seqlens=None, *, choice=None, batch_invariant=False):
     """(o, final_state or None). gk: log gates, (B, T, H, K); without them nothing is forgotten. state_v_first: states are (N, H, V, K), and copied."""
+    _refuse_others(False, q=q, k=k, v=v)
+    _refuse_others(True, gk=gk, initial_state=initial_state)
     _refuse(gv is not None, "gv is given; allowed: None, gates on values are not there")
     if gk is None:
         gk = k.new_zeros(k.shape[2:])
@@ -241,6 +258,7 @@ def fused_recurrent_gla(q, k, v, gk=None, gv=None, scale=None, initial_state=Non
 def chunk_gla(q, k, v, g, scale=None, initial_state=None, output_final_state=False, state_v_first=False, cu_seqlens=None, cu_seqlens_cpu=None, *,
               choice=None, batch_invariant=False):
     """As fused_recurrent_gla; g are its gk. cu_seqlens_cpu changes nothing."""
+    _refuse_others(True, g=g)
     return fused_recurrent_gla(q, k, v, g, None, scale, initial_state, output_final_state, False, state_v_first, cu_seqlens, choice=choice,
                                batch_invariant=batch_invariant)
 
@@ -263,12 +281,18 @@ def fused_recurrent_linear_attn(q, k, v, scale=None, initial_state=None, output_
                                 choice=None, batch_invariant=False):
     """(o, final_state or None) of causal linear attention, whose feature map is the caller's: GLA whose gates forget nothing. With normalize a state
     is a pair: (N, H, K, V), and the sum of the keys, (N, 1, H, K)."""
-    scale = _scale(scale, k.shape[-1])
-    state, sums = initial_state if isinstance(initial_state, tuple) else (initial_state, None)
+    _refuse_others(False, q=q, k=k, v=v)
+    state, sums = initial_state, None
+    if isinstance(initial_state, tuple):
+        _refuse(len(initial_state) != 2, f"initial_state is a tuple of {len(initial_state)}; "
+                "allowed: a torch tensor or None, or two of them")
+        state, sums = initial_state
+        _refuse_others(True, **{"initial_state[1]": sums})
     o, final_state = fused_recurrent_gla(q, k, v, None, None, scale, state, output_final_state, reverse, False, cu_seqlens, choice=choice,
                                          batch_invariant=batch_invariant)
     if not normalize:
         return o, final_state
+    scale = _scale(scale, k.shape[-1])
     so_far, last = _sums_of_keys(k.float(), sums, reverse, cu_seqlens)
     o = (o / ((q * scale * so_far).sum(-1, keepdim=True) + 1e-10)).to(o.dtype)
     return o, (final_state, last) if output_final_state else None
@@ -290,6 +314,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
                                  batch_invariant=False):
     """o of softmax attention. Tensors are (B, H, T, D), as PyTorch has them; views of (B, T, H, D), x.transpose(1, 2), are taken as they are, others
     are copied. Which D: as `attention`; value may have another one than query and key."""
+    _refuse_others(False, query=query, key=key, value=value)
     _refuse(attn_mask is not None, "attn_mask is given; allowed: None, or is_causal")
     _refuse(dropout_p != 0.0, f"dropout_p is {dropout_p}; allowed: 0")
     _refuse(query.dim() != 4 or key.dim() != 4 or key.shape[:3] != value.shape[:3] or query.shape[0] != key.shape[0] or query.shape[3] != key.shape[3],
