@@ -1,4 +1,5 @@
-// What lessons 07 to 09c compute: the causal product in bf16, of heads of 64 channels. They refuse the rest. 16b has its gradients.
+// What lessons 07 to 09c compute, the causal product in bf16, of heads of 64 channels, and how they cut it. They refuse the rest. 16b has
+// its gradients.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -6,11 +7,17 @@
 #include <string>
 
 #include "common/core/errors.hpp"
+#include "common/cuda/warp.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 
 namespace chunkwise {
 
-constexpr int kChannels = 64;  // K and V
+constexpr int kChannels = 64;              // K and V
+constexpr int kChunk = kChannels;          // tokens: q, k, v, scores and state are all 64 x 64
+constexpr int kSize = kChunk * kChannels;  // elements of each
+constexpr int kBlock = 16;                 // rows and columns of two products side by side
+constexpr int kBlocks = kChunk / kBlock;   // of these along a side
+constexpr int kThreads = kBlocks * ladder::cuda::kWarpSize;
 
 // Of the sizes B, H, K and V.
 template <typename Args>

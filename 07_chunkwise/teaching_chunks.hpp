@@ -6,11 +6,13 @@
 #include <cstdint>
 
 #include "07_chunkwise/linear_attention.hpp"
+#include "common/cuda/warp.hpp"
 
 namespace chunkwise {
 
+using ladder::cuda::kWarpSize;
+
 constexpr int kChunk = 16;
-constexpr int kWarpSize = 32;
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / kWarpSize;
 

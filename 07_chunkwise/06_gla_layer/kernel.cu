@@ -15,14 +15,15 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/scratch.hpp"
+#include "common/cuda/warp.hpp"
 
 namespace chunkwise {
 namespace {
 
 using ladder::GlaLayerArgs;
+using ladder::cuda::kWarpSize;
 using ladder::cuda::Scratch;
 
-constexpr int kWarpSize = 32;
 constexpr int kTile = 16;
 constexpr int kThreads = 256;
 static_assert(kTile * kTile == kThreads);

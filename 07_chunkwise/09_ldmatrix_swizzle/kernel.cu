@@ -30,12 +30,6 @@ using tiles::load_b_kn;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-constexpr int kChunk = kChannels;          // tokens: q, k, v, scores and state are all 64 x 64
-constexpr int kSize = kChunk * kChannels;  // elements of each
-constexpr int kBlock = 16;                 // rows and columns of two products side by side
-constexpr int kBlocks = kChunk / kBlock;   // of these along a side
-constexpr int kThreads = kBlocks * kWarpSize;
-
 // Rows of 128 bytes, the units of each in an order of its own.
 using Tile = tiles::Tile<bfloat16, kChannels>;
 

@@ -34,11 +34,6 @@ using tiles::load_b_nk;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-constexpr int kChunk = kChannels;  // tokens that are copied together: q, k and v are 64 x 64
-constexpr int kSize = kChunk * kChannels;  // elements of each
-constexpr int kBlock = 16;                 // rows and columns of two products side by side
-constexpr int kBlocks = kChunk / kBlock;   // of these along a side
-constexpr int kThreads = kBlocks * kWarpSize;
 constexpr int kStages = 2;  // places for q, k and v: one chunk is multiplied, one on its way
 constexpr int kStageSize = 3 * kSize;
 constexpr int kBytes = kStages * kStageSize * static_cast<int>(sizeof(bfloat16));

@@ -25,6 +25,7 @@
 #include "common/cuda/scratch.hpp"
 #include "common/cuda/shared_memory.hpp"
 #include "common/cuda/storage.hpp"
+#include "common/cuda/warp.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
 namespace chunkwise {
@@ -34,10 +35,9 @@ using ladder::BasicWkvArgs;
 using ladder::bfloat16;
 using ladder::float16;
 using ladder::cuda::decay_factor;
+using ladder::cuda::kAllLanes;
+using ladder::cuda::kWarpSize;
 using ladder::cuda::Scratch;
-
-constexpr int kWarpSize = 32;
-constexpr unsigned kAllLanes = 0xffffffffu;
 
 // Tokens the state takes at once: the depth of a tensor-core product.
 constexpr int kUnit = 16;
@@ -268,8 +268,8 @@ __device__ void multiply_level(float2& score, const Matrix<Element, kStride>& ro
   float folded[2][4] = {};
 #pragma unroll
   for (int column = 0; column < kGroup; column += 32) {
-    Left<Element> q_side;
-    Right<Element> k_side[2];
+    FragmentA<Element> q_side;
+    FragmentB<Element> k_side[2];
     load_folded(q_side, k_side, rows, 0, 8, column, lane);
     multiply(folded[0], q_side, k_side[0]);
     multiply(folded[1], q_side, k_side[1]);
@@ -355,10 +355,10 @@ __device__ void multiply_neighbours(Scores& score, Blocks& blocks, const UnitRow
   __syncwarp();
 #pragma unroll
   for (int column = 0; column < kGroup; column += 16) {
-    Right<Element> k_side[2];
+    FragmentB<Element> k_side[2];
     load_right_alternate(k_side, rows.k, column, lane);
     for (int half = 0; half < 2; ++half) {
-      Left<Element> q_side;
+      FragmentA<Element> q_side;
       if constexpr (kTask == Task::kWkv) {
         load_left_alternate(q_side, rows.q, 1 - half, scratch, column, lane);
       } else {
@@ -472,13 +472,12 @@ __device__ void walk_unit(float (&o)[2][4], State<Tile::kShareK>& state, Shared<
   using Element = typename Tile::Element;
   const Matrix<Element, Tile::kK> q = chunk.q(unit), k = chunk.k(unit);
 
-  Left<Element> v;
-  load_left_transposed(v, chunk.v(unit), 0, my_v, lane);
+  const auto v = load_a_km(chunk.v(unit), 0, my_v, lane);
   if (kOutputs && my_k == 0) {
 #pragma unroll
     for (int part = 0; part < Tile::kParts; ++part) {
-      Right<Element> score[2];
-      load_below(score, shared.score(part, unit), 0, 0, lane);
+      FragmentB<Element> score[2];
+      load_b_nk(score, shared.score(part, unit), 0, 0, lane);
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         multiply(o[i], v, score[i]);
@@ -490,15 +489,14 @@ __device__ void walk_unit(float (&o)[2][4], State<Tile::kShareK>& state, Shared<
 #pragma unroll
   for (int n = 0; n < Tile::kShareK / 8; n += 2) {
     if constexpr (kOutputs) {
-      Left<Element> state_left;
-      Right<Element> q_side[2];
-      pack(state_left, state.x[n], state.x[n + 1]);
-      load_below(q_side, q, 0, my_k + n * 8, lane);
+      FragmentB<Element> q_side[2];
+      const auto state_left = tiles::as_a<Element>(state.x[n], state.x[n + 1]);
+      load_b_nk(q_side, q, 0, my_k + n * 8, lane);
       for (int i = 0; i < 2; ++i)
         multiply(o[i], state_left, q_side[i]);
     }
-    Right<Element> k_side[2];
-    load_transposed(k_side, k, 0, my_k + n * 8, lane);
+    FragmentB<Element> k_side[2];
+    load_b_kn(k_side, k, 0, my_k + n * 8, lane);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const float2 decay = load_pair(&shared.decay[unit][my_k + (n + i) * 8 + lane % 4 * 2]);
@@ -624,25 +622,15 @@ struct StatePart {
   __device__ int column(int e) const { return first_iv + my_v + lane / 4 + e / 2 * 8; }
 };
 
-template <typename Tile, typename Args>
-__device__ void load_initial_state(State<Tile::kShareK>& state, const Args& args,
-                                   const StatePart<Tile>& mine) {
+// Calls visit(x, place) for each element of a lane's part that exists.
+template <typename Tile, typename Visit>
+__device__ void visit_state(State<Tile::kShareK>& state, const StatePart<Tile>& mine,
+                            const Visit& visit) {
 #pragma unroll
   for (int n = 0; n < Tile::kShareK / 8; ++n)
     for (int e = 0; e < 4; ++e)
       if (mine.channel(n, e) < mine.K && mine.column(e) < mine.V)
-        state.x[n][e] =
-            args.initial_state[mine.first + mine.channel(n, e) * mine.V + mine.column(e)];
-}
-
-template <typename Tile, typename Args>
-__device__ void store_final_state(const Args& args, const State<Tile::kShareK>& state,
-                                  const StatePart<Tile>& mine) {
-#pragma unroll
-  for (int n = 0; n < Tile::kShareK / 8; ++n)
-    for (int e = 0; e < 4; ++e)
-      if (mine.channel(n, e) < mine.K && mine.column(e) < mine.V)
-        args.final_state[mine.first + mine.channel(n, e) * mine.V + mine.column(e)] = state.x[n][e];
+        visit(state.x[n][e], mine.first + mine.channel(n, e) * mine.V + mine.column(e));
 }
 
 // The state before segment number `segment`: each earlier one lets it decay and adds its own.
@@ -755,7 +743,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   const StatePart<Tile> mine{
       share, my_v, walk.first_iv, lane, channels, V, (walk.sequence * args.H + walk.head) * K * V};
   State<Tile::kShareK> state = {};
-  if (kOutputs && args.initial_state != nullptr) load_initial_state(state, args, mine);
+  if (kOutputs && args.initial_state != nullptr)
+    visit_state(state, mine, [&](float& x, std::int64_t at) { x = args.initial_state[at]; });
   if constexpr (kOutputs) add_segments(state, cut, walk.segment, mine);
   constexpr int kMyChannels = (Tile::kK + Tile::kThreads - 1) / Tile::kThreads;
   float decay_of_all[kMyChannels];
@@ -793,7 +782,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   }
 
   if constexpr (!kOutputs) leave_segment<Tile>(cut, state, decay_of_all);
-  if (kOutputs && walk.is_last && args.final_state != nullptr) store_final_state(args, state, mine);
+  if (kOutputs && walk.is_last && args.final_state != nullptr)
+    visit_state(state, mine, [&](float x, std::int64_t at) { args.final_state[at] = x; });
 }
 
 // ---- Launches ----

@@ -1,6 +1,5 @@
-// What tensor cores multiply, as this chapter's kernels see it: `Left` is a 16 x 16 matrix among the lanes of a warp, `Right` the
-// transpose of an 8 x 16 one, and multiply() adds their product to a 16 x 8 sum. Elements are bf16 or fp16, or float at three times
-// the cost.
+// What tensor cores multiply, as this chapter's general forward kernel sees it: the fragments of common/cuda/tiles, from matrices in shared
+// memory. Elements are bf16 or fp16, or float at three times the cost.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,31 +11,14 @@
 #include "common/core/float16.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/cuda/tensor_core.hpp"
+#include "common/cuda/tiles/fragment.hpp"
 #include "common/cuda/tiles/product.hpp"
 
 namespace chunkwise {
 
-// With row = lane / 4 and pair = lane % 4, a lane holds of its row the columns 2 pair, 2 pair + 1, 2 pair + 8 and 2 pair + 9.
-// Left: first the former two of row and of row + 8, then the latter two.
-template <typename Element>
-struct Left {
-  static_assert(sizeof(Element) == 2);
-  std::uint32_t x[4];  // two neighbours each
-};
-template <typename Element>
-struct Right {
-  static_assert(sizeof(Element) == 2);
-  std::uint32_t x[2];
-};
-
-template <>
-struct Left<float> {
-  float2 x[4];
-};
-template <>
-struct Right<float> {
-  float2 x[2];
-};
+namespace tiles = ladder::cuda::tiles;
+using tiles::FragmentA;
+using tiles::FragmentB;
 
 // The two elements of a register.
 template <typename Element>
@@ -56,22 +38,25 @@ __device__ float high_element(std::uint32_t both) {
     return low_element<Element>(both >> 16);
   }
 }
+template <typename Element>
+__device__ float low_element(float2 both) {
+  return both.x;
+}
+template <typename Element>
+__device__ float high_element(float2 both) {
+  return both.y;
+}
 
 // Two neighbours in shared memory, to and from the lane that computes with them.
 template <typename Element>
 __device__ float2 load_pair(const Element* from) {
-  const std::uint32_t both = *reinterpret_cast<const std::uint32_t*>(from);
+  const auto both = *reinterpret_cast<const typename FragmentA<Element>::Register*>(from);
   return {low_element<Element>(both), high_element<Element>(both)};
-}
-inline __device__ float2 load_pair(const float* from) {
-  return *reinterpret_cast<const float2*>(from);
 }
 template <typename Element>
 __device__ void store_pair(Element* to, float2 x) {
-  *reinterpret_cast<std::uint32_t*>(to) = ladder::cuda::pack<Element>(x.x, x.y);
-}
-inline __device__ void store_pair(float* to, float2 x) {
-  *reinterpret_cast<float2*>(to) = x;
+  using Register = typename FragmentA<Element>::Register;
+  *reinterpret_cast<Register*>(to) = tiles::as_register<Element>(x.x, x.y);
 }
 
 // ---- Matrices in shared memory ----
@@ -95,188 +80,137 @@ inline __device__ int alternate(int half, int i) {
   return 2 * i + (i / 4 + half) % 2;
 }
 
-// ---- Operands from a matrix: bf16 and fp16 ----
-
-// The 16 x 16 elements from (row, column) on.
-template <typename Element, int kStride>
-__device__ void load_left(Left<Element>& left, const Matrix<Element, kStride>& m, int row,
-                          int column, int lane) {
-  ladder::cuda::load_matrices(left.x, m.at(row + lane % 16, column + lane / 16 * 8));
-}
-
-// The same, transposed.
-template <typename Element, int kStride>
-__device__ void load_left_transposed(Left<Element>& left, const Matrix<Element, kStride>& m,
-                                     int row, int column, int lane) {
-  ladder::cuda::load_matrices_transposed(
-      left.x, m.at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
-}
+// ---- Operands from a matrix: by ldmatrix, or pair by pair. The names are those of tiles/load.hpp ----
 
 template <typename Element>
-__device__ void split(Right<Element> (&right)[2], const std::uint32_t (&r)[4]) {
-  right[0] = {{r[0], r[1]}};
-  right[1] = {{r[2], r[3]}};
+__device__ void put_registers(FragmentB<Element> (&b)[2],
+                              const typename FragmentB<Element>::Register (&x)[4]) {
+  b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
 }
 
-// Eight rows and the eight rows below, of 16 columns.
+// A from rows k, columns m: 16 x 16 from (row, column) on.
 template <typename Element, int kStride>
-__device__ void load_below(Right<Element> (&right)[2], const Matrix<Element, kStride>& m, int row,
-                           int column, int lane) {
-  std::uint32_t r[4];
-  ladder::cuda::load_matrices(r, m.at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
-  split(right, r);
+__device__ FragmentA<Element> load_a_km(const Matrix<Element, kStride>& m, int row, int column,
+                                        int lane) {
+  FragmentA<Element> a;
+  if constexpr (sizeof(Element) == 2) {
+    ladder::cuda::load_matrices_transposed(
+        a.x, m.at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
+  } else {
+    for (int i = 0; i < 4; ++i) {
+      const int first = row + i / 2 * 8 + lane % 4 * 2, from = column + i % 2 * 8 + lane / 4;
+      a.x[i] = {*m.at(first, from), *m.at(first + 1, from)};
+    }
+  }
+  return a;
 }
 
-// Columns 0 to 7 and columns 8 to 15 of 16 rows, as rows.
+// Two B from rows n, columns k: eight rows and the eight rows below, of 16 columns.
 template <typename Element, int kStride>
-__device__ void load_transposed(Right<Element> (&right)[2], const Matrix<Element, kStride>& m,
-                                int row, int column, int lane) {
-  std::uint32_t r[4];
-  ladder::cuda::load_matrices_transposed(r, m.at(row + lane % 16, column + lane / 16 * 8));
-  split(right, r);
+__device__ void load_b_nk(FragmentB<Element> (&right)[2], const Matrix<Element, kStride>& m,
+                          int row, int column, int lane) {
+  typename FragmentB<Element>::Register r[4];
+  if constexpr (sizeof(Element) == 2) {
+    ladder::cuda::load_matrices(r, m.at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
+  } else {
+    for (int i = 0; i < 4; ++i)
+      r[i] = load_pair(m.at(row + i / 2 * 8 + lane / 4, column + i % 2 * 8 + lane % 4 * 2));
+  }
+  put_registers(right, r);
+}
+
+// Two B from rows k, columns n: columns 0 to 7 and columns 8 to 15 of 16 rows.
+template <typename Element, int kStride>
+__device__ void load_b_kn(FragmentB<Element> (&right)[2], const Matrix<Element, kStride>& m,
+                          int row, int column, int lane) {
+  typename FragmentB<Element>::Register r[4];
+  if constexpr (sizeof(Element) == 2) {
+    ladder::cuda::load_matrices_transposed(r, m.at(row + lane % 16, column + lane / 16 * 8));
+  } else {
+    for (int i = 0; i < 4; ++i) {
+      const int first = row + i % 2 * 8 + lane % 4 * 2, from = column + i / 2 * 8 + lane / 4;
+      r[i] = {*m.at(first, from), *m.at(first + 1, from)};
+    }
+  }
+  put_registers(right, r);
 }
 
 // Eight rows of 32 columns, folded: columns 0 to 7 and 16 to 23 above columns 8 to 15 and 24 to 31. Then multiply(sum[0], left,
 // right[0]) has half of the products in its upper rows, multiply(sum[1], left, right[1]) the others in its lower ones.
 template <typename Element, int kStride>
-__device__ void load_folded(Left<Element>& left, Right<Element> (&right)[2],
+__device__ void load_folded(FragmentA<Element>& left, FragmentB<Element> (&right)[2],
                             const Matrix<Element, kStride>& m, int left_row, int right_row,
                             int column, int lane) {
-  std::uint32_t r[4];
-  const int i = lane / 8;
-  ladder::cuda::load_matrices(left.x, m.at(left_row + lane % 8, column + i * 8));
-  ladder::cuda::load_matrices(r, m.at(right_row + lane % 8, column + i % 2 * 16 + i / 2 * 8));
-  split(right, r);
+  typename FragmentB<Element>::Register r[4];
+  if constexpr (sizeof(Element) == 2) {
+    const int i = lane / 8;
+    ladder::cuda::load_matrices(left.x, m.at(left_row + lane % 8, column + i * 8));
+    ladder::cuda::load_matrices(r, m.at(right_row + lane % 8, column + i % 2 * 16 + i / 2 * 8));
+  } else {
+    const int row = lane / 4;
+    column += lane % 4 * 2;
+    for (int i = 0; i < 4; ++i) {
+      left.x[i] = load_pair(m.at(left_row + row, column + i * 8));
+      r[i] = load_pair(m.at(right_row + row, column + i % 2 * 16 + i / 2 * 8));
+    }
+  }
+  put_registers(right, r);
 }
 
 // Rows of one half from a matrix, above rows of the other half from another.
 template <typename Element, int kUpperStride, int kLowerStride>
-__device__ void load_left_alternate(Left<Element>& left, const Matrix<Element, kUpperStride>& upper,
-                                    int upper_half, const Matrix<Element, kLowerStride>& lower,
-                                    int column, int lane) {
-  column += lane / 16 * 8;
-  ladder::cuda::load_matrices(left.x, lane / 8 % 2 == 0
-                                          ? upper.at(alternate(upper_half, lane % 8), column)
-                                          : lower.at(alternate(1 - upper_half, lane % 8), column));
+__device__ void load_left_alternate(FragmentA<Element>& left,
+                                    const Matrix<Element, kUpperStride>& upper, int upper_half,
+                                    const Matrix<Element, kLowerStride>& lower, int column,
+                                    int lane) {
+  if constexpr (sizeof(Element) == 2) {
+    column += lane / 16 * 8;
+    ladder::cuda::load_matrices(
+        left.x, lane / 8 % 2 == 0 ? upper.at(alternate(upper_half, lane % 8), column)
+                                  : lower.at(alternate(1 - upper_half, lane % 8), column));
+  } else {
+    const int row = lane / 4;
+    for (int i = 0; i < 4; i += 2) {
+      const int from = column + i / 2 * 8 + lane % 4 * 2;
+      left.x[i] = load_pair(upper.at(alternate(upper_half, row), from));
+      left.x[i + 1] = load_pair(lower.at(alternate(1 - upper_half, row), from));
+    }
+  }
 }
 
 template <typename Element, int kStride>
-__device__ void load_right_alternate(Right<Element> (&right)[2], const Matrix<Element, kStride>& m,
-                                     int column, int lane) {
-  std::uint32_t r[4];
-  ladder::cuda::load_matrices(r, m.at(alternate(lane / 16, lane % 8), column + lane / 8 % 2 * 8));
-  split(right, r);
+__device__ void load_right_alternate(FragmentB<Element> (&right)[2],
+                                     const Matrix<Element, kStride>& m, int column, int lane) {
+  typename FragmentB<Element>::Register r[4];
+  if constexpr (sizeof(Element) == 2) {
+    ladder::cuda::load_matrices(r, m.at(alternate(lane / 16, lane % 8), column + lane / 8 % 2 * 8));
+  } else {
+    for (int i = 0; i < 4; ++i)
+      r[i] = load_pair(m.at(alternate(i / 2, lane / 4), column + i % 2 * 8 + lane % 4 * 2));
+  }
+  put_registers(right, r);
 }
 
-// Two sums side by side: what comes out of one product goes into the next as it lies in the lanes.
-template <typename Element>
-__device__ void pack(Left<Element>& left, const float (&a)[4], const float (&b)[4]) {
-  using ladder::cuda::pack;
-  left = {{pack<Element>(a[0], a[1]), pack<Element>(a[2], a[3]), pack<Element>(b[0], b[1]),
-           pack<Element>(b[2], b[3])}};
-}
-
-template <typename Element>
-__device__ void multiply(float (&sum)[4], const Left<Element>& left, const Right<Element>& right) {
-  ladder::cuda::mma<Element>(sum, left.x, right.x);
-}
+// ---- Sums ----
 
 // Each column of a sum (columns 8 * half + 0 to 7 of `left`) plus a factor times the same column of `left`.
 template <typename Element>
-__device__ void add_columns(float (&sum)[4], const Left<Element>& left, int half, float2 factor) {
+__device__ void add_columns(float (&sum)[4], const FragmentA<Element>& left, int half,
+                            float2 factor) {
   for (int i = 0; i < 2; ++i) {
-    const std::uint32_t both = left.x[2 * half + i];
+    const auto both = left.x[2 * half + i];
     sum[2 * i] += factor.x * low_element<Element>(both);
     sum[2 * i + 1] += factor.y * high_element<Element>(both);
   }
 }
 
-// ---- The same: float ----
-
-template <int kStride>
-__device__ void load_left(Left<float>& left, const Matrix<float, kStride>& m, int row, int column,
-                          int lane) {
-  for (int i = 0; i < 4; ++i)
-    left.x[i] = load_pair(m.at(row + i % 2 * 8 + lane / 4, column + i / 2 * 8 + lane % 4 * 2));
-}
-
-template <int kStride>
-__device__ void load_left_transposed(Left<float>& left, const Matrix<float, kStride>& m, int row,
-                                     int column, int lane) {
-  for (int i = 0; i < 4; ++i) {
-    const int first = row + i / 2 * 8 + lane % 4 * 2, from = column + i % 2 * 8 + lane / 4;
-    left.x[i] = {*m.at(first, from), *m.at(first + 1, from)};
-  }
-}
-
-template <int kStride>
-__device__ void load_below(Right<float> (&right)[2], const Matrix<float, kStride>& m, int row,
-                           int column, int lane) {
-  for (int i = 0; i < 4; ++i)
-    right[i / 2].x[i % 2] =
-        load_pair(m.at(row + i / 2 * 8 + lane / 4, column + i % 2 * 8 + lane % 4 * 2));
-}
-
-template <int kStride>
-__device__ void load_transposed(Right<float> (&right)[2], const Matrix<float, kStride>& m, int row,
-                                int column, int lane) {
-  for (int i = 0; i < 4; ++i) {
-    const int first = row + i % 2 * 8 + lane % 4 * 2, from = column + i / 2 * 8 + lane / 4;
-    right[i / 2].x[i % 2] = {*m.at(first, from), *m.at(first + 1, from)};
-  }
-}
-
-template <int kStride>
-__device__ void load_folded(Left<float>& left, Right<float> (&right)[2],
-                            const Matrix<float, kStride>& m, int left_row, int right_row,
-                            int column, int lane) {
-  const int row = lane / 4;
-  column += lane % 4 * 2;
-  for (int i = 0; i < 4; ++i) {
-    left.x[i] = load_pair(m.at(left_row + row, column + i * 8));
-    right[i / 2].x[i % 2] = load_pair(m.at(right_row + row, column + i % 2 * 16 + i / 2 * 8));
-  }
-}
-
-template <int kUpperStride, int kLowerStride>
-__device__ void load_left_alternate(Left<float>& left, const Matrix<float, kUpperStride>& upper,
-                                    int upper_half, const Matrix<float, kLowerStride>& lower,
-                                    int column, int lane) {
-  const int row = lane / 4;
-  for (int i = 0; i < 4; i += 2) {
-    const int from = column + i / 2 * 8 + lane % 4 * 2;
-    left.x[i] = load_pair(upper.at(alternate(upper_half, row), from));
-    left.x[i + 1] = load_pair(lower.at(alternate(1 - upper_half, row), from));
-  }
-}
-
-template <int kStride>
-__device__ void load_right_alternate(Right<float> (&right)[2], const Matrix<float, kStride>& m,
-                                     int column, int lane) {
-  for (int i = 0; i < 4; ++i)
-    right[i / 2].x[i % 2] =
-        load_pair(m.at(alternate(i / 2, lane / 4), column + i % 2 * 8 + lane % 4 * 2));
-}
-
-inline __device__ void pack(Left<float>& left, const float (&a)[4], const float (&b)[4]) {
-  left = {{{a[0], a[1]}, {a[2], a[3]}, {b[0], b[1]}, {b[2], b[3]}}};
-}
-
-inline __device__ void add_columns(float (&sum)[4], const Left<float>& left, int half,
-                                   float2 factor) {
-  for (int i = 0; i < 2; ++i) {
-    sum[2 * i] += factor.x * left.x[2 * half + i].x;
-    sum[2 * i + 1] += factor.y * left.x[2 * half + i].y;
-  }
-}
-
+// A product of 16-bit elements is that of tiles/product.hpp; this one of floats takes 8 of the 16 terms after the other.
 // Each factor is the sum of two tf32, split by integers, as 11_three_products does; of their four products the smallest is left
 // out. The order of the 16 products in a sum is free: what the instruction calls columns `pair` and `pair + 4` are our neighbours
 // 2 pair and 2 pair + 1. Tensor cores cut off what they add; so the long sum is left to an addition that rounds.
-inline __device__ void multiply(float (&sum)[4], const Left<float>& left,
-                                const Right<float>& right) {
+inline __device__ void multiply(float (&sum)[4], const FragmentA<float>& left,
+                                const FragmentB<float>& right) {
   using ladder::cuda::mma_tf32;
-  namespace tiles = ladder::cuda::tiles;
   float part[4] = {};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {

@@ -23,7 +23,6 @@
 
 namespace chunkwise::backward {
 
-constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr int kBlockLevels = 4;  // of 16 steps
 
 // Whether a lane's element [j][2 i + e] is in the upper half of its block at `level`.
@@ -41,14 +40,10 @@ struct Decays {
 template <bool kGla>
 __device__ Decays first_decays(const Sum& w) {
   Decays decays;
-#pragma unroll
-  for (int j = 0; j < 2; ++j) {
-#pragma unroll
-    for (int x = 0; x < 4; ++x) {
-      decays.before.d[j][x] = kGla ? w.d[j][x] : 1.0f;
-      decays.after.d[j][x] = 1.0f;
-    }
-  }
+  for_each([&](int j, int x) {
+    decays.before.d[j][x] = kGla ? w.d[j][x] : 1.0f;
+    decays.after.d[j][x] = 1.0f;
+  });
   return decays;
 }
 
@@ -88,17 +83,13 @@ inline __device__ void climb(Decays& decays, const Sum& w, int level, int lane) 
 inline __device__ Sum rows_at(int level, const Sum& q, const Sum& k, const Decays& decays,
                               int lane) {
   Sum rows;
-#pragma unroll
-  for (int j = 0; j < 2; ++j) {
-#pragma unroll
-    for (int x = 0; x < 4; ++x) {
-      if (is_query(level, j, x % 2, lane)) {
-        rows.d[j][x] = q.d[j][x] * decays.before.d[j][x];
-      } else {
-        rows.d[j][x] = k.d[j][x] * decays.after.d[j][x];
-      }
+  for_each([&](int j, int x) {
+    if (is_query(level, j, x % 2, lane)) {
+      rows.d[j][x] = q.d[j][x] * decays.before.d[j][x];
+    } else {
+      rows.d[j][x] = k.d[j][x] * decays.after.d[j][x];
     }
-  }
+  });
   return rows;
 }
 
@@ -111,6 +102,54 @@ __device__ float decay_of(float log_w) {
   } else {
     return __expf(log_w);
   }
+}
+
+// Whether the pair [t][r] of a block meets at `level`: the highest bit in which t and r differ is that one.
+inline __device__ bool meet(int level, int t, int r) {
+  return (t ^ r) >> level == 1;
+}
+
+// Of pairs only those that meet at `level` stay. Level 3 is the pairs between the block's halves, the others are within one half, the same in both.
+inline __device__ Right<bfloat16> meeting(Right<bfloat16> pairs, int level, int lane) {
+  const int t = lane / 4, r = lane % 4 * 2;
+  const std::uint32_t mask =
+      (meet(level, t, r) ? 0xffffu : 0u) | (meet(level, t, r + 1) ? 0xffff0000u : 0u);
+#pragma unroll
+  for (int ij = 0; ij < 4; ++ij) {
+    const bool same_half = ij % 2 == ij / 2;
+    pairs.pair[ij] = same_half == (level == 3) ? 0u
+                     : same_half               ? pairs.pair[ij] & mask
+                                               : pairs.pair[ij];
+  }
+  return pairs;
+}
+inline __device__ Right<float> meeting(Right<float> pairs, int level, int lane) {
+#pragma unroll
+  for (int ij = 0; ij < 4; ++ij) {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      if (meet(level, lane / 4 + ij % 2 * 8, lane % 4 * 2 + ij / 2 * 8 + e)) continue;
+      pairs.big[ij][e] = pairs.small[ij][e] = 0;
+    }
+  }
+  return pairs;
+}
+
+// A span says which rows reach across which steps: one for each level in a block, and two for what comes from outside of it.
+constexpr int kFromBefore = kBlockLevels, kFromAfter = kBlockLevels + 1, kSpans = kBlockLevels + 2;
+
+// [t][r]: 1 where the decay of step t lies between row r and where it comes from or goes to.
+template <bool kGla, typename Element>
+__device__ Right<Element> make_span(int span, int lane) {
+  const int level = span < kBlockLevels ? span : kBlockLevels;
+  Sum ones;
+  for_each([&](int j, int x) {
+    const int t = lane / 4 + x / 2 * 8, r = lane % 4 * 2 + j * 8 + x % 2;
+    const bool query = span == level ? span == kFromBefore || (t >> level) % 2 == 1 : false;
+    const bool between = query ? (kGla ? r >= t : r > t) : r < t;
+    ones.d[j][x] = t >> level == r >> level && between ? 1.0f : 0.0f;
+  });
+  return as_right<Element>(ones);
 }
 
 }  // namespace chunkwise::backward

@@ -11,15 +11,10 @@
 #include <cstdint>
 #include <string>
 
-#include "07_chunkwise/20_backward/chunk_copies.hpp"
-#include "07_chunkwise/20_backward/chunk_rows.hpp"
+#include "07_chunkwise/20_backward/chunk.hpp"
 #include "07_chunkwise/20_backward/chunk_scores.hpp"
-#include "07_chunkwise/20_backward/chunk_steps.hpp"
-#include "07_chunkwise/20_backward/chunk_tiles.hpp"
-#include "07_chunkwise/20_backward/decay_gradients.hpp"
 #include "07_chunkwise/20_backward/gradient_blocks.hpp"
 #include "07_chunkwise/20_backward/pair_gradients.hpp"
-#include "07_chunkwise/20_backward/pairs.hpp"
 #include "07_chunkwise/20_backward/state_products.hpp"
 #include "07_chunkwise/20_backward/walks.hpp"
 #include "common/core/errors.hpp"
@@ -34,8 +29,6 @@
 namespace chunkwise::backward {
 namespace {
 
-using ladder::BasicWkvArgs;
-using ladder::BasicWkvGradArgs;
 using ladder::cuda::Scratch;
 
 // Kernels count steps and channels in ints; a grid has 65535 rows, one for each tile of a state.
@@ -60,14 +53,15 @@ __global__ void __launch_bounds__(kWalkThreads, 4)
 
 // ---- Second kernel: inside the chunks ----
 
-// Each step stands where its name says: copies in chunk_copies.hpp, the rows and the decays in chunk_rows.hpp, the scores in
-// chunk_scores.hpp, products of a tile of V in state_products.hpp, the gradients in pair_gradients.hpp and decay_gradients.hpp.
+// Each step stands where its name says: copies in chunk.hpp, the rows, the decays and the scores in chunk_scores.hpp, products of a tile
+// of V in state_products.hpp, the gradients in pair_gradients.hpp.
 
 template <bool kGla, bool kAligned, bool kRests, typename Element, typename LogW>
 __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(float) ? 1 : 2)
     chunk_gradients(const BasicWkvGradArgs<Element, LogW> args, const Work<Element> work) {
   extern __shared__ float4 smem[];
-  auto& tiles_smem = *reinterpret_cast<ChunkTiles<kRests, Element, LogW>*>(smem);
+  using Tiles = ChunkTiles<kRests, Element, LogW>;
+  auto& tiles_smem = *reinterpret_cast<Tiles*>(smem);
   const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
   const Part part{lane, warp, warp % kBlocks * kBlock, warp >= kBlocks};
   const Place place(args.forward, work.chunks);
@@ -112,7 +106,7 @@ __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(
     make_dv<kAligned>(tiles_smem, args, work, place, part, tile_V);
   }
   put_overlap(tiles_smem, part, ik, overlap);
-  if constexpr (kWithRest<Element, LogW>) __syncthreads();  // all have read what was left of k
+  if constexpr (Tiles::kWithRest) __syncthreads();  // all have read what was left of k
   put_d_scores(tiles_smem, part, scale, d_scores);
   __syncthreads();
 

@@ -1,20 +1,94 @@
-// Gradients of queries and keys: of the pairs within a block of 16 steps, and of those between blocks.
+// Gradients of queries and keys: of the pairs within a block of 16 steps, and of those between blocks. And the gradient of log_w: what the
+// rows of each level add, and what crosses a whole block.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include "07_chunkwise/20_backward/chunk_rows.hpp"
-#include "07_chunkwise/20_backward/chunk_steps.hpp"
-#include "07_chunkwise/20_backward/chunk_tiles.hpp"
-#include "07_chunkwise/20_backward/decay_gradients.hpp"
+#include "07_chunkwise/20_backward/chunk.hpp"
+#include "07_chunkwise/20_backward/chunk_scores.hpp"
 #include "07_chunkwise/20_backward/decay_tree.hpp"
 #include "07_chunkwise/20_backward/gradient_blocks.hpp"
-#include "07_chunkwise/20_backward/pairs.hpp"
-#include "07_chunkwise/20_backward/register_blocks.hpp"
 #include "07_chunkwise/20_backward/state_products.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chunkwise::backward {
+
+// ---- The gradient of log_w ----
+
+template <bool kGla, typename Tiles>
+__device__ __forceinline__ void make_spans(Tiles& tiles_smem, int warp, int lane) {
+  if (warp < kSpans) {
+    // Named first: the X-ray does not see what a call returns straight into memory.
+    const Right<typename Tiles::Element> span =
+        make_span<kGla, typename Tiles::Element>(warp, lane);
+    tiles_smem.spans[warp][lane] = span;
+  }
+}
+
+// A product of rows with their gradient belongs to every decay of the span.
+template <typename Tiles>
+__device__ __forceinline__ void add_to_d_log_w(Tiles& tiles_smem, const Part& part, Sum& d_log_w,
+                                               const Sum& rows_times_gradient, int span) {
+  multiply_add(d_log_w, as_factor<typename Tiles::Element>(rows_times_gradient),
+               tiles_smem.spans[span][part.lane]);
+  if constexpr (Tiles::kWithRest)
+    multiply_add(d_log_w, as_factor<typename Tiles::Element>(rounding_of(rows_times_gradient)),
+                 tiles_smem.spans[span][part.lane]);
+}
+
+// What crosses all of a block: from the chunk's other blocks, from the other half, and from S to D.
+template <typename Tiles>
+__device__ __forceinline__ void add_across(Tiles& tiles_smem, const Part& part, const int (&ik)[2],
+                                           int block, Sum& d_log_w) {
+  const ChannelSums& sums_smem = tiles_smem.sums;
+  for (int i = 0; i < 2; ++i) {
+    float across = tiles_smem.overlap[ik[i]];
+    for (int other = 0; other < kBlocks; ++other) {
+      if (other > block) across += sums_smem.from_before[other][ik[i]];
+      if (other < block) across += sums_smem.from_after[other][ik[i]];
+    }
+    if (block == 1) across += sums_smem.from_half[0][ik[i]];
+    if (block == 2) across += sums_smem.from_half[3][ik[i]];
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      d_log_w.d[j][2 * i] += across;
+      d_log_w.d[j][2 * i + 1] += across;
+    }
+  }
+}
+
+// The sum over a block's steps that exist, for a decay per head.
+template <typename Tiles>
+__device__ __forceinline__ void put_d_log_w_sums(Tiles& tiles_smem, const Part& part,
+                                                 const int (&ik)[2], int block, int rows,
+                                                 const Sum& d_log_w) {
+  Sum existing;
+  for_each([&](int j, int y) {
+    const int step = block * kBlock + part.lane % 4 * 2 + j * 8 + y % 2;
+    existing.d[j][y] = step < rows ? d_log_w.d[j][y] : 0.0f;
+  });
+  float total[2];
+  sum_over_steps(total, existing);
+  for (int i = 0; i < 2; ++i)
+    if (part.lane % 4 == 0) tiles_smem.sums.d_log_w[block][ik[i]] = total[i];
+}
+
+// d_log_w of the warp's blocks is complete, and goes to the tile of log_w.
+template <typename Tiles>
+__device__ __forceinline__ void put_d_log_w(Tiles& tiles_smem, const Part& part, const int (&ik)[2],
+                                            int rows, bool per_head,
+                                            Sum (&d_log_w)[kBlocksPerWarp]) {
+  const auto d_log_w_smem = square(tiles_smem.log_w);
+#pragma unroll
+  for (int x = 0; x < kBlocksPerWarp; ++x) {
+    const int block = part.block_of(x);
+    add_across(tiles_smem, part, ik, block, d_log_w[x]);
+    if (per_head) put_d_log_w_sums(tiles_smem, part, ik, block, rows, d_log_w[x]);
+    put_transposed(d_log_w_smem, block * kBlock, part.row, d_log_w[x], part.lane);
+  }
+}
+
+// ---- Those of queries and keys ----
 
 // Both orders of a pair. On the diagonal there are no pairs, only what the bonus needs.
 template <typename Element>
@@ -34,11 +108,10 @@ __device__ __forceinline__ void put_both_orders(SquareTile<Element> tile, const 
   });
 }
 
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void put_d_scores(ChunkTiles<kRests, Element, LogW>& tiles_smem,
-                                             const Part& part, float scale,
+template <typename Tiles>
+__device__ __forceinline__ void put_d_scores(Tiles& tiles_smem, const Part& part, float scale,
                                              Sum (&d_scores)[kPairsPerWarp]) {
-  const SquareTile<Element> d_scores_smem{tiles_smem.d_scores}, rest_smem{tiles_smem.left};
+  const auto d_scores_smem = square(tiles_smem.d_scores), rest_smem = square(tiles_smem.left);
 #pragma unroll
   for (int x = 0; x < kPairsPerWarp; ++x) {
     const int pair = part.warp + x * kWarps;
@@ -51,26 +124,27 @@ __device__ __forceinline__ void put_d_scores(ChunkTiles<kRests, Element, LogW>& 
       if (step_p == step_s) tiles_smem.d_own[step_p] = d_scores[x].d[j][y];
     });
     put_both_orders(d_scores_smem, d_scores[x], p, s, part.lane);
-    if constexpr (kWithRest<Element, LogW>)
+    if constexpr (Tiles::kWithRest)
       put_both_orders(rest_smem, rounding_of(d_scores[x]), p, s, part.lane);
   }
 }
 
 // Level by level: rows times pairs are gradients of the queries and of the keys at once. A product of a row with its gradient
 // belongs to every decay between the row and the other half.
-template <bool kGla, bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void add_gradients_within_block(
-    ChunkTiles<kRests, Element, LogW>& tiles_smem, const Part& part, int column, const Sum& q,
-    const Sum& k, const Sum& w, Decays& decays, Sum& dq, Sum& dk, Sum& d_log_w) {
-  const SquareTile<Element> d_scores_smem{tiles_smem.d_scores}, rest_smem{tiles_smem.left};
+template <bool kGla, typename Tiles>
+__device__ __forceinline__ void add_gradients_within_block(Tiles& tiles_smem, const Part& part,
+                                                           int column, const Sum& q, const Sum& k,
+                                                           const Sum& w, Decays& decays, Sum& dq,
+                                                           Sum& dk, Sum& d_log_w) {
+  const auto d_scores_smem = square(tiles_smem.d_scores), rest_smem = square(tiles_smem.left);
   const auto own_d_scores = load_right(d_scores_smem, column, column, part.lane);
 #pragma unroll
   for (int level = 0; level < kBlockLevels; ++level) {
     const Sum rows_reg = rows_at(level, q, k, decays, part.lane);
     Sum gradient = {};
-    const auto rows_factor = as_factor<Element>(rows_reg);
+    const auto rows_factor = as_factor<typename Tiles::Element>(rows_reg);
     multiply_add(gradient, rows_factor, meeting(own_d_scores, level, part.lane));
-    if constexpr (kWithRest<Element, LogW>)
+    if constexpr (Tiles::kWithRest)
       multiply_add(gradient, rows_factor,
                    meeting(load_right(rest_smem, column, column, part.lane), level, part.lane));
     if (kGla || level > 0)
@@ -87,24 +161,24 @@ __device__ __forceinline__ void add_gradients_within_block(
 }
 
 // gradient += rows times the pairs of the block's steps with the block of steps `other`.
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void add_wide(ChunkTiles<kRests, Element, LogW>& tiles_smem,
-                                         const Part& part, int column, Sum& gradient,
-                                         const Factor<Element>& rows_reg, int other) {
-  const SquareTile<Element> d_scores_smem{tiles_smem.d_scores}, rest_smem{tiles_smem.left};
+template <typename Tiles>
+__device__ __forceinline__ void add_wide(Tiles& tiles_smem, const Part& part, int column,
+                                         Sum& gradient,
+                                         const Factor<typename Tiles::Element>& rows_reg,
+                                         int other) {
+  const auto d_scores_smem = square(tiles_smem.d_scores), rest_smem = square(tiles_smem.left);
   multiply_add(gradient, rows_reg, load_right(d_scores_smem, column, other, part.lane));
-  if constexpr (kWithRest<Element, LogW>)
+  if constexpr (Tiles::kWithRest)
     multiply_add(gradient, rows_reg, load_right(rest_smem, column, other, part.lane));
 }
 
 // What a step has from itself, by the bonus; dq and dk are complete.
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void put_gradients(ChunkTiles<kRests, Element, LogW>& tiles_smem,
-                                              const Part& part, const float (&u)[2], int column,
-                                              const Sum& q, const Sum& k, const Sum& wide_dq,
-                                              const Sum& wide_dk, Sum& dq, Sum& dk,
-                                              float (&du)[2]) {
-  const SquareTile<Element> dq_smem{tiles_smem.out[0]}, dk_smem{tiles_smem.out[1]};
+template <typename Tiles>
+__device__ __forceinline__ void put_gradients(Tiles& tiles_smem, const Part& part,
+                                              const float (&u)[2], int column, const Sum& q,
+                                              const Sum& k, const Sum& wide_dq, const Sum& wide_dk,
+                                              Sum& dq, Sum& dk, float (&du)[2]) {
+  const auto dq_smem = square(tiles_smem.out[0]), dk_smem = square(tiles_smem.out[1]);
   Sum q_k_own;
   for_each([&](int j, int y) {
     const float own = tiles_smem.d_own[column + part.lane % 4 * 2 + j * 8 + y % 2];
@@ -118,10 +192,9 @@ __device__ __forceinline__ void put_gradients(ChunkTiles<kRests, Element, LogW>&
 }
 
 // Sums over the block's steps.
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void put_sums(ChunkTiles<kRests, Element, LogW>& tiles_smem,
-                                         const Part& part, const int (&ik)[2], int block,
-                                         const float (&from_before)[2],
+template <typename Tiles>
+__device__ __forceinline__ void put_sums(Tiles& tiles_smem, const Part& part, const int (&ik)[2],
+                                         int block, const float (&from_before)[2],
                                          const float (&from_after)[2], const float (&from_half)[2],
                                          const float (&du)[2]) {
   ChannelSums& sums_smem = tiles_smem.sums;
@@ -136,10 +209,11 @@ __device__ __forceinline__ void put_sums(ChunkTiles<kRests, Element, LogW>& tile
 }
 
 // S d_o becomes what the keys before the chunk give to dq, D v what the queries behind it give to dk.
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void decay_products_of_states(
-    const ChunkTiles<kRests, Element, LogW>& tiles_smem, const int (&ik)[2], int block, float scale,
-    const Decays& decays, Sum& from_state, Sum& from_adjoint, float (&to_middle)[2]) {
+template <typename Tiles>
+__device__ __forceinline__ void decay_products_of_states(const Tiles& tiles_smem,
+                                                         const int (&ik)[2], int block, float scale,
+                                                         const Decays& decays, Sum& from_state,
+                                                         Sum& from_adjoint, float (&to_middle)[2]) {
   for (int i = 0; i < 2; ++i) {
     const float before = scale * tiles_smem.before[block][ik[i]];
     const float after = tiles_smem.after[block][ik[i]];
@@ -159,12 +233,13 @@ __device__ __forceinline__ void decay_products_of_states(
 
 // Levels 5 and 4: the pairs with the other half of the chunk, and with the other block of this half. `reaching`: the products of level 5's
 // rows with their gradient, which belong to all decays between the row and the chunk's middle.
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void add_gradients_between_blocks(
-    ChunkTiles<kRests, Element, LogW>& tiles_smem, const Part& part, const float (&to_middle)[2],
-    int block, const Sum& q, const Sum& k, const Decays& decays, Sum& wide_dq, Sum& wide_dk,
-    Sum& reaching) {
-  const SquareTile<Element> level4_smem{tiles_smem.level4}, level5_smem{tiles_smem.level5};
+template <typename Tiles>
+__device__ __forceinline__ void add_gradients_between_blocks(Tiles& tiles_smem, const Part& part,
+                                                             const float (&to_middle)[2], int block,
+                                                             const Sum& q, const Sum& k,
+                                                             const Decays& decays, Sum& wide_dq,
+                                                             Sum& wide_dk, Sum& reaching) {
+  const auto level4_smem = square(tiles_smem.level4), level5_smem = square(tiles_smem.level5);
   const int column = block * kBlock;
   Sum far = {}, near = {};
 #pragma unroll
@@ -188,10 +263,11 @@ __device__ __forceinline__ void add_gradients_between_blocks(
 
 // dq and dk of a block of steps, to their tiles, and its d_log_w but for what crosses all of the block: that comes from sums of other
 // blocks. S d_o and D v of the block are used up: `wide` is what comes from beyond the block.
-template <bool kGla, bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void make_gradients_of_block(
-    ChunkTiles<kRests, Element, LogW>& tiles_smem, const Part& part, const int (&ik)[2],
-    const float (&u)[2], int block, float scale, Sum& wide_dq, Sum& wide_dk, Sum& d_log_w) {
+template <bool kGla, typename Tiles>
+__device__ __forceinline__ void make_gradients_of_block(Tiles& tiles_smem, const Part& part,
+                                                        const int (&ik)[2], const float (&u)[2],
+                                                        int block, float scale, Sum& wide_dq,
+                                                        Sum& wide_dk, Sum& d_log_w) {
   const int column = block * kBlock;
   Sum q, k, w, dq = {}, dk = {}, reaching;
   load_rows(tiles_smem, part, block, q, k, w);
@@ -214,11 +290,10 @@ __device__ __forceinline__ void make_gradients_of_block(
 }
 
 // The warp's blocks, one at a time, to have registers enough.
-template <bool kGla, bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void make_gradients(ChunkTiles<kRests, Element, LogW>& tiles_smem,
-                                               const Part& part, const int (&ik)[2],
-                                               const float (&u)[2], float scale, int tid,
-                                               Sum (&from_state)[kBlocksPerWarp],
+template <bool kGla, typename Tiles>
+__device__ __forceinline__ void make_gradients(Tiles& tiles_smem, const Part& part,
+                                               const int (&ik)[2], const float (&u)[2], float scale,
+                                               int tid, Sum (&from_state)[kBlocksPerWarp],
                                                Sum (&from_adjoint)[kBlocksPerWarp],
                                                Sum (&d_log_w)[kBlocksPerWarp]) {
   park(tiles_smem, tid, from_state[1], from_adjoint[1]);

@@ -5,25 +5,18 @@
 
 #include <cstdint>
 
-#include "07_chunkwise/20_backward/chunk_copies.hpp"
-#include "07_chunkwise/20_backward/chunk_steps.hpp"
-#include "07_chunkwise/20_backward/chunk_tiles.hpp"
+#include "07_chunkwise/20_backward/chunk.hpp"
 #include "07_chunkwise/20_backward/gradient_blocks.hpp"
-#include "07_chunkwise/20_backward/pairs.hpp"
-#include "07_chunkwise/20_backward/register_blocks.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
 namespace chunkwise::backward {
 
-using ladder::BasicWkvArgs;
-using ladder::BasicWkvGradArgs;
-
 // d_o_p . v_s of the warp's pairs.
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void add_d_scores(ChunkTiles<kRests, Element, LogW>& tiles_smem,
-                                             const Part& part, Sum (&d_scores)[kPairsPerWarp]) {
-  const SquareTile<Element> v_smem{tiles_smem.stage[kValues]},
-      d_o_smem{tiles_smem.stage[kOutputGradients]};
+template <typename Tiles>
+__device__ __forceinline__ void add_d_scores(Tiles& tiles_smem, const Part& part,
+                                             Sum (&d_scores)[kPairsPerWarp]) {
+  const auto v_smem = square(tiles_smem.stage[kValues]),
+             d_o_smem = square(tiles_smem.stage[kOutputGradients]);
 #pragma unroll
   for (int x = 0; x < kPairsPerWarp; ++x) {
     const int pair = part.warp + x * kWarps;
@@ -37,17 +30,18 @@ __device__ __forceinline__ void add_d_scores(ChunkTiles<kRests, Element, LogW>& 
 }
 
 // S times d_o and D times v, for the warp's blocks of steps; S times D transposed, of which only the diagonal is wanted.
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void add_products_of_states(
-    ChunkTiles<kRests, Element, LogW>& tiles_smem, const Part& part,
-    Sum (&from_state)[kBlocksPerWarp], Sum (&from_adjoint)[kBlocksPerWarp], Sum& overlap) {
-  const SquareTile<Element> v_smem{tiles_smem.stage[kValues]},
-      d_o_smem{tiles_smem.stage[kOutputGradients]};
-  const SquareTile<Element> state_smem{tiles_smem.stage[kState]},
-      adjoint_smem{tiles_smem.stage[kAdjoint]};
+template <typename Tiles>
+__device__ __forceinline__ void add_products_of_states(Tiles& tiles_smem, const Part& part,
+                                                       Sum (&from_state)[kBlocksPerWarp],
+                                                       Sum (&from_adjoint)[kBlocksPerWarp],
+                                                       Sum& overlap) {
+  const auto v_smem = square(tiles_smem.stage[kValues]),
+             d_o_smem = square(tiles_smem.stage[kOutputGradients]);
+  const auto state_smem = square(tiles_smem.stage[kState]),
+             adjoint_smem = square(tiles_smem.stage[kAdjoint]);
   // Read only where kRests has them.
-  const SquareTile<Element> state_rest_smem{tiles_smem.stage[kRests ? kStateRest : kState]};
-  const SquareTile<Element> adjoint_rest_smem{tiles_smem.stage[kRests ? kAdjointRest : kAdjoint]};
+  const auto state_rest_smem = square(tiles_smem.stage[Tiles::kRests ? kStateRest : kState]);
+  const auto adjoint_rest_smem = square(tiles_smem.stage[Tiles::kRests ? kAdjointRest : kAdjoint]);
 #pragma unroll
   for (int n = 0; n < kBlocks; ++n) {
     const auto state = load(state_smem, part.row, n * kBlock, part.lane);
@@ -60,7 +54,7 @@ __device__ __forceinline__ void add_products_of_states(
       multiply_add(from_adjoint[x], adjoint,
                    load_right(v_smem, part.block_of(x) * kBlock, n * kBlock, part.lane));
     }
-    if constexpr (kRests) {
+    if constexpr (Tiles::kRests) {
       const auto state_rest = load(state_rest_smem, part.row, n * kBlock, part.lane);
       const auto adjoint_rest = load(adjoint_rest_smem, part.row, n * kBlock, part.lane);
       if (!part.late) {
@@ -80,12 +74,12 @@ __device__ __forceinline__ void add_products_of_states(
 
 // dv of a block of steps, two blocks of columns: from D by what is left of the keys, from d_o by the scores.
 constexpr int kColumnBlocks = 2;
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void add_dv(ChunkTiles<kRests, Element, LogW>& tiles_smem, int s,
-                                       int first_column, int lane, Sum (&dv)[kColumnBlocks]) {
-  const SquareTile<Element> left_smem{tiles_smem.left}, scores_smem{tiles_smem.scores};
-  const SquareTile<Element> d_o_smem{tiles_smem.stage[kOutputGradients]},
-      adjoint_smem{tiles_smem.stage[kAdjoint]};
+template <typename Tiles>
+__device__ __forceinline__ void add_dv(Tiles& tiles_smem, int s, int first_column, int lane,
+                                       Sum (&dv)[kColumnBlocks]) {
+  const auto left_smem = square(tiles_smem.left), scores_smem = square(tiles_smem.scores);
+  const auto d_o_smem = square(tiles_smem.stage[kOutputGradients]),
+             adjoint_smem = square(tiles_smem.stage[kAdjoint]);
 #pragma unroll
   for (int n = 0; n < kBlocks; ++n) {
     const auto left_reg = load_transposed(left_smem, n * kBlock, s * kBlock, lane);
@@ -138,9 +132,8 @@ __device__ __forceinline__ void make_dv(ChunkTiles<kRests, Element, LogW>& tiles
 }
 
 // What reaches from S to D through all of the chunk, from the diagonal of S times D transposed.
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void put_overlap(ChunkTiles<kRests, Element, LogW>& tiles_smem,
-                                            const Part& part, const int (&ik)[2],
+template <typename Tiles>
+__device__ __forceinline__ void put_overlap(Tiles& tiles_smem, const Part& part, const int (&ik)[2],
                                             const Sum& overlap) {
   if (!part.late && part.lane % 4 == part.lane / 8) {
 #pragma unroll
@@ -153,18 +146,18 @@ __device__ __forceinline__ void put_overlap(ChunkTiles<kRests, Element, LogW>& t
 }
 
 // A second block's sums leave the registers while the first one needs them.
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void park(ChunkTiles<kRests, Element, LogW>& tiles_smem, int tid,
-                                     const Sum& from_state, const Sum& from_adjoint) {
+template <typename Tiles>
+__device__ __forceinline__ void park(Tiles& tiles_smem, int tid, const Sum& from_state,
+                                     const Sum& from_adjoint) {
   for_each([&](int j, int y) {
     tiles_smem.parked[0][j][y][tid] = from_state.d[j][y];
     tiles_smem.parked[1][j][y][tid] = from_adjoint.d[j][y];
   });
 }
 
-template <bool kRests, typename Element, typename LogW>
-__device__ __forceinline__ void unpark(const ChunkTiles<kRests, Element, LogW>& tiles_smem, int tid,
-                                       Sum& from_state, Sum& from_adjoint) {
+template <typename Tiles>
+__device__ __forceinline__ void unpark(const Tiles& tiles_smem, int tid, Sum& from_state,
+                                       Sum& from_adjoint) {
   for_each([&](int j, int y) {
     from_state.d[j][y] = tiles_smem.parked[0][j][y][tid];
     from_adjoint.d[j][y] = tiles_smem.parked[1][j][y][tid];

@@ -6,16 +6,12 @@
 
 #include <cstdint>
 
-#include "07_chunkwise/20_backward/chunk_steps.hpp"
+#include "07_chunkwise/20_backward/chunk.hpp"
 #include "07_chunkwise/20_backward/decay_tree.hpp"
 #include "07_chunkwise/20_backward/gradient_blocks.hpp"
-#include "07_chunkwise/20_backward/register_blocks.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
 namespace chunkwise::backward {
-
-using ladder::BasicWkvArgs;
-using ladder::BasicWkvGradArgs;
 
 constexpr int kWalkThreads = kBlocks * kWarpSize;  // a warp has 16 rows of the state
 constexpr int kStages = 2;
