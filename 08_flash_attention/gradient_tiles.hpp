@@ -11,6 +11,7 @@
 #include "08_flash_attention/all_options.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/slots.hpp"
+#include "08_flash_attention/softcap.hpp"
 #include "common/core/errors.hpp"
 #include "common/cuda/exp2.hpp"
 #include "common/cuda/shared_memory.hpp"
@@ -227,11 +228,9 @@ struct Bend {
     float slope = 1.0f;
     score *= scale;
     if (softcap > 0.0f) {
-      // tanh(x) = 1 - 2 r with r = 1 / (1 + exp(2 x)), and 1 - tanh(x)^2 = 4 r (1 - r).
-      const float power = ladder::cuda::exp2_flushed(score * (2 * kLog2e / softcap));
-      const float r = __fdividef(1.0f, 1.0f + power);
+      const float r = tanh_term(1.0f, ladder::cuda::exp2_flushed(score * (2 * kLog2e / softcap)));
       score = softcap - 2 * softcap * r;
-      slope = 4 * r * (1.0f - r);
+      slope = 4 * r * (1.0f - r);  // 1 - tanh^2
     }
     score = ladder::cuda::exp2_flushed(score * kLog2e - lse);
     dp = (dp - delta) * slope;

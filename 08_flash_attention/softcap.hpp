@@ -1,4 +1,4 @@
-// What a softcap makes of scores.
+// What a softcap makes of scores. Its tanh stands here for every kernel, whichever scores a thread has in its registers.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,12 @@
 
 namespace flash_attention {
 
-// A score x becomes softcap tanh(x / softcap), with tanh(x) = 1 - 2 / (1 + exp(2 x)). A softcap of 0 is none.
+// factor r of tanh(x) = 1 - 2 r with r = 1 / (1 + exp(2 x)).
+inline __device__ float tanh_term(float factor, float exp_of_2x) {
+  return __fdividef(factor, 1 + exp_of_2x);
+}
+
+// A score x becomes softcap tanh(x / softcap). A softcap of 0 is none.
 struct Softcap {
   float softcap, to_power;
 
@@ -15,7 +20,7 @@ struct Softcap {
       : softcap(softcap), to_power(2 * ladder::cuda::kLog2e / softcap) {}
   __device__ float bent(float score) const {
     const float power = ladder::cuda::exp2_flushed(to_power * score);
-    return softcap > 0.0f ? softcap - __fdividef(2 * softcap, 1 + power) : score;
+    return softcap > 0.0f ? softcap - tanh_term(2 * softcap, power) : score;
   }
 };
 

@@ -17,6 +17,7 @@
 #include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/slots.hpp"
+#include "08_flash_attention/softcap.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
@@ -251,12 +252,12 @@ __device__ void produce(Shared<Element, kD>& smem, const Work<kBent>& w, const C
 
 // ---- What the two warpgroups do ---------------------------------------------------------------------------------------------
 
-// Of scores what counts of them: they are scaled, or where there is a softcap they become tanh(x) = 1 - 2 / (1 + exp(2 x)).
+// Of scores what counts of them: they are scaled, or where there is a softcap they become its tanh.
 inline __device__ void bend(float (&scores)[kQueries / 2], float factor, bool is_capped) {
 #pragma unroll
   for (int j = 0; j < kQueries / 2; ++j) {
     scores[j] *= factor;
-    if (is_capped) scores[j] = 1 - __fdividef(2.0f, 1 + ladder::cuda::exp2_flushed(scores[j]));
+    if (is_capped) scores[j] = 1 - tanh_term(2.0f, ladder::cuda::exp2_flushed(scores[j]));
   }
 }
 

@@ -38,8 +38,8 @@ bool register_stage(const std::string& name, std::int64_t splits, const Attentio
   return true;
 }
 
-// A split without a key for some rows; five rounds of a warp, in three places; two rounds; queries that see different keys; more splits
-// than a block has parts, and two batches.
+// A split without a key for some rows; more splits than are needed, the last of which is empty; five rounds of a warp, in three places;
+// queries that see different keys; two batches.
 const bool stages =
     register_stage("Stage1MergesTwo", 3,
                    {.T_q = 2,
@@ -49,15 +49,15 @@ const bool stages =
                     .D = 64,
                     .causal = true,
                     .precision = Precision::kBf16}) &&
-    register_stage("Stage2KeepsTheRingFull", 1,
-                   {.T_q = 1, .T_k = 600, .H_q = 2, .D = 40, .precision = Precision::kBf16}) &&
-    register_stage("Stage3ComputesTheScores", 1,
+    register_stage("Stage2CutsTheKeysIntoSplits", 5,
                    {.T_q = 2, .T_k = 200, .H_q = 4, .D = 64, .precision = Precision::kBf16}) &&
+    register_stage("Stage3KeepsTheRingFull", 1,
+                   {.T_q = 1, .T_k = 600, .H_q = 2, .D = 40, .precision = Precision::kBf16}) &&
     register_stage(
-        "Stage4WeighsTheValues", 1,
+        "Stage4TakesInAStage", 1,
         {.T_q = 5, .T_k = 200, .H_q = 4, .D = 64, .causal = true, .precision = Precision::kBf16}) &&
     register_stage(
-        "Stage5MergesWarpsAndSplits", 12,
+        "Stage5MergesTheWarps", 12,
         {.B = 2, .T_q = 1, .T_k = 600, .H_q = 4, .D = 96, .precision = Precision::kBf16});
 
 const bool registered = ladder::testing::register_suite(

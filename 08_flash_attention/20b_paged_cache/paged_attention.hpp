@@ -5,8 +5,13 @@
 // Source: Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention" (2023).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <string>
 
+#include "common/core/errors.hpp"
+#include "common/core/lists.hpp"
 #include "common/operators/attention/attention.hpp"
 
 namespace flash_attention {
@@ -91,6 +96,23 @@ using PagedAttentionSizes = WithPagedAttentionOptions<PagedAttentionPart>;
 using PagedAttentionArgs = FullPagedAttentionArgs<float>;
 using PagedAttentionBf16Args = FullPagedAttentionArgs<ladder::bfloat16>;
 using PagedAttentionFp16Args = FullPagedAttentionArgs<ladder::float16>;
+
+// std::invalid_argument, which names the argument, its value and what is allowed, unless all that the host can see is right.
+template <typename Element>
+void validate(const FullPagedAttentionArgs<Element>& args) {
+  const auto is = [](const char* name, auto value) {
+    return std::string(name) + " is " + std::to_string(value) + "; allowed: ";
+  };
+  ladder::require_at_least("D_v", args.D_v, 0);
+  ladder::validate_lists(args);
+  ladder::require(args.H_q % args.H_kv == 0, is("H_q", args.H_q) + "a multiple of H_kv, which is " +
+                                                 std::to_string(args.H_kv));
+  ladder::require(std::isfinite(args.scale), is("scale", args.scale) + "a finite number");
+  ladder::require(std::isfinite(args.softcap), is("softcap", args.softcap) + "a finite number");
+  ladder::require(args.window >= 0, is("window", args.window) + "0, no window, or more");
+  ladder::require(args.pages <= std::numeric_limits<std::int32_t>::max(),
+                  is("pages", args.pages) + "what int32 counts");
+}
 
 // The launchers that are registered, with a number of splits that a test chooses. 0: as planned.
 void paged_attention_in_splits(const PagedAttentionBf16Args& args, std::int64_t splits);
