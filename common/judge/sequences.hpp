@@ -74,8 +74,9 @@ inline std::pair<std::int64_t, std::int64_t> batch_and_heads(std::int64_t T) {
   return {1, T < 1000 ? 2 : 1};
 }
 
-// More heads than a block has of anything, and a length of five segments of 128 steps, and of ten chunks of 64.
-inline constexpr std::int64_t kManyHeads = 65, kManySteps = 650;
+// More heads than a block has of anything, more batches than one would count out, and a length of nine segments of 128 steps, and of
+// eighteen chunks of 64.
+inline constexpr std::int64_t kManyHeads = 65, kManyBatches = 9, kManySteps = 1170;
 
 // Rows of so few elements that they may all cancel.
 inline constexpr std::int64_t kNarrow[] = {1, 2, 3, 4};

@@ -20,7 +20,7 @@ set output diag
 set bind-root false
 let narrow hasType(hasCanonicalType(anyOf(asString("int"), asString("const int"), asString("unsigned int"), asString("const unsigned int"))))
 let wide hasType(hasCanonicalType(anyOf(asString("long"), asString("const long"), asString("unsigned long"), asString("const unsigned long"))))
-let product binaryOperator(hasOperatorName("*"), narrow)
+let product binaryOperator(hasAnyOperatorName("*", "<<"), narrow)
 let sum binaryOperator(hasAnyOperatorName("+", "-"), narrow, hasEitherOperand(ignoringParenImpCasts(product)))
 let sums binaryOperator(hasAnyOperatorName("+", "-"), narrow, hasEitherOperand(ignoringParenImpCasts(anyOf(product, sum))))
 let large binaryOperator(hasOperatorName("*"), wide)
@@ -42,7 +42,7 @@ def expression_at(text):
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter in "([{") - (letter in ")]}")
-        if depth < 0 or (depth == 0 and re.match(r"[,;]| [?:<>=&|]", text[at:])):
+        if depth < 0 or (depth == 0 and re.match(r"[,;]| (?!<< )[?:<>=&|]", text[at:])):
             return text[:at]
     return text
 
@@ -59,12 +59,27 @@ def parts(text, operators):
     return [each.strip() for each in found]
 
 
+def without_brackets(text):
+    """What stands in the brackets that all of it stands in."""
+    while text.startswith("(") and expression_at(text[1:]) == text[1:-1]:
+        text = text[1:-1]
+    return text
+
+
 def products_at(text):
     """The factors of each product of the sum that begins here."""
-    inner = expression_at(text)
-    while inner.startswith("(") and expression_at(inner[1:]) == inner[1:-1]:
-        inner = inner[1:-1]
-    return [factors for factors in (parts(term, "*/%") for term in parts(inner, "+-")) if len(factors) > 1]
+    terms = map(without_brackets, parts(without_brackets(expression_at(text)), "+-"))
+    products = [parts(term.replace(" << ", " * "), "*/%") for term in terms]
+    return [factors for factors in products if len(factors) > 1]
+
+
+def cut_and_multiplied(factors):
+    """Whether a product of sizes is cut to 32 bits first: `static_cast<int>(b * T + t) * kSize`."""
+    for factor in factors:
+        cast = re.fullmatch(r"static_cast<(?:int|unsigned)>(\(.*\))", factor)
+        if cast and not all(any(map(_SMALL.fullmatch, each)) for each in products_at(cast[1])):
+            return True
+    return False
 
 
 def cut(words, code):
@@ -79,6 +94,8 @@ def fault(kind, before, code):
     if kind == "cut":
         return "a product of three sizes or more is cut to 32 bits"
     products = products_at(code)
+    if any(map(cut_and_multiplied, products)):
+        return "a number of 64 bits is cut to 32, and this product of it is used as one of 64"
     large = [factors for factors in products if not any(map(_SMALL.fullmatch, factors))]
     if kind == "number":
         of_blocks = [factors for factors in products if any(each.startswith("blockIdx.x") for each in factors)]

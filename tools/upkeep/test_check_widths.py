@@ -24,6 +24,10 @@ class Widths(InAFolder):
                      "const float* q = args.q + args.B + b * (t + h);  args.o[0] = *q;",
                      "args.o[0] = *(reinterpret_cast<const float*>(args.q) + b * t + h);",
                      "const int count = static_cast<int>(args.B * args.T * args.H);  args.o[count] = 0;",
+                     "const std::int64_t first = static_cast<int>(args.B * args.T + t) * kHeadSize + h;  args.o[first] = 0;",
+                     "float* state = args.o;  args.o[0] = *(state + static_cast<int>(args.B * args.T + t) * kHeadSize);",
+                     "float* part = args.o;  args.o[0] = *(part + blockIdx.x * static_cast<unsigned>(args.B * args.T * args.H));",
+                     "const std::int64_t first = (b << t) + (t & 15);  args.o[first] = 0;",
                      "const std::int64_t channel = blockIdx.x * kHeadSize + lane;  args.o[channel] = 0;"):
             with self.subTest(line):
                 self.assertEqual(len(self.faults(line)), 1)
@@ -42,6 +46,9 @@ class Widths(InAFolder):
                      "const int stride = static_cast<int>(args.H * args.K);  args.o[stride] = 0;",
                      "const int K = args.K;  args.o[0] = args.q[K];", "const std::int64_t step = args.T + t * kRows;  args.o[step] = 0;",
                      "const std::int64_t most = b * (args.K <= 64 ? 4 : 2);  args.o[most] = 0;",
+                     "const std::int64_t first = std::int64_t{b} << t;  args.o[first] = 0;",
+                     "const std::int64_t first = 1 << t;  args.o[first] = 0;",
+                     "const std::int64_t rows = static_cast<int>(args.K) * kRows;  args.o[rows] = 0;",
                      "const std::int64_t bytes = kRows * (t + (b > 1 ? 1 : 0)) * kHeadSize;  args.o[bytes] = 0;"):
             with self.subTest(line):
                 self.assertEqual(self.faults(line), [])

@@ -184,16 +184,26 @@ void expect_right_in_many_heads(const Implementation& i, Report& report, const S
   }
 }
 
+template <typename Op>
+void expect_right_in_many_batches(const Implementation& i, Report& report, const Support& support) {
+  Case c = with_mask(few_heads(support, 5, 9), attention_masks(support).front());
+  c.B = kManyBatches;
+  c.D = from(1, attention_channels(support));
+  c.precision = precision_of(support.storages.front());
+  expect<Op>(i, report, make_problem(c));
+}
+
 // A window that is wider than a tile of queries or of keys, with rows that make tiles narrow, and a D_v of its own where that is supported.
 template <typename Op>
 void expect_right_in_a_wide_window(const Implementation& i, Report& report,
                                    const Support& support) {
   for (const std::int64_t D : attention_channels(support)) {
-    if (D <= 64 || D > 128) continue;
+    if (D < 32 || D > 128) continue;
     Case c = with_mask(few_heads(support, 270, 270), true);
     c.H_q = c.H_kv = 1;
     c.D = D;
-    c.window = D < 128 ? 128 : 200;
+    // 255: of a tile of queries only the last one hides a key, and only one key.
+    c.window = D <= 64 ? 255 : D < 128 ? 128 : 200;
     if (has_option(support, "D_v")) c.D_v = D < 128 ? 128 : 40;
     c.precision = precision_of(support.storages.back());
     expect<Op>(i, report, make_problem(c));
@@ -263,6 +273,12 @@ std::shared_ptr<Plan> common_plan(const Support& support, const std::string& pre
         expect_right_in_many_heads<Op>(i, report, support);
       },
       1);
+  add(
+      "TakesManyBatches",
+      [=](const Implementation& i, Report& report) {
+        expect_right_in_many_batches<Op>(i, report, support);
+      },
+      0);
   if (has_option(support, "window")) {
     add(
         "TakesAWindowWiderThanATile",

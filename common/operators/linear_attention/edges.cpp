@@ -101,8 +101,11 @@ void expect_many(const Implementation& i, Report& report, const Support& support
   c.H = H;
   c.K = from(1, support.levels("K", {narrowest}));
   c.V = from(1, support.levels("V", {narrowest}));
-  c.precision = precision_of(support.storages.back());
-  expect_right<LinearAttention>(report, i, make_problem(c));
+  // Stages of 16-bit elements are longer, and fewer.
+  for (const Precision precision : precisions_of(support.storages)) {
+    c.precision = precision;
+    expect_right<LinearAttention>(report, i, make_problem(c));
+  }
 }
 
 void expect_no_steps(const Implementation& i, Report&, const Support& support) {
@@ -239,6 +242,12 @@ std::shared_ptr<const Plan> LinearAttention::own_plan(const Support& support) {
         expect_many(i, report, s, 3, 3, kManyHeads);
       },
       1);
+  add(
+      "TakesManyBatches",
+      [](const Implementation& i, Report& report, const Support& s) {
+        expect_many(i, report, s, kManyBatches, 3, 2);
+      },
+      0);
   add(
       "RemembersOverManySteps",
       [](const Implementation& i, Report& report, const Support& s) {

@@ -1,6 +1,7 @@
 // The tests of WKV, GLA and their gradients: their plan, and what must hold besides.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -60,6 +61,24 @@ void expect_right_in_narrow_rows(const Implementation& i, Report& report, const 
   }
 }
 
+// More tiles of keys' or values' channels than the usual sizes have, where there is no limit below.
+template <typename Op>
+void expect_right_in_wide_heads(const Implementation& i, Report& report, const Support& support) {
+  constexpr std::int64_t kWide = 330;
+  for (const char* size : {"K", "V"}) {
+    const std::int64_t most = support.most_of(size);
+    if (most > 0 && most < kWide) continue;
+    WkvCase c = case_with_states(support, Op::kRecurrence, 1, 18, 1);
+    c.K = c.V = 4;
+    (*size == 'K' ? c.K : c.V) = kWide;
+    c.precision = precision_of(support.storages.front());
+    try {
+      expect_right<Op>(report, i, Op::make_problem(c));
+    } catch (const std::invalid_argument&) {  // too wide for this kernel
+    }
+  }
+}
+
 template <typename Op>
 void expect_right_with_every_decay(const Implementation& i, Report& report,
                                    const Support& support) {
@@ -88,6 +107,13 @@ void expect_right_in_many_heads(const Implementation& i, Report& report, const S
   c.decay_per_head = true;
   c.scale = 0.5f;
   c.precision = precision_of(support.storages.back());
+  expect_right<Op>(report, i, Op::make_problem(c));
+}
+
+template <typename Op>
+void expect_right_in_many_batches(const Implementation& i, Report& report, const Support& support) {
+  WkvCase c = narrow_case(support, Op::kRecurrence, kManyBatches, 3, 2);
+  c.precision = precision_of(support.storages.front());
   expect_right<Op>(report, i, Op::make_problem(c));
 }
 
@@ -486,8 +512,10 @@ std::shared_ptr<const Plan> wkv_plan(const Support& support) {
   };
   if (support.has("K != V"))
     add("MatchesReferenceInNarrowRows", expect_right_in_narrow_rows<Op>, 0);
+  if (support.has("K != V")) add("MatchesReferenceInWideHeads", expect_right_in_wide_heads<Op>, 2);
   add("SurvivesEveryDecay", expect_right_with_every_decay<Op>, 1);
   add("TakesManyHeads", expect_right_in_many_heads<Op>, 0);
+  add("TakesManyBatches", expect_right_in_many_batches<Op>, 1);
   add("RemembersOverManySteps", expect_right_over_many_steps<Op>, 2);
   if (support.has("packed sequences"))
     add_both_ways("TakesPackedSequences", expect_right_in_packed_sequences<Op>);
