@@ -78,6 +78,10 @@ _ARGUMENT = re.compile(r"^\S+: +required from .*detail::Configured.*\n(\S+: ) +r
                        r"\S+: note: .*argument_fits<(\d+), (.*), (.*)>.*$", re.MULTILINE)
 
 
+# Names as CUDA gives them to what it has: some of it the emulator lacks.
+_LIKE_CUDAS = re.compile(r"error: ['‘](__[a-z]\w*|clock64|(?:cuda|atomic)[A-Z]\w*)['’] "
+                         r"(?:was not declared in this scope|does not name a type)")
+
 _UP_TO_MINE = re.compile(r"(?<![\w/.])\.\./(?=my/)")  # where ccache makes paths relative
 
 
@@ -118,6 +122,8 @@ def compiler_messages(log, most_lines=30):
     if not errors:
         return "\n".join(said[:most_lines])
     shown = ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are."] * bool(re.search(r"error: .*'(?:const )?(?:uint3|dim3)'", log))
+    shown += [f"The emulator has no {name}. If CUDA has it, your line may be right: to check it here, do the same without it."
+              for name in dict.fromkeys(_LIKE_CUDAS.findall(log))]
     for _, (words, times) in sorted(errors.items(), key=lambda each: lines_of_mine[each[0]]):  # the cause stands above what follows from it
         shown += words + ([f"(and {times - 1} more of the same)"] if times > 1 else [])
     return "\n".join(shown[:most_lines])
