@@ -27,11 +27,16 @@ REFUSED = {
     "__global__ void k(float* a) { a[0] = plus(a[1], a[2]); }": "plus is a __host__ function, called from a __global__ function: it needs __device__",
     "__device__ float helps(float x) { return plus(x, x); }": "plus is a __host__ function, called from a __device__ function",
     "__global__ void k(float* a) { a[0] = std::max(a[1], a[2]); }": "max is a __host__ function",
-    "__global__ void k(float* a) { float most = -std::numeric_limits<float>::infinity(); a[0] = most; }": "__host__ function 'infinity'",
-    "__global__ void k(float* a) { a[0] = std::accumulate(a, a + 4, 0.0f); }": "accumulate is a __host__ function",
-    "__global__ void k(float* a, std::int64_t n) { a[0] = min(n, 64); }": "min of long and int: CUDA has none for these two types",
-    "__global__ void k(float* a) { a[0] = max(0, a[1]); }": "max of int and float: CUDA has none",
-    "__global__ void k(float* a, std::int64_t n) { a[0] = min(blockDim.x, n); }": "min of unsigned int and long: CUDA has none",
+    "__global__ void k(float* a) { a[0] = -std::numeric_limits<float>::infinity() + a[1]; }":
+        "__host__ function 'infinity'",
+    "__global__ void k(float* a) { a[0] = std::accumulate(a, a + 4, 0.0f); }":
+        "accumulate is a __host__ function",
+    "__global__ void k(float* a, std::int64_t n) { a[0] = min(n, 64); }":
+        "min of long and int: CUDA has none for these two types",
+    "__global__ void k(float* a) { a[0] = max(0, a[1]); }":
+        "max of int and float: CUDA has none for these two types",
+    "__global__ void k(float* a, std::int64_t n) { a[0] = min(blockDim.x, n); }":
+        "min of unsigned int and long: CUDA has none for these two types",
     "__global__ void k(float* a) { a[0] = three(); }": "three is a __host__ function",
     "__global__ void k(float* a, int n) { float row[n]; row[0] = a[0]; a[1] = row[0]; }": "variable-length arrays",
     "__global__ void k(float* a, int n) { std::vector<float> row(n); a[0] = row[0]; }": "std::vector<float> is a __host__ function",

@@ -122,7 +122,8 @@ def compiler_messages(log, most_lines=30):
     if not errors:
         return "\n".join(said[:most_lines])
     shown = ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are."] * bool(re.search(r"error: .*'(?:const )?(?:uint3|dim3)'", log))
-    shown += [f"The emulator has no {name}. If CUDA has it, your line may be right: to check it here, do the same without it."
+    shown += [f"The emulator has no {name}. If CUDA has it, your line may be right: "
+              "to check it here, do the same without it."
               for name in dict.fromkeys(_LIKE_CUDAS.findall(log))]
     for _, (words, times) in sorted(errors.items(), key=lambda each: lines_of_mine[each[0]]):  # the cause stands above what follows from it
         shown += words + ([f"(and {times - 1} more of the same)"] if times > 1 else [])

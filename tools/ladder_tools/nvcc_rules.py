@@ -43,9 +43,11 @@ def _said(found):
     if called and sides and sides[1] != sides[2]:
         mend = ": it needs __device__" if sides[1] == "__host__" and notes[0]["file"] == message["file"] else ""
         return f"{called[1] or called[2]} is a {sides[1]} function, called from a {sides[2]} function{mend}"
-    deleted, types = _DELETED.search(message["text"]), next(filter(None, (_OF_TYPES.search(note["text"]) for note in notes)), None)
+    deleted = _DELETED.search(message["text"])
+    types = next(filter(None, (_OF_TYPES.search(note["text"]) for note in notes)), None)
     if deleted and types:
-        return f"{deleted[1]} of {types[1]} and {types[2]}: CUDA has none for these two types; convert one to the other's"
+        return (f"{deleted[1]} of {types[1]} and {types[2]}: CUDA has none for these two types; "
+                "convert one to the other's")
     return message["text"] if _RULES.search(message["text"]) else ""
 
 

@@ -464,8 +464,10 @@ def _unread(mine, right, wrong, half):
     """What our block reads, and the wrong value's does not; "" where it reads all of it."""
     block = wrong[2]
     yours = mine.read_by(block)
-    renamed = right.shared_names() - mine.shared_names() if mine.shared_names() - right.shared_names() else set()
-    missed = [row for key, row in right.read_by(block).items() if key not in yours and key[0] not in renamed]
+    here, there = mine.shared_names(), right.shared_names()
+    renamed = there - here if here - there else set()
+    missed = [row for key, row in right.read_by(block).items()
+              if key not in yours and key[0] not in renamed]
     if not missed:
         return _other_input(mine, right, block, half) or _read_by_another_thread(mine, right, wrong)
     # What a thread has just stored it has in a register: the compiler leaves out that it reads it again. An array of which that may be true
