@@ -947,8 +947,7 @@ class Check:
                 print("\n".join([*self._wrong_alone(hole, left, f"{where}: {what[0]}", lights, what[1]), *(f"X-ray: {line}" for line in lines)]))
                 return self._verdict(passed, clean)
             if left:
-                print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
-                                 *lights]))
+                print("\n".join(self._right_so_far(where, left, lights)))
                 return self._verdict(passed, clean)
             test, of_holes = [line for line in report if line.startswith("  test: ")], tests_of_holes(filter(None, [self.failing]), exercise.piece)
             report = [line for line in report if line not in test]
@@ -984,6 +983,24 @@ class Check:
             print("\n".join(crash))
         return self._verdict(passed, clean)
 
+    def _right_so_far(self, where, left, lights):
+        """What is said where the holes `left` are empty, and the others right in the emulator."""
+        are = f"{self._exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}"
+        refused = (self._asked_nvcc() or ({}, []))[0]
+        but = ["It is right in the emulator, but nvcc refuses it:"] if refused else []
+        return [f"{where}: what is filled in is right. Not filled in yet: {are}", *lights,
+                *but, *self._refusals(refused)]
+
+    def _asked_nvcc(self):
+        """As nvcc_rules.asked, of the learner's file."""
+        exercise = self._exercise
+        if not exercise.needs_device:
+            return {}, []
+        return nvcc_rules.asked(exercise.mine, exercise.solution.parent)
+
+    def _refusals(self, refused):
+        return [f"{self._exercise.mine}:{line}: {why}" for line, why in refused.items()]
+
     def _verdict(self, passed, clean):
         exercise = self._exercise
         empty = self._empty()
@@ -995,10 +1012,11 @@ class Check:
         is_right = passed and clean  # nvcc may refuse it nevertheless, which no hint is about
         self.blamed = [] if is_right else self._red or named or of_xray
         self._note_red(self.blamed, exercise.holes() if is_right else () if of_xray else exercise.holes() if self._aside or self._unplaced else self._green)
-        asked = nvcc_rules.asked(exercise.mine, exercise.solution.parent) if passed and clean and exercise.needs_device else ({}, [])
+        asked = self._asked_nvcc() if passed and clean else ({}, [])
         refused, doubles = asked or ({}, [])
         if refused:
-            print("\n".join(["All of it is right in the emulator, but nvcc refuses it:", *(f"{exercise.mine}:{line}: {why}" for line, why in refused.items())]))
+            print("\n".join(["All of it is right in the emulator, but nvcc refuses it:",
+                             *self._refusals(refused)]))
             return False
         if passed and clean:
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
