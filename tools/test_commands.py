@@ -396,6 +396,14 @@ sys.exit(1)
         self.assertEqual(checking.compiler_messages(no_member).splitlines(),
                          ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are.", no_member])
 
+    def test_what_the_emulator_lacks_may_be_right(self):
+        said = "my/a.cu:9:20: error: '__float2int_rn' was not declared in this scope; did you mean '__float_as_int'?"
+        self.assertEqual(checking.compiler_messages(said).splitlines()[0],
+                         "The emulator has no __float2int_rn. If CUDA has it, your line may be right: "
+                         "to check it here, do the same without it.")
+        own = "my/a.cu:9:20: error: 'frist' was not declared in this scope; did you mean 'first'?"
+        self.assertEqual(checking.compiler_messages(own), own)
+
     def test_an_error_of_a_template_is_said_once(self):
         of_one = ("{0}/my/a.cu: In instantiation of 'void f(int) [with int n = {1}]':\n{0}/my/a.cu:60:22:   required from 'void g()'\n"
                   "{0}/my/a.cu:69:30:   required from here\n{0}/my/a.cu:45:16: error: no match for {1}\n"

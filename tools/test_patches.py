@@ -220,6 +220,17 @@ class HolesOfACopy(InAFolder):
         self.assertIn("nvcc refuses it:\nmy/03_x/exercise.cu:2: max", printed(check._verdict, True, True)[1])
         self.assertIn("blames no hole", printed(hints.Hints(check._exercise).give, "")[1])
 
+    def test_nvcc_is_asked_about_the_first_holes_too(self):
+        check = self.filled("a;", "// TODO(2): y")
+        check._exercise.needs_device = True
+        for refused, said in (({}, []), ({2: "max is a __host__ function"},
+                              ["It is right in the emulator, but nvcc refuses it:",
+                               "my/03_x/exercise.cu:2: max is a __host__ function"])):
+            with mock.patch.object(checking.nvcc_rules, "asked", lambda *_, it=refused: (it, [])):
+                self.assertEqual(check._right_so_far("On the CPU", ["2"], ["hole 1: green"]),
+                                 ["On the CPU: what is filled in is right. Not filled in yet: hole 2",
+                                  "hole 1: green", *said])
+
     def test_lines_that_are_one_of_the_lessons_mistakes_are_called_so(self):
         patch = "# mistake: x is forgotten\n--- a/03_x/kernel.cu\n+++ b/03_x/kernel.cu\n@@ -1,3 +1,3 @@\n f() {\n-  x;\n+  other();\n }\n"
         self.write({"03_x/more/mistakes/x_forgotten.patch": patch})

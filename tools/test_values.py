@@ -247,6 +247,12 @@ class FirstWrong(unittest.TestCase):
             ours = (*((_LOAD, 0, 1, "kv_smem", word, 7.0) for word in range(4, 12)), (_STORE, 0, 1, "o", 1, 3.0))
             self.assertIn("Our block also reads 2 elements of kv_smem (the first that it reads: kv_smem[1]); yours does not.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours))
 
+    def test_of_shared_memory_under_another_name_nothing_is_missed(self):
+        ours = trail((_LOAD, 0, 1, "kv_smem", 6, 7.0), (_STORE, 0, 1, "o", 1, 3.0))
+        with mock.patch.dict(_ARRAYS[2], name="part_smem"):
+            renamed = trail((_LOAD, 0, 1, "part_smem", 6, 7.0), (_STORE, 0, 1, "o", 1, 9.0))
+        self.assertNotIn("kv_smem", " ".join(first_wrong(renamed, ours)[0]))
+
     def test_numbers_that_differ_are_not_taken_for_pairs_of_16_bits(self):
         ours = [(_STORE, 0, 1, "o", element, number) for element, number in ((1, 0.0423), (2, 1e-41), (3, 60000.0))]
         self.assertIn("o[1] = 1.494", self.said((_STORE, 0, 1, "o", 1, 1.494), ours=ours))

@@ -78,6 +78,10 @@ _ARGUMENT = re.compile(r"^\S+: +required from .*detail::Configured.*\n(\S+: ) +r
                        r"\S+: note: .*argument_fits<(\d+), (.*), (.*)>.*$", re.MULTILINE)
 
 
+# Names as CUDA gives them to what it has: some of it the emulator lacks.
+_LIKE_CUDAS = re.compile(r"error: ['‘](__[a-z]\w*|clock64|(?:cuda|atomic)[A-Z]\w*)['’] "
+                         r"(?:was not declared in this scope|does not name a type)")
+
 _UP_TO_MINE = re.compile(r"(?<![\w/.])\.\./(?=my/)")  # where ccache makes paths relative
 
 
@@ -118,6 +122,9 @@ def compiler_messages(log, most_lines=30):
     if not errors:
         return "\n".join(said[:most_lines])
     shown = ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are."] * bool(re.search(r"error: .*'(?:const )?(?:uint3|dim3)'", log))
+    shown += [f"The emulator has no {name}. If CUDA has it, your line may be right: "
+              "to check it here, do the same without it."
+              for name in dict.fromkeys(_LIKE_CUDAS.findall(log))]
     for _, (words, times) in sorted(errors.items(), key=lambda each: lines_of_mine[each[0]]):  # the cause stands above what follows from it
         shown += words + ([f"(and {times - 1} more of the same)"] if times > 1 else [])
     return "\n".join(shown[:most_lines])
@@ -940,8 +947,7 @@ class Check:
                 print("\n".join([*self._wrong_alone(hole, left, f"{where}: {what[0]}", lights, what[1]), *(f"X-ray: {line}" for line in lines)]))
                 return self._verdict(passed, clean)
             if left:
-                print("\n".join([f"{where}: what is filled in is right. Not filled in yet: {exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}",
-                                 *lights]))
+                print("\n".join(self._right_so_far(where, left, lights)))
                 return self._verdict(passed, clean)
             test, of_holes = [line for line in report if line.startswith("  test: ")], tests_of_holes(filter(None, [self.failing]), exercise.piece)
             report = [line for line in report if line not in test]
@@ -977,6 +983,24 @@ class Check:
             print("\n".join(crash))
         return self._verdict(passed, clean)
 
+    def _right_so_far(self, where, left, lights):
+        """What is said where the holes `left` are empty, and the others right in the emulator."""
+        are = f"{self._exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}"
+        refused = (self._asked_nvcc() or ({}, []))[0]
+        but = ["It is right in the emulator, but nvcc refuses it:"] if refused else []
+        return [f"{where}: what is filled in is right. Not filled in yet: {are}", *lights,
+                *but, *self._refusals(refused)]
+
+    def _asked_nvcc(self):
+        """As nvcc_rules.asked, of the learner's file."""
+        exercise = self._exercise
+        if not exercise.needs_device:
+            return {}, []
+        return nvcc_rules.asked(exercise.mine, exercise.solution.parent)
+
+    def _refusals(self, refused):
+        return [f"{self._exercise.mine}:{line}: {why}" for line, why in refused.items()]
+
     def _verdict(self, passed, clean):
         exercise = self._exercise
         empty = self._empty()
@@ -988,10 +1012,11 @@ class Check:
         is_right = passed and clean  # nvcc may refuse it nevertheless, which no hint is about
         self.blamed = [] if is_right else self._red or named or of_xray
         self._note_red(self.blamed, exercise.holes() if is_right else () if of_xray else exercise.holes() if self._aside or self._unplaced else self._green)
-        asked = nvcc_rules.asked(exercise.mine, exercise.solution.parent) if passed and clean and exercise.needs_device else ({}, [])
+        asked = self._asked_nvcc() if passed and clean else ({}, [])
         refused, doubles = asked or ({}, [])
         if refused:
-            print("\n".join(["All of it is right in the emulator, but nvcc refuses it:", *(f"{exercise.mine}:{line}: {why}" for line, why in refused.items())]))
+            print("\n".join(["All of it is right in the emulator, but nvcc refuses it:",
+                             *self._refusals(refused)]))
             return False
         if passed and clean:
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")

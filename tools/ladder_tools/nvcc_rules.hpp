@@ -2,6 +2,14 @@
 // question to it that the emulator, where both are one, cannot ask. What the emulator's headers declare is for both sides here.
 #pragma once
 
+#include <cstddef>
+// nvcc takes std::abs and the loop over {1, 2} in kernels, too.
+#pragma clang force_cuda_host_device begin
+#include <bits/std_abs.h>
+
+#include <initializer_list>
+#pragma clang force_cuda_host_device end
+
 // Before all others, as they are: functions of the host, std::max among them, which nvcc keeps from kernels.
 #include <stdio.h>
 
@@ -9,8 +17,10 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <string>
 #include <vector>
 #define __CLANG_CUDA_WRAPPERS_NEW  // clang's <new> would add operators for the device
@@ -52,6 +62,28 @@
 #define gridDim grid_extents
 extern __device__ const uint3 threadIdx, blockIdx;
 extern __device__ const dim3 blockDim, gridDim;
+
+// CUDA has min and max for these pairs, the emulator for all: what fits none of them, or several equally well, nvcc refuses.
+namespace nvcc_rules {
+#define NVCC_RULES_PAIR(A, B) __device__ int fits(A, B);
+#define NVCC_RULES_PAIRS(A, B) \
+  NVCC_RULES_PAIR(A, A) NVCC_RULES_PAIR(A, B) NVCC_RULES_PAIR(B, A) NVCC_RULES_PAIR(B, B)
+NVCC_RULES_PAIRS(int, unsigned)
+NVCC_RULES_PAIRS(long, unsigned long)
+NVCC_RULES_PAIRS(long long, unsigned long long)
+NVCC_RULES_PAIRS(float, double)
+#undef NVCC_RULES_PAIRS
+#undef NVCC_RULES_PAIR
+
+template <typename A, typename B>
+concept FitsNone = emulator::detail::Numbers<A, B> && !requires(A a, B b) {
+  fits(a, b);
+};
+}  // namespace nvcc_rules
+template <typename A, typename B>
+requires nvcc_rules::FitsNone<A, B> __host__ __device__ constexpr auto min(A, B) = delete;
+template <typename A, typename B>
+requires nvcc_rules::FitsNone<A, B> __host__ __device__ constexpr auto max(A, B) = delete;
 
 template <typename... T>
 __device__ int printf(const char*, const T&...);

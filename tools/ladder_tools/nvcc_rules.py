@@ -13,6 +13,8 @@ _RULES = re.compile(r"reference to __host__|variable-length arrays|must have voi
 _SIDES = re.compile(r"call to (__\w+__) function from (__\w+__)")
 _CALLED = re.compile(r"no matching (?:function for call to|constructor for initialization of|member function for call to) '([^']+)'|"
                      r"no viable overloaded (operator\S+) for type")
+_DELETED = re.compile(r"call to deleted function '(min|max)'")
+_OF_TYPES = re.compile(r"\[with A = (.*), B = (.*)\] has been explicitly deleted")
 
 
 def clang():
@@ -36,9 +38,16 @@ def _said(found):
     """What one of clang's errors and its notes say of who calls whom; "" of any other error."""
     message, notes = found[0], found[1:]
     called, sides = _CALLED.search(message["text"]), next(filter(None, (_SIDES.search(note["text"]) for note in notes)), None)
+    if called and called[1] in ("move", "forward") and notes[0]["file"].endswith("bits/move.h"):
+        return ""  # nvcc takes these two
     if called and sides and sides[1] != sides[2]:
         mend = ": it needs __device__" if sides[1] == "__host__" and notes[0]["file"] == message["file"] else ""
         return f"{called[1] or called[2]} is a {sides[1]} function, called from a {sides[2]} function{mend}"
+    deleted = _DELETED.search(message["text"])
+    types = next(filter(None, (_OF_TYPES.search(note["text"]) for note in notes)), None)
+    if deleted and types:
+        return (f"{deleted[1]} of {types[1]} and {types[2]}: CUDA has none for these two types; "
+                "convert one to the other's")
     return message["text"] if _RULES.search(message["text"]) else ""
 
 

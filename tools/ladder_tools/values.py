@@ -224,6 +224,9 @@ class _Launch:
         which = row[5]
         return (self.names[which], row[2] if self._shared[which] else None, row[6])
 
+    def shared_names(self):
+        return {name for name, shared in zip(self.names, self._shared) if shared}
+
     def element(self, row):
         """A row is a word of 4 bytes, of which an element may have several."""
         return self.names[row[5]], row[6] // max(1, self.trail.arrays[row[5]]["bytes"] // 4)
@@ -461,7 +464,10 @@ def _unread(mine, right, wrong, half):
     """What our block reads, and the wrong value's does not; "" where it reads all of it."""
     block = wrong[2]
     yours = mine.read_by(block)
-    missed = [row for key, row in right.read_by(block).items() if key not in yours]
+    here, there = mine.shared_names(), right.shared_names()
+    renamed = there - here if here - there else set()
+    missed = [row for key, row in right.read_by(block).items()
+              if key not in yours and key[0] not in renamed]
     if not missed:
         return _other_input(mine, right, block, half) or _read_by_another_thread(mine, right, wrong)
     # What a thread has just stored it has in a register: the compiler leaves out that it reads it again. An array of which that may be true

@@ -1098,6 +1098,7 @@ void reset_schedule() {
   const std::lock_guard<std::mutex> guard(settings().mutex);
   settings().schedule = {};
   settings().workers = 0;
+  settings().last = {};
 }
 
 unsigned lane() {

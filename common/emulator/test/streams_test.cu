@@ -55,6 +55,14 @@ TEST_F(Streams, WorkWaitsUntilItsStreamIsWaitedFor) {
   EXPECT_EQ(emulator::stream_log(), "c");
 }
 
+TEST_F(Streams, AResetForgetsTheLastLaunch) {
+  DeviceVector<int> x(std::vector<int>{1});
+  add_one<<<1, 1>>>(x.data(), x.data());
+  EXPECT_EQ(emulator::last_launch().kernel, "add_one");
+  emulator::reset();
+  EXPECT_EQ(emulator::last_launch().kernel, "");
+}
+
 // As a launcher's scratch memory is, before anything in the stream has been done.
 TEST_F(Streams, MemoryIsFreedInItsStreamsOrder) {
   DeviceVector<int> y(std::vector<int>{2});

@@ -40,8 +40,8 @@ void run_last_blocks(unsigned count);
 // reset().
 std::string last_report();
 
-// Forgets errors and reports; sets the schedule to forward and the workers to one per core; forgets
-// function attributes. Memory stays allocated.
+// Forgets errors, reports, the last launch and function attributes; sets the schedule to forward and
+// the workers to one per core. Memory stays allocated.
 void reset();
 
 // Figures of the last launch that ran, successful or not.
