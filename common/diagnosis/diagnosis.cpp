@@ -172,8 +172,8 @@ std::string huge(const Part& part) {
                                     [](double x) { return std::abs(x) > kHuge / 1e10; });
   if (found == part.result->end() || expected) return "";
   return "Some elements are huge, such as " + short_number(*found) +
-         ". Is a variable read before it is given a value? (./ladder exercise puts -1.7e38 into "
-         "each that has none)\n";
+         ". Is a variable read before it is given a value (./ladder exercise puts -1.7e38 into "
+         "each that has none), or an array beyond its end?\n";
 }
 
 // Of elements that are right elsewhere.

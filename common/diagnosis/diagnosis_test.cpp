@@ -64,10 +64,10 @@ TEST(Shares, OfZerosAreInNoPlace) {
 }
 
 TEST(Shares, OfAVariableWithoutAValueAreNamed) {
-  expect_said(
-      said_of_part(
-          {64}, [](std::int64_t i, double x) { return i > 5 ? -1.7e37f : static_cast<float>(x); }),
-      "\nSome elements are huge, such as -1.7e+37. Is a variable read before it is given a value?");
+  expect_said(said_of_part({64}, [](std::int64_t i,
+                                    double x) { return i > 5 ? -1.7e37f : static_cast<float>(x); }),
+              "\nSome elements are huge, such as -1.7e+37. Is a variable read before it is given a "
+              "value (");
 }
 
 TEST(Shares, OfWholeNumbersThatAreOffByOneAreNamedByTheirSide) {
