@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "08_flash_attention/all_options.hpp"
+#include "08_flash_attention/clear_gradients.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "08_flash_attention/slots.hpp"
 #include "08_flash_attention/softcap.hpp"

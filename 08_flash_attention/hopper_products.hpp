@@ -11,6 +11,8 @@
 namespace flash_attention {
 
 namespace hopper = ladder::cuda::hopper;
+using hopper::kPanel;
+using hopper::Order;
 
 constexpr int kRows = 64;   // of a warpgroup's products: its queries
 constexpr int kKeys = 128;  // of a tile
@@ -18,7 +20,7 @@ constexpr int kKeys = 128;  // of a tile
 // A tile of rows of kD elements, in panels of 64 columns.
 template <int kD, int kTileRows>
 struct alignas(hopper::kTileAlign) Tile {
-  ladder::bfloat16 at[kD / hopper::kPanel][kTileRows][hopper::kPanel];
+  ladder::bfloat16 at[kD / kPanel][kTileRows][kPanel];
 };
 
 // What bulk copies need to know of the tensors.
@@ -30,11 +32,9 @@ struct Maps {
 template <int kD, int kQueries>
 __device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q, int first_row,
                              const Tile<kD, kKeys>& k) {
-  using hopper::Order;
 #pragma unroll
   for (int i = 0; i < kD / 16; ++i) {
-    constexpr int kSteps = hopper::kPanel / 16;  // of a product, in a panel
-    const int panel = i / kSteps, within = i % kSteps * hopper::kNextSums;
+    const int panel = i / (kPanel / 16), within = i % (kPanel / 16) * hopper::kNextSums;
     const auto a = hopper::describe(q.at[panel][first_row]), b = hopper::describe(k.at[panel]);
     hopper::multiply_add<ladder::bfloat16, kKeys, Order::kSums, Order::kSums>(
         s, hopper::advance(a, within), hopper::advance(b, within), i > 0);
@@ -49,7 +49,7 @@ __device__ void multiply_p_v(float (&o)[kD / 2], const std::uint32_t (&p)[kKeys 
   const auto b = hopper::describe(v.at, sizeof v.at[0]);
 #pragma unroll
   for (int i = 0; i < kKeys / 16; ++i)
-    hopper::multiply_add<ladder::bfloat16, kD, hopper::Order::kOutputs>(
+    hopper::multiply_add<ladder::bfloat16, kD, Order::kOutputs>(
         o, p[i], hopper::advance(b, i * hopper::kNextOutputs));
   hopper::commit_products();
 }

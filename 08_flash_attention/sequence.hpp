@@ -7,8 +7,6 @@
 #include <string>
 
 #include "common/core/errors.hpp"
-#include "common/cuda/call.hpp"
-#include "common/cuda/check.hpp"
 #include "common/cuda/clamped.hpp"
 #include "common/operators/attention/attention.hpp"
 
@@ -116,22 +114,6 @@ bool require_whole_rows(const BasicAttentionArgs<Element>& args) {
   }
   ladder::require_pointer("o", args.o, sizeof(std::uint32_t));
   return true;
-}
-
-// Without any sequence nobody adds to the gradients: they are zeros. Of all arguments, or of the part.
-template <typename Args>
-void clear_gradients(const Args& args) {
-  const auto& forward = args.forward;
-  const auto clear = [&](auto* x, std::int64_t T, std::int64_t H, std::int64_t D) {
-    const std::int64_t elements = forward.B * T * H * D;
-    if (elements > 0) {
-      CUDA_CHECK(cudaMemsetAsync(x, 0, static_cast<std::size_t>(elements) * sizeof(*x),
-                                 ladder::cuda::stream()));
-    }
-  };
-  clear(args.dq, forward.T_q, forward.H_q, forward.D);
-  clear(args.dk, forward.T_k, forward.H_kv, forward.D);
-  clear(args.dv, forward.T_k, forward.H_kv, forward.channels_of_v());
 }
 
 }  // namespace flash_attention

@@ -1,5 +1,5 @@
 // 16e copies ahead: C = act(A B + bias) in bf16, tiles come by asynchronous copies while others are multiplied.
-// Change: rewrite of 00.16d's walk: kStages pairs of tiles, of which kStages - 1 come during the products. The layout is the vocabulary's now.
+// Change: from 00.16d: kStages pairs of tiles, of which kStages - 1 come during the products. The layout is the vocabulary's now.
 // Why:    in 16d all warps of a block wait for the tiles, then all multiply. A copy needs no register and no waiting thread.
 // Needs:  what 16d needs; 32 KB of shared memory for each stage.
 // Costs:  four stages leave room for one block on a multiprocessor; three for two.

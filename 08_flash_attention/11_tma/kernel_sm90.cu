@@ -23,7 +23,6 @@
 namespace flash_attention {
 namespace {
 
-using hopper::kPanel;
 using hopper::kWarpgroup;
 using ladder::bfloat16;
 using ladder::cuda::kAllLanes;

@@ -23,7 +23,6 @@
 namespace flash_attention {
 namespace {
 
-using hopper::kPanel;
 using hopper::kWarpgroup;
 using ladder::bfloat16;
 using ladder::cuda::kAllLanes;
@@ -51,8 +50,7 @@ template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
                           hopper::Barrier* here, int h, int row) {
   hopper::arrive_expecting(here, sizeof to_smem);
-  for (int panel = 0; panel < kD / kPanel; ++panel)
-    hopper::copy_panel(to_smem.at[panel], map, here, h * kD + panel * kPanel, row, blockIdx.z);
+  copy_panels(to_smem.at, map, here, h * kD, row, blockIdx.z);
 }
 
 template <int kD>

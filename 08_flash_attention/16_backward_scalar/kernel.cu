@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "08_flash_attention/clear_gradients.hpp"
 #include "08_flash_attention/sequence.hpp"
 #include "common/core/errors.hpp"
 #include "common/core/registry.hpp"

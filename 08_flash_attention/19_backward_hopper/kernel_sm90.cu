@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "08_flash_attention/all_options.hpp"
+#include "08_flash_attention/clear_gradients.hpp"
 #include "08_flash_attention/hopper_gradients.hpp"
 #include "08_flash_attention/hopper_tiles.hpp"
 #include "08_flash_attention/sequence.hpp"

@@ -57,7 +57,22 @@ class Steps(InAFolder):
         shared = include("06_x/both.hpp") + include("common/cuda/all.hpp")
         self.write({"06_x/01_a/kernel.cu": HEAD.format("none.") + shared + CODE})
         self.assertEqual(self.faults("from 06.01: nothing.", shared + CODE), [])
-        self.assertRegex(self.faults("from 06.01: a header.", shared + include("06_x/one.hpp") + CODE)[0], "53% of its lines are new")
+        self.assertRegex(self.faults("from 06.01: a header.", shared + include("06_x/one.hpp") + CODE)[0], "35% of its lines are new")
+
+    def test_lines_that_a_header_takes_over_are_not_new(self):
+        """Nor is there less that they are a part of."""
+        shared, own = "int x;\n" * 30, "int a;\n" * 12
+        self.write({"06_x/both.hpp": shared, "06_x/01_a/kernel.cu": HEAD.format("none.") + shared + own})
+        code = '#include "06_x/both.hpp"\n' + own + "int b;\n" * 12
+        self.assertEqual(self.faults("from 06.01: b.", code), [])
+
+    def test_a_quarter_is_one_of_the_longest_lesson_that_is_allowed(self):
+        self.write({"06_x/both.hpp": "int x;\n" * 400})
+        include = '#include "06_x/both.hpp"\n'
+        self.write({"06_x/01_a/kernel.cu": HEAD.format("none.") + include + CODE})
+        self.assertEqual(self.faults("from 06.01: b.", include + CODE + "int b;\n" * 55, ["06.02_b"]), [])
+        self.assertRegex(self.faults("from 06.01: b.", include + CODE + "int b;\n" * 56, ["06.02_b"])[0],
+                         "25% of its lines are new")
 
     def test_arguments_of_an_operator_are_no_part_of_the_step(self):
         self.write({"06_x/02_b/sum.hpp": "int b;\n" * 9})
