@@ -122,7 +122,7 @@ class Arguments:
             elif option == "--gtest_filter" and equals:
                 filters.append(word.partition("=")[2])
             elif option not in _CTEST:
-                raise refused("option", option, ["--again", "--gtest_filter=PATTERN", *_CTEST], ", after the chapters; the others are ctest's")
+                raise refused("option", option, ["--gtest_filter=PATTERN", "--again", *_CTEST], ", after the chapters; the others are ctest's")
             elif _CTEST[option] and not equals:
                 if not words:
                     raise Refused(f"{option} needs a value; allowed: {option} VALUE")
