@@ -1,6 +1,8 @@
 """Tests of what runs a test program for CTest. GoogleTest's side is played by scripts."""
 import io
 import os
+import shutil
+import unittest
 from unittest import mock
 
 from for_tests import InAFolder, printed
@@ -92,6 +94,15 @@ class AsBefore(InAFolder):
             self.assertEqual(self.run_entry(**{variable: value})[1], n + 2)
         self.plays('test("A.c")')
         self.assertEqual(self.run_entry()[1:3], (6, "room.emulated 1 0 0 0\n"))
+
+    @unittest.skipIf(shutil.which("ldd") is None, "there is no ldd")
+    def test_it_depends_on_the_libraries_that_it_loads(self):
+        found = test_program.libraries_of(shutil.which("sh"))
+        self.assertTrue(any("libc" in library for library in found), found)
+        before = test_program.key_of(self.program)
+        for libraries in ([self.program], [self.root]):
+            with mock.patch.object(test_program, "libraries_of", lambda _, its=libraries: its):
+                self.assertNotEqual(test_program.key_of(self.program), before)
 
     def test_a_failure_is_not_kept(self):
         self.plays('test("A.a", "FAILED")\nsys.exit(1)')

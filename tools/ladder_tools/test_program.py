@@ -10,6 +10,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -101,16 +102,25 @@ def run(name, command, chosen=None, out=None):
 
 
 def key_of(program):
-    """Of all that decides what the program's tests say: its bytes, this machine's packages
-    and cores, and the variables that it may read."""
-    hashed = hashlib.blake2b()
-    for file in (program, "/var/lib/dpkg/status"):
-        if os.path.exists(file):
-            hashed.update(Path(file).read_bytes())
-    noticed = sorted(f"{name}={value}" for name, value in os.environ.items()
-                     if _NOTICED.match(name) and name not in _NOT_NOTICED)
-    hashed.update("\n".join([str(os.cpu_count()), *noticed]).encode())
+    """Of all that decides what the program's tests say: its bytes, the libraries that it loads, this
+    machine's cores, and the variables that it may read."""
+    hashed = hashlib.blake2b(Path(program).read_bytes())
+    for name in sorted(os.environ):
+        if _NOTICED.match(name) and name not in _NOT_NOTICED:
+            hashed.update(f"{name}={os.environ[name]}\n".encode())
+    for library in libraries_of(program):
+        file = os.stat(library)
+        hashed.update(f"{library} {file.st_size} {file.st_mtime_ns}\n".encode())
+    hashed.update(str(os.cpu_count()).encode())
     return hashed.hexdigest()
+
+
+def libraries_of(program):
+    """The files that the loader finds for it; none for a script."""
+    if shutil.which("ldd") is None:
+        return []
+    said = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
+    return re.findall(r" => (/\S+) ", said)
 
 
 class Passed:
