@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Is every lesson a step that can be climbed? Counts code lines, against the lesson that the kernel's `// Change:` names as 06.04: of the kernel
-and its chapter's headers at most a quarter is new, wherever it stood before, and together they are at most 220, or 320 with Hopper's own
-instructions or gradients on tensor cores; of a longer lesson a quarter of that is allowed, too. With a `Change:` that begins with "none" or says "rewrite", and a page that says why, more is new. steps.txt lists the lessons that are longer."""
+"""Is every lesson a step that can be climbed? Counts code lines, against the lesson that the kernel's
+`// Change:` names as 06.04: of the kernel and its chapter's headers at most a quarter is new,
+wherever it stood before, and together they are at most 220, or 320 with Hopper's own instructions
+or gradients on tensor cores; of a longer lesson a quarter of that is allowed, too. With a `Change:`
+that begins with "none" or says "rewrite", and a page that says why, more is new. steps.txt lists the
+lessons that are longer."""
 import argparse
 import difflib
 import re
