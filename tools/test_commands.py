@@ -3,6 +3,7 @@ import io
 import json
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -518,6 +519,14 @@ class Reports(unittest.TestCase):
             building.run_program("sh", "-c", "kill -SEGV $$")
         with self.assertRaisesRegex(place.Failed, "^a program wanted a larger file than ulimit -f allows here"):
             building.run_program("sh", "-c", "kill -XFSZ $$")
+
+    def test_limits_of_the_shell_are_told_where_something_failed(self):
+        said = "from ladder_tools.place import limits_of_the_shell as said; print(said())"
+        for limit, line in (("-f 1000", "ulimit -f 1000"), ("-s 256", "ulimit -s 256"), ("-s 8192", "")):
+            done = subprocess.run(["bash", "-c", f"ulimit {limit}; exec {sys.executable} -c '{said}'"],
+                                  env={"PYTHONPATH": str(place.ROOT / "tools")}, capture_output=True, text=True)
+            self.assertIn(line, done.stdout)
+            self.assertEqual(bool(line), "it may be a limit of this shell" in done.stdout, done.stderr)
 
     def test_a_failure_whose_reason_takes_several_lines_is_shown(self):
         out = io.StringIO()

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from ladder_tools.place import ROOT, Failed, require_no_limit, text_of
+from ladder_tools.place import ROOT, Failed, limits_of_the_shell, require_no_limit, text_of
 
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded")
 _STEP = re.compile(r"^\[ *(\d+)(?:/(\d+)|%)\]")  # ninja's [3/149], make's [ 12%]
@@ -140,7 +140,7 @@ class Build:
         missing = re.search("^-- missing: (.*)", text, re.MULTILINE)
         error = re.search(r"^CMake Error.*(\n*.+){0,4}", text, re.MULTILINE)
         if missing or error:  # the build tool calls CMake where its files have changed
-            raise Failed(missing[1] if missing else f"cmake could not configure (whole log: {self.name}/build.log)\n{error[0]}")
+            raise Failed(missing[1] if missing else f"cmake could not configure (whole log: {self.name}/build.log)\n{error[0]}{limits_of_the_shell()}")
         if left < 64 or _FULL_DISK.search(text):
             raise Failed(f"the disk is full ({left} KB are left for {self.name}; temporary files go to {tempfile.gettempdir()})")
         return False
@@ -155,7 +155,7 @@ class Build:
         for at in sorted(shown)[:40]:
             if at < len(lines):
                 print(lines[at], file=sys.stderr)
-        raise Failed(f"the build failed (whole log: {self.name}/build.log)")
+        raise Failed(f"the build failed (whole log: {self.name}/build.log){limits_of_the_shell()}")
 
 
 class Variant:

@@ -1,7 +1,9 @@
 """The tree: its chapters, lessons and exercises, and how a wrong argument is refused."""
 import difflib
+import math
 import os
 import re
+import resource
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +57,18 @@ def require_no_limit(status):
     limit = {-signal.SIGXFSZ: "a larger file than ulimit -f", -signal.SIGXCPU: "more seconds than ulimit -t"}.get(status)
     if limit:
         raise Failed(f"a program wanted {limit} allows here, and was ended; allowed: a larger limit, or none")
+
+
+def limits_of_the_shell():
+    """A line with those that a compiler, ninja or the emulator may have reached; empty where there is none."""
+    kinds = (("v", resource.RLIMIT_AS, 1024, math.inf), ("f", resource.RLIMIT_FSIZE, 1024, math.inf),
+             ("s", resource.RLIMIT_STACK, 1024, 1024), ("t", resource.RLIMIT_CPU, 1, math.inf))
+    soft = {letter: (resource.getrlimit(which)[0], unit, most) for letter, which, unit, most in kinds}
+    low = [f"-{letter} {value // unit}" for letter, (value, unit, most) in soft.items()
+           if value != resource.RLIM_INFINITY and value // unit < most]
+    if not low:
+        return ""
+    return f"\nit may be a limit of this shell: ulimit {' '.join(low)}; allowed: larger ones, or none"
 
 
 def number_of(name):

@@ -208,9 +208,13 @@ cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool o
     base = on_device ? place_on_device(whole) : std::aligned_alloc(kGuardBytes, whole);
   }
   if (base == nullptr) {
-    return set_error(cudaErrorMemoryAllocation,
-                     std::string(call) + ": " + std::to_string(bytes) + " bytes asked for, " +
-                         std::to_string(total_memory() - state().device_bytes) + " free");
+    const AddressRange range = device_range();
+    return set_error(
+        cudaErrorMemoryAllocation,
+        std::string(call) + ": " + std::to_string(bytes) + " bytes asked for, " +
+            (on_device && range.begin == range.end
+                 ? "but the emulator cannot reserve its addresses (ulimit -v); allowed: no limit"
+                 : std::to_string(total_memory() - state().device_bytes) + " free"));
   }
   auto* const user = static_cast<unsigned char*>(base) + kGuardBytes;
   auto* const reached = static_cast<unsigned char*>(within_reach(user));
