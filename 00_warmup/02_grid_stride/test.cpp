@@ -9,6 +9,8 @@
 
 #include "00_warmup/02_grid_stride/grid_stride.hpp"
 #include "common/core/guarded_array.hpp"
+#include "common/core/registry.hpp"
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 
@@ -84,6 +86,19 @@ TEST(vector_add_grid_stride, Hole2IsRightOnAnyGrid) {
       ASSERT_EQ(sums.c[i], 3.0f) << "WRONG RESULT with a grid of " << blocks << " blocks: element "
                                  << i << " was added " << (sums.c[i] - 1) / 2 << " times, not once";
   }
+}
+
+// Without vectors too a thread has more than one element where there are more than the grid has threads.
+TEST(vector_add_vectors, GoesOnWhereNothingIsAligned) {
+  if (no_gpu()) return;
+  const emulator::SmallerDevice small(emulator::SmallerDevice::kMultiprocessors, "1");
+  const ladder::ShiftedArray shifted("a");
+  const Sums sums(256 * 256 + 257, false, [](const auto& args) {
+    ladder::launch<VectorAdd>(ladder::find_implementation("vector_add_vectors"), args);
+  });
+  EXPECT_TRUE(shifted.used());
+  for (std::size_t i = 0; i < sums.c.size(); ++i)
+    ASSERT_EQ(sums.c[i], 3.0f) << "WRONG RESULT: element " << i << " of " << sums.c.size();
 }
 
 TEST(vector_add_grid_stride, Hole3GridFillsTheGpuAndNoMore) {

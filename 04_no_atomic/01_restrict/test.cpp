@@ -19,7 +19,8 @@ TEST(wkv_restrict, RefusesAnOutputThatIsAnInput) {
   ladder::OnDevice<ladder::Wkv, ladder::WkvArgs> on_device(ladder::device(implementation.device),
                                                            problem);
   for (const float* ladder::WkvArgs::*input :
-       {&ladder::WkvArgs::q, &ladder::WkvArgs::v, &ladder::WkvArgs::u}) {
+       {&ladder::WkvArgs::q, &ladder::WkvArgs::k, &ladder::WkvArgs::v, &ladder::WkvArgs::log_w,
+        &ladder::WkvArgs::u}) {
     ladder::WkvArgs args = on_device.args();
     args.*input = args.o;
     EXPECT_THROW(ladder::launch<ladder::Wkv>(implementation, args), std::invalid_argument);

@@ -26,8 +26,11 @@ KERNEL_TEST(wkv_decode, MatchesReferenceForWkvAndGla) {
     for (const std::int64_t K : {5, 64, 127, 256}) {  // up to 64 rows in one round of the block
       WkvCase c{.recurrence = recurrence, .B = 2, .T = 1, .H = 3, .K = K, .V = K == 64 ? 64 : 72};
       c.initial_state = c.final_state = true;
-      const WkvProblem problem = make_problem(c);
-      EXPECT_TRUE(is_right(problem, run(implementation, problem))) << name_of(c);
+      for (const bool decay_per_head : {false, true}) {
+        c.decay_per_head = decay_per_head;
+        const WkvProblem problem = make_problem(c);
+        EXPECT_TRUE(is_right(problem, run(implementation, problem))) << name_of(c);
+      }
     }
   }
 }

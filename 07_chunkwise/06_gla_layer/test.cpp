@@ -65,6 +65,18 @@ KERNEL_TEST(gla_layer, MatchesReferenceAroundEveryGlaKernel) {
   }
 }
 
+// Far below 0 a logit is its own log-sigmoid: a sixteenth of it is the decay. exp(-z) alone is infinite from -89 on.
+KERNEL_TEST(gla_layer, TakesGatesThatAreNearlyShutAndNearlyOpen) {
+  GlaLayerProblem problem(small(1, 5));
+  std::vector<float>& b = problem["b"];
+  for (std::size_t i = 0; i < b.size(); ++i)
+    b[i] = i % 2 == 0 ? -100.0f : 100.0f;
+  const OnDevice on_device(device(), problem);
+  chunkwise::gla_layer(on_device.args(),
+                       ladder::launcher<ladder::Gla, ladder::WkvArgs>(gla_kernels().front()));
+  EXPECT_TRUE(ladder::testing::is_right(problem, downloaded(on_device)));
+}
+
 const bool registered = ladder::testing::register_suite("gla_layer", "gla_layer_chunkwise",
                                                         {.sizes = {{"B", {2, 1}},
                                                                    {"T", {37, 1, 70}},

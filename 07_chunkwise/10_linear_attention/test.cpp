@@ -121,6 +121,12 @@ KERNEL_TEST(linear_attention_chunkwise, TakesAStateBeyondFp16) {
     EXPECT_EQ(o[2 * t + 1], static_cast<float>(t + 1) * 0x1p-12f) << "token " << t;
   }
 }
+// 65535 is below 2^16, but from 65520 on fp16 rounds to infinity.
+KERNEL_TEST(linear_attention_chunkwise, TakesAStateBetweenTheLastNumberAndTheNextPower) {
+  std::vector<float> q(17, 0.0f), k(17, 0.0f), v(17, 0.0f);
+  q[16] = 0.5f, k[0] = 257.0f, v[0] = 255.0f;
+  EXPECT_EQ(run_in_fp16(q, k, v)[2 * 16], 32768);  // 65535 / 2, rounded to fp16
+}
 KERNEL_TEST(linear_attention_chunkwise, TakesAScoreBeyondFp16) {
   const std::vector<float> o = run_in_fp16({256, 255}, {256, 1}, {0, 0});
   EXPECT_EQ(o[1], 1024);  // 256 * 256 / 64

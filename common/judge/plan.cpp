@@ -197,30 +197,35 @@ std::vector<ListedCase> cases_of(const AnyOperator& op, const std::vector<TriedO
   return cases;
 }
 
+// Of each size the smallest level but 0, a multiple of 8 where there is one: kernels have other ways for whole vectors.
+Shape of_whole_vectors(const AnyOperator& op, const Support& support, const Shape& first) {
+  Shape shape = first;
+  for (const Size& size : first.sizes()) {
+    std::vector<std::int64_t> levels = levels_of(op, support, size.name, size.value);
+    std::erase(levels, 0);
+    const auto cost = [](std::int64_t level) { return std::pair(level % 8 != 0, level); };
+    shape.set(size.name, *std::min_element(levels.begin(), levels.end(),
+                                           [&](auto a, auto b) { return cost(a) < cost(b); }));
+  }
+  return shape;
+}
+
 // Steps, or without steps the depth of a product, enough for every place of a ring of tiles to be used a fourth time. The other sizes
 // are small, and multiples of 8 where they can be: then rows are copied asynchronously.
 void plan_many_turns(Plan& plan, const AnyOperator& op, const Support& support,
                      const Shape& first) {
   std::int64_t turns = 328;
   const std::string walked = first.has("T") ? "T" : "K";
-  bool any = false;
-  Shape shape = first;
-  for (const Size& size : first.sizes()) {
-    std::vector<std::int64_t> levels = levels_of(op, support, size.name, size.value);
-    if (size.name == walked) {
-      std::int64_t unit = 0;  // all lengths may have to be multiples of one
-      for (const std::int64_t level : levels)
-        unit = std::gcd(unit, level);
-      if (unit > 0) turns += (unit - turns % unit) % unit;
-      any = levels.size() > 1 && (support.most_of(walked) == 0 || support.most_of(walked) >= turns);
-      shape.set(walked, turns);
-      continue;
-    }
-    std::erase(levels, 0);
-    const auto cost = [](std::int64_t level) { return std::pair(level % 8 != 0, level); };
-    shape.set(size.name, *std::min_element(levels.begin(), levels.end(),
-                                           [&](auto a, auto b) { return cost(a) < cost(b); }));
-  }
+  if (!first.has(walked)) return;
+  const std::vector<std::int64_t> levels = levels_of(op, support, walked, first[walked]);
+  std::int64_t unit = 0;  // all lengths may have to be multiples of one
+  for (const std::int64_t level : levels)
+    unit = std::gcd(unit, level);
+  if (unit > 0) turns += (unit - turns % unit) % unit;
+  const bool any =
+      levels.size() > 1 && (support.most_of(walked) == 0 || support.most_of(walked) >= turns);
+  Shape shape = of_whole_vectors(op, support, first);
+  shape.set(walked, turns);
   if (!any) return;
   const auto c = std::shared_ptr(op.make_case(shape, {}, support.storages.back()));
   plan.edges.push_back(
@@ -273,6 +278,8 @@ Plan plan_by_lists(const AnyOperator& op, const std::vector<TriedOption>& option
     c.storage = storage;
     plan.bad_input.emplace_back("/" + storage, c.of(op));
     plan.alignments.push_back({"/" + storage, {c.of(op)}});
+    c.shape = of_whole_vectors(op, support, first.shape);
+    plan.alignments.back().cases.push_back(c.of(op));
   }
   plan.repeated = first.of(op);
   plan_many_turns(plan, op, support, first.shape);

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "common/core/text.hpp"
 #include "common/diagnosis/second_start.hpp"
@@ -157,6 +159,75 @@ void expect_all_on_one_stream(const Implementation& i, const Plan& plan) {
   }
 }
 
+// What a launcher makes of a case whose arrays lie nowhere: no kernel runs.
+struct Tried {
+  enum { kLaunched, kRefused, kBroken, kCostly } what = kLaunched;
+  std::string said = {};
+};
+
+Tried tried(const Implementation& i, const AnyCase& c) {
+  constexpr int kMostLaunches = 1000;  // some launch as often as there are steps
+  Tried result;
+  std::uintptr_t next = 1 << 20;
+  const auto place = [&](std::size_t bytes) {
+    return reinterpret_cast<void*>(std::exchange(next, next + (bytes + 255) / 256 * 256));
+  };
+  const Launches launches = device(i.device).launches_of([&] {
+    try {
+      c.launch(i, place);
+    } catch (const std::invalid_argument& refusal) {
+      result = {Tried::kRefused, refusal.what()};
+    } catch (const std::exception& failure) {
+      result = {Tried::kBroken, failure.what()};
+    }
+  });
+  // Working memory that the emulator has not: nobody can say what came behind.
+  const bool no_memory = result.said.find("cudaErrorMemoryAllocation") != std::string::npos;
+  if (no_memory || launches.all > kMostLaunches) result.what = Tried::kCostly;
+  return result;
+}
+
+// Sizes grow, one alone and two together, until the launcher refuses them: what it launches before, a device can launch.
+void expect_launched_or_refused(const Implementation& i, const AnyOperator& op,
+                                const AnyCase& plain) {
+  constexpr double kMostElements = 1e13;
+  const Shape shape = plain.shape();
+  const auto try_with = [&](const std::string& one, const std::string& other, std::int64_t size) {
+    Shape larger = shape;
+    larger.set(one, size), larger.set(other, size);
+    try {
+      const auto c = op.make_case(larger, plain.options(), plain.storage());
+      if (c->elements() > kMostElements) return Tried{Tried::kCostly};
+      return tried(i, *c);
+    } catch (const std::invalid_argument& refusal) {
+      return Tried{Tried::kRefused, refusal.what()};
+    }
+  };
+  for (const Size& one : shape.sizes()) {
+    for (const Size& other : shape.sizes()) {
+      if (other.name < one.name) continue;
+      std::int64_t least = one.name == other.name ? std::max<std::int64_t>(1, one.value) : 1;
+      if (try_with(one.name, other.name, least).what != Tried::kLaunched) continue;
+      std::int64_t most = 2 * least;
+      Tried at_most = try_with(one.name, other.name, most);
+      for (; at_most.what == Tried::kLaunched; at_most = try_with(one.name, other.name, most))
+        least = std::exchange(most, 2 * most);
+      while (at_most.what != Tried::kCostly && most - least > 1) {
+        const std::int64_t middle = least + (most - least) / 2;
+        const Tried between = try_with(one.name, other.name, middle);
+        if (between.what == Tried::kLaunched) {
+          least = middle;
+        } else {
+          most = middle, at_most = between;
+        }
+      }
+      EXPECT_NE(at_most.what, Tried::kBroken)
+          << one.name << (one.name == other.name ? "" : " and " + other.name) << " = " << most
+          << " can be launched by no device, and is not refused: " << at_most.said;
+    }
+  }
+}
+
 void register_now(const std::string& op, const std::string& implementation,
                   const Support& support) {
   const std::shared_ptr<const Plan> plan = find_operator(op).plan(support);
@@ -175,6 +246,15 @@ void register_now(const std::string& op, const std::string& implementation,
     add(
         implementation, prefix + "LaunchesOnItsCallsStream",
         [plan](const Implementation& i) { expect_all_on_one_stream(i, *plan); }, 0);
+  }
+  if (find_implementation(implementation).device == DeviceKind::kCuda && !plan->cases.empty()) {
+    add(
+        implementation, prefix + "LaunchesOrRefusesAnySize",
+        [=, &of = find_operator(op)](const Implementation& i) {
+          if (device(i.device).back_end() == "emulator")  // which can note launches and run none
+            expect_launched_or_refused(i, of, plan->plain ? *plan->plain->c : *plan->cases[0].c);
+        },
+        0);
   }
   if (!plan->empty.empty()) {
     add(implementation, prefix + plan->empty_test, [plan](const Implementation& i) {

@@ -43,8 +43,9 @@ emulator::xray::Kernel xray_of(const std::string& implementation, const std::str
                                const Shape& shape, const Options& options = {},
                                const std::string& storage = "fp32", const Caller& caller = {});
 
-// Adds the test StaysInBounds/OP: in this case, of each storage, the X-ray finds nothing wrong; and StaysInBoundsOverManyTurns/OP, of the
-// last storage: nor does it over a length that uses each place of a ring of tiles four times.
+// Adds the test StaysInBounds/OP: in this case, of each storage, the X-ray finds nothing wrong; StaysInBoundsOverManyTurns/OP, of the
+// last storage: nor does it over a length that uses each slot of a ring of tiles four times; and AlignsItsAccesses/OP: nor where an array
+// is one element off, if the launcher takes that.
 inline const Shape kRaggedShape = {{"B", 1}, {"T", 21}, {"H", 2}, {"K", 36}, {"V", 20}};
 bool register_bounds(const std::string& implementation, const std::string& op,
                      const Shape& shape = kRaggedShape, const Options& options = {},

@@ -68,6 +68,19 @@ AttentionProblem with_key_lengths(Case c) {
   return problem;
 }
 
+// All scores are about -100: exp(-lse) is no number of fp32, and a key that is not there must not be weighed by it.
+AttentionProblem with_low_scores(Case c) {
+  c.magnitude = 0.1f;
+  AttentionProblem problem = make_problem(c);
+  const float shift = std::sqrt(100.0f / std::sqrt(static_cast<float>(c.D)));
+  for (float& x : problem["q"])
+    x += shift;
+  for (float& x : problem["k"])
+    x -= shift;
+  problem.round_to_storage();
+  return problem;
+}
+
 // Something that is no number stands in the second sequence or batch: in key head 1, its last row but two, and in the last query but one
 // of the first query head of its group.
 struct Spoilt {
@@ -301,6 +314,7 @@ std::shared_ptr<Plan> common_plan(const Support& support, const std::string& pre
     c.magnitude = 100.0f;
     add_for_masks("SurvivesHugeScores/" + name_of(c), c, as_drawn);
   }
+  add_for_masks("TakesScoresFarBelowZero", few_heads(support, 20, 70), with_low_scores);
   if (support.has("packed")) {
     std::vector<Case::Lengths> lengths = {{0, 5}, {5, 0},    {17, 17}, {1, 66},
                                           {0, 0}, {130, 20}, {20, 135}};
