@@ -86,6 +86,15 @@ KERNEL_TEST(attention_sm90, MatchesReferenceWhereBlocksTakeSeveralTiles) {
   }
 }
 
+// Keys and values of three such heads share the L2 cache, so that the last group has one head.
+KERNEL_TEST(attention_sm90, MatchesReferenceWhereTheLastGroupHasFewerHeads) {
+  if (!is_due(0)) return;  // seconds in the emulator
+  AttentionCase c{.B = 1, .T_q = 193, .T_k = 40000, .H_q = 4, .H_kv = 4, .D = 64};
+  c.causal = true;
+  c.precision = Precision::kBf16;
+  expect_right(ladder::find_implementation(kName), make_problem(c));
+}
+
 // Their tiles begin anew with each sequence, wherever it begins.
 KERNEL_TEST(attention_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles) {
   const auto implementation = ladder::find_implementation(kName);

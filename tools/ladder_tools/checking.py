@@ -212,7 +212,7 @@ def lines_of(failures):
     return said
 
 
-_MAP_ROW = re.compile(r"  [.x]+$| [.x]{3,}$")  # of a picture of what is right and wrong: its points end no sentence
+_MAP_ROW = re.compile(r"(?:^| )[.x]{3,}$|  [.x]+$")  # of a picture of what is right and wrong: its points end no sentence
 
 
 def told_of(done, seconds):
@@ -1012,10 +1012,11 @@ class Check:
         is_right = passed and clean  # nvcc may refuse it nevertheless, which no hint is about
         self.blamed = [] if is_right else self._red or named or of_xray
         self._note_red(self.blamed, exercise.holes() if is_right else () if of_xray else exercise.holes() if self._aside or self._unplaced else self._green)
-        asked = self._asked_nvcc() if passed and clean else ({}, [])
+        asked = self._asked_nvcc() if passed or self._xray_errors else ({}, [])
         refused, doubles = asked or ({}, [])
         if refused:
-            print("\n".join(["All of it is right in the emulator, but nvcc refuses it:",
+            print("\n".join(["All of it is right in the emulator, but nvcc refuses it:" if is_right else
+                             "nvcc refuses it, and what the X-ray found may come from that:",
                              *self._refusals(refused)]))
             return False
         if passed and clean:

@@ -1006,8 +1006,10 @@ bool note(const Configuration& configuration, const Kernel& kernel) {
 
 }  // namespace
 
-void note_copy(const void* stream) {
-  if (settings().copies != nullptr) settings().copies->push_back(stream);
+bool note_copy(const void* stream) {
+  if (settings().copies == nullptr) return false;
+  settings().copies->push_back(stream);
+  return true;
 }
 
 void run_in_stream(const Configuration& configuration, const Kernel& kernel,

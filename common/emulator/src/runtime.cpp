@@ -291,7 +291,7 @@ cudaError_t copy(const char* call, void* to, const void* from, std::size_t bytes
   std::string wrong = check("destination", to, to_device);
   if (wrong.empty()) wrong = check("source", from, from_device);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
-  note_copy(stream);
+  if (note_copy(stream)) return cudaSuccess;
   in_order(stream, 'c', can_wait(to, from), [=] {
     std::memmove(within_reach(to), within_reach(from), bytes);
     if (to_device && observer() != nullptr) observer()->written_by_host(to, bytes);
@@ -308,7 +308,7 @@ cudaError_t fill(const char* call, void* to, int value, std::size_t bytes,
   if (is_device_pointer(to) || !state().host_memory_allowed)
     wrong = check_device_range(call, "destination", to, bytes);
   if (!wrong.empty()) return set_error(cudaErrorInvalidValue, std::move(wrong));
-  note_copy(stream);
+  if (note_copy(stream)) return cudaSuccess;
   in_order(stream, 'f', true, [=] {
     const std::size_t left_out = is_sparse(bytes) ? bytes - kLargeBytes : 0;
     std::memset(static_cast<unsigned char*>(within_reach(to)) + left_out, value, bytes - left_out);

@@ -68,15 +68,14 @@ AttentionProblem with_key_lengths(Case c) {
   return problem;
 }
 
-// All scores are about -100: exp(-lse) is no number of fp32, and a key that is not there must not be weighed by it.
+// All scores are about -100, by one channel: exp(-lse) is no number of fp32, and a key that is not there must not be weighed by it.
 AttentionProblem with_low_scores(Case c) {
-  c.magnitude = 0.1f;
   AttentionProblem problem = make_problem(c);
-  const float shift = std::sqrt(100.0f / std::sqrt(static_cast<float>(c.D)));
-  for (float& x : problem["q"])
-    x += shift;
-  for (float& x : problem["k"])
-    x -= shift;
+  const float root = std::sqrt(100.0f * std::sqrt(static_cast<float>(c.D)));
+  for (std::size_t row = 0; row < problem["q"].size(); row += c.D)
+    problem["q"][row] = root;
+  for (std::size_t row = 0; row < problem["k"].size(); row += c.D)
+    problem["k"][row] = -root;
   problem.round_to_storage();
   return problem;
 }
@@ -221,6 +220,11 @@ void expect_right_in_a_wide_window(const Implementation& i, Report& report,
     c.precision = precision_of(support.storages.back());
     expect<Op>(i, report, make_problem(c));
   }
+  // One that hides nothing, and is 1 in 32 bits.
+  Case c = with_mask(few_heads(support, 20, 40), true);
+  c.window = (std::int64_t{1} << 32) + 1;
+  if (has_option(support, "softcap")) c.softcap = 3.0f;
+  expect<Op>(i, report, make_problem(c));
 }
 
 template <typename Op>
