@@ -195,35 +195,35 @@ void expect_launched_or_refused(const Implementation& i, const AnyOperator& op,
   const auto try_with = [&](const std::string& one, const std::string& other, std::int64_t size) {
     Shape larger = shape;
     larger.set(one, size), larger.set(other, size);
+    Tried result;
     try {
       const auto c = op.make_case(larger, plain.options(), plain.storage());
-      if (c->elements() > kMostElements) return Tried{Tried::kCostly};
-      return tried(i, *c);
+      result = c->elements() > kMostElements ? Tried{Tried::kCostly} : tried(i, *c);
     } catch (const std::invalid_argument& refusal) {
-      return Tried{Tried::kRefused, refusal.what()};
+      result = {Tried::kRefused, refusal.what()};
     }
+    EXPECT_NE(result.what, Tried::kBroken)
+        << one << (one == other ? "" : " and " + other) << " = " << size
+        << " can be launched by no device, and is not refused: " << result.said;
+    return result.what;
   };
   for (const Size& one : shape.sizes()) {
     for (const Size& other : shape.sizes()) {
       if (other.name < one.name) continue;
+      const auto launches = [&](std::int64_t size) {
+        return try_with(one.name, other.name, size) == Tried::kLaunched;
+      };
       std::int64_t least = one.name == other.name ? std::max<std::int64_t>(1, one.value) : 1;
-      if (try_with(one.name, other.name, least).what != Tried::kLaunched) continue;
+      while (least < 64 && !launches(least))
+        least *= 2;
+      if (!launches(least)) continue;
       std::int64_t most = 2 * least;
-      Tried at_most = try_with(one.name, other.name, most);
-      for (; at_most.what == Tried::kLaunched; at_most = try_with(one.name, other.name, most))
+      while (launches(most))
         least = std::exchange(most, 2 * most);
-      while (at_most.what != Tried::kCostly && most - least > 1) {
+      while (most - least > 1) {
         const std::int64_t middle = least + (most - least) / 2;
-        const Tried between = try_with(one.name, other.name, middle);
-        if (between.what == Tried::kLaunched) {
-          least = middle;
-        } else {
-          most = middle, at_most = between;
-        }
+        (launches(middle) ? least : most) = middle;
       }
-      EXPECT_NE(at_most.what, Tried::kBroken)
-          << one.name << (one.name == other.name ? "" : " and " + other.name) << " = " << most
-          << " can be launched by no device, and is not refused: " << at_most.said;
     }
   }
 }

@@ -433,9 +433,10 @@ void Recorder::stop_at(const Event& access, const std::string& kind) {
 void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
                      const Target& target, const Stamp& now) {
   const Operation operation = places_[access.place].operation;
-  // Arrays begin at multiples of 128 bytes. What zfill shortens has other sizes; the emulator
+  // Shared arrays begin at multiples of 128 bytes. What zfill shortens has other sizes; the emulator
   // checks asynchronous copies.
-  if (std::has_single_bit(target.bytes) && offset % target.bytes != 0) {
+  const std::uint64_t at = target.space == Space::kGlobal ? access.address : offset;
+  if (std::has_single_bit(target.bytes) && at % target.bytes != 0) {
     note("misaligned access", target, now);
     stop_at(access, "misaligned access");
   }
