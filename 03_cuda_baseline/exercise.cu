@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
     float* o = args.o + token * kHeadSize + iv;
 
     for (int ik = 0; ik < kHeadSize; ++ik) {
-      // TODO(3): roughly 3 lines; add key row ik's term to this output, then update its element of
-      // TODO(3): the state; budget: one global read each of k, q, u and log_w, one atomic.
+      // TODO(3): roughly 3 lines; add key row ik's term to this output, then update its element of the state;
+      // TODO(3): budget: one global read each of k, q, u and log_w, one atomic.
     }
   }
 }

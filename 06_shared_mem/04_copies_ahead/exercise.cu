@@ -83,8 +83,8 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
   fetch(tiles[0], 0);
   for (std::int64_t first_t = 0; first_t < args.T; first_t += kTile) {
     Tile& tile = tiles[first_t / kTile % 2];
-    // TODO(3): roughly 4 lines; wait for this thread's copies, prepare the tile, synchronize the block, fetch the next tile
-    // TODO(3): if there is one; budget: one barrier per tile; no copies are waited for at once but those of the first tile.
+    // TODO(3): roughly 4 lines; wait for this thread's copies, prepare the tile, synchronize the block, fetch the next tile if there is one;
+    // TODO(3): budget: one barrier per tile; no copies are waited for at once but those of the first tile.
 
     for (int s = 0; s < kTile && first_t + s < args.T; ++s) {
       const float v = tile.v[s][tid];
