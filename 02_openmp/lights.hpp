@@ -33,7 +33,7 @@ inline std::array<std::atomic<long>, kMostThreads> exp_calls{};
 // Threads that have called exp, and how many of them a thread waits for in its first call.
 inline std::atomic<int> arrived{0}, awaited{0};
 
-// A second is enough for threads that have work; if there are fewer, the test goes on and counts them.
+// A second is enough for threads that have work. With fewer, the test goes on and counts them.
 inline void wait_for_the_others() {
   using Clock = std::chrono::steady_clock;
   ++arrived;

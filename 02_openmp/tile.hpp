@@ -43,7 +43,7 @@ inline constexpr std::int64_t kSteps = 32;
 // The states of a task's heads together: 256 KB, to stay in L2 from one time tile to the next.
 inline constexpr std::int64_t kStateFloats = 64 * 1024;
 
-// Rows in scratch are padded to whole cache lines, which are whole vectors and whole row blocks too.
+// Rows in scratch are padded to whole cache lines, which are also whole vectors and row blocks.
 inline constexpr std::int64_t kLine = 16;
 
 // With fewer FMAs than this (some microseconds) another thread does not pay off.
@@ -80,8 +80,9 @@ inline float sum_of_lanes(Vec x) {
   return sum;
 }
 
-// exp for x <= 88, about 1 ulp; exactly 1 at 0, exactly 0 at -inf. x = n ln 2 + r with |r| <= ln 2 / 2, then
-// exp(x) = 2^n exp(r), where exp(r) is its Taylor series: the term after r^7 / 7! is below a tenth of an ulp.
+// exp for x <= 88, about 1 ulp; exactly 1 at 0, exactly 0 at -inf. x = n ln 2 + r with |r| <= ln 2
+// / 2, so exp(x) = 2^n exp(r). exp(r) is its Taylor series: the term after r^7 / 7! is below 0.1
+// ulp.
 inline Vec exp(Vec x) {
   constexpr float kLog2E = 1.44269504f;
   constexpr float kLn2High = 0.693359375f;  // 9 bits, so that n * kLn2High is exact
@@ -101,7 +102,7 @@ inline Vec exp(Vec x) {
   series = series * r + 0.5f;
   series = series * r + 1.0f;
   series = series * r + 1.0f;
-  // 2^n as two factors: n reaches -150, where the result is denormal and one exponent field is too narrow.
+  // 2^n as two factors: at n = -150 the result is denormal and one exponent field is too narrow.
   const VecInt power = std::bit_cast<VecInt>(shifted) - std::bit_cast<std::int32_t>(kRound);
   const VecInt half = power >> 1;
   const Vec scale_1 = std::bit_cast<Vec>((half + 127) << 23);

@@ -1,8 +1,8 @@
 // 02.05 register_tiles: WKV on all cores and all SIMD lanes.
 // Change: rewrite: registers keep a state tile for a tile of steps; threads over heads and columns.
 // Why:    chapter 01 spends its time in exp and in waits for single floats, on one core of several.
-// Needs:  GCC or Clang (vector extensions) and OpenMP; x86, or ARM (untested). All options of chapter 01.
-// Costs:  a copy of every operand through padded scratch; a K or V below a tile costs as much as a whole tile.
+// Needs:  GCC or Clang (vector extensions), OpenMP; x86, or ARM (untested). Options as chapter 01.
+// Costs:  a copy of every operand through padded scratch; a K or V below a tile costs a whole tile.
 //         See README for what was measured.
 #include <algorithm>
 #include <cstdint>
@@ -91,7 +91,7 @@ void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std:
   float* w = tile.w + step * tile.rows;
   float* v = tile.v + step * tile.columns;
   float* o = tile.o + step * tile.columns;
-  // The next head's rows, for when this head's tile has been computed. Past the last one this is harmless.
+  // The next head's rows, for when this head's tile is computed. Past the last they are harmless.
   prefetch(args.q + (row + 1) * K, K);
   prefetch(args.k + (row + 1) * K, K);
   prefetch(args.v + (row + 1) * args.V + task.first, task.width);

@@ -1,7 +1,7 @@
 // 02.06 linear_attention: from the classic loop to register tiles.
 // Change: rewrite of 02.05: one pass over the state per tile of steps; chapter 01 has two per step.
 // Why:    the classic loop loads and stores the state each step; it waits for the cache, not FMAs.
-// Needs:  GCC or Clang (vector extensions) and OpenMP; x86, or ARM (untested). All options of chapter 01.
+// Needs:  GCC or Clang (vector extensions), OpenMP; x86, or ARM (untested). Options as chapter 01.
 // Costs:  a copy of every operand through scratch memory that is padded to whole tiles.
 //         See README for what was measured.
 #include "common/operators/linear_attention/linear_attention.hpp"
@@ -165,7 +165,7 @@ void advance(const AttentionTile& tile, float* state, std::int64_t steps) {
 
 // Stores phi of x (K) in y (rows).
 void stage_features(FeatureMap map, const float* x, std::int64_t K, float* y) {
-  // The next head's row, for when this head's tile has been computed. Past the last one this is harmless.
+  // The next head's rows, for when this head's tile is computed. Past the last they are harmless.
   prefetch(x + K, K);
   copy(y, x, K);
   if (map == FeatureMap::kIdentity) return;
