@@ -1,5 +1,5 @@
 // 04 no_atomic: WKV on a GPU, one thread per output channel.
-// Change: from 03.00: the terms of an output are summed in a register, and o is stored once per step.
+// Change: from 03.00: a register sums the terms of an output, and o is stored once per step.
 // Why:    no other thread adds to this output, so the sum need not be in global memory.
 // Needs:  K = V in {4, 32, 64, 100, 128, 256}; forward in time, no states in or out; any CUDA GPU.
 // Costs:  no atomics; every thread still reads all of q, k, w, u itself, 4 bytes at a time.

@@ -1,6 +1,5 @@
-// 06 shared_mem, shared columns: four lanes share the rows of four columns, and add up their sums together.
-// Change: rewrite of 06.04's inner loop: a thread has 16 x 4 of the state; lanes sum 4 steps at
-//         once.
+// 06 shared_mem, shared columns: four lanes share the rows of four columns, and add up their sums.
+// Change: rewrite of 06.04's inner loop: 16 x 4 of the state per thread; lanes sum 4 steps at once.
 // Why:    with one column per thread, 16 bytes of shared memory serve only four operations.
 // Needs:  K = V = 64, fp32, no states, forward in time; 16-byte aligned rows; a GPU since Ampere.
 // Costs:  three shuffles per output, and registers for the sums of four steps.
