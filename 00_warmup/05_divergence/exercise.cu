@@ -2,8 +2,7 @@
 // Change: rewrite: a thread has the element of its index, or one of the kind of its whole warp.
 // Why:    a warp whose lanes take both sides of a branch runs both sides sequentially.
 // Needs:  any N, K of 1 or more; any CUDA GPU.
-// Costs:  parity_by_warp halves the requests for coefficients; its reads of x are two elements
-//         apart.
+// Costs:  parity_by_warp halves the requests for coefficients; its reads of x are 2 elements apart.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 

@@ -2,8 +2,7 @@
 // Change: rewrite: a few lanes share a state column and add their parts of o by shuffles.
 // Why:    no atomics; a block fetches each key, query, value once, a tile of steps ahead of its
 //         use.
-// Needs:  K (to 256), V multiples of 4; 16-byte aligned arrays; sm_80 (asynchronous copies) to be
-//         fast.
+// Needs:  K (to 256), V multiples of 4; 16-byte aligned arrays; sm_80 for asynchronous copies.
 // Costs:  about one shuffle per output, two barriers per tile; blocks of a head each fetch q and k.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
