@@ -15,8 +15,7 @@ __device__ inline void copy_four(float* to, const float* from) {
   *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
 }
 
-// Four floats if `inside`, else 0. kWide: all four are inside; otherwise those from `count` on are
-// not.
+// Four floats if `inside`, else 0. kWide: all four exist; otherwise those from `count` on do not.
 template <bool kWide>
 __device__ void fetch_four(float* to, const float* from, bool inside, int count) {
   if (kWide) {

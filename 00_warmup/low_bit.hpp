@@ -10,8 +10,7 @@ namespace warmup {
 template <int kBits>
 struct LowBit;  // the operators, int8_matmul and int4_matmul: low_bit_operator.cpp
 
-// Weights of four bits are packed: a word of 32 bits has 8 of a column, the first in its lowest
-// bits.
+// Weights of four bits are packed: a 32-bit word has 8 of a column, the first in its lowest bits.
 constexpr std::int64_t kNibbles = 8;
 
 // The largest GROUP, so that K + GROUP fits 64 bits.

@@ -80,9 +80,9 @@ inline float sum_of_lanes(Vec x) {
   return sum;
 }
 
-// exp for x <= 88, about 1 ulp; exactly 1 at 0, exactly 0 at -inf. x = n ln 2 + r with |r| <= ln 2
-// / 2, so exp(x) = 2^n exp(r). exp(r) is its Taylor series: the term after r^7 / 7! is below 0.1
-// ulp.
+// exp for x <= 88, about 1 ulp; exactly 1 at 0, exactly 0 at -inf. exp(x) = 2^n exp(r), where x = n
+// ln 2 + r and |r| <= ln 2 / 2. For exp(r) the Taylor series ends with r^7 / 7!: the next term is
+// below a tenth of an ulp.
 inline Vec exp(Vec x) {
   constexpr float kLog2E = 1.44269504f;
   constexpr float kLn2High = 0.693359375f;  // 9 bits, so that n * kLn2High is exact

@@ -11,9 +11,8 @@ namespace warmup {
 
 constexpr int kPieces = 8;
 
-// The mean time of a launch in milliseconds. `launch` enqueues one kernel or more in the stream
-// that it gets. The first `warm_up` calls are not timed, the next `launches` calls, at least 1,
-// are.
+// The mean time of a launch in milliseconds. `launch` enqueues one kernel or more in its stream.
+// The first `warm_up` calls are not timed, the next `launches` calls, at least 1, are.
 float mean_milliseconds(const std::function<void(cudaStream_t)>& launch, int warm_up, int launches);
 
 // c = a + b; returns when c is complete. The arrays are in host or device memory. Only copies

@@ -48,8 +48,7 @@ class Autotuner {
 // The median of some calls, in seconds, with CUDA events; the first call is not counted.
 double seconds_of(const std::function<void()>& launch);
 
-// The best candidate for these sizes, by the process's only tuner: by time, in the emulator by
-// count.
+// The best candidate for these sizes, by the process's tuner: by time, in the emulator by count.
 std::size_t tuned(const std::string& what, std::int64_t M, std::int64_t N, std::int64_t K,
                   const std::vector<Candidate>& candidates, const Cost& by_count);
 
@@ -61,8 +60,7 @@ struct TileChoice {
 // All kernels, with the functions that launch them.
 std::vector<std::pair<TileChoice, void (*)(const MatmulArgs&)>> tile_kernels();
 
-// Cycles of the busiest of 132 SMs, by count: a cycle has 4 FMAs of a warp, or one shared-memory
-// request.
+// Cycles of the busiest of 132 SMs, by count: one for 4 FMAs of a warp or a shared-memory request.
 double cycles_by_count(const TileChoice& choice, std::int64_t M, std::int64_t N, std::int64_t K);
 
 }  // namespace warmup

@@ -15,7 +15,7 @@ namespace openmp {
 namespace {
 
 // Scratch of one task: the states of its heads, and one time tile of the current head. Padding rows
-// are zeros, because o sums over them; columns past the task's are computed but never leave the
+// are zeros, because o sums over them; columns past the task's are computed, but stay in the
 // scratch.
 struct Tile {
   std::int64_t rows;     // K, padded

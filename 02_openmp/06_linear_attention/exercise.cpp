@@ -103,8 +103,8 @@ void linear_attention_classic(const LinearAttentionArgs& args) {
 }
 
 // Scratch of one task: state and z of each of its heads, and one time tile of the current head.
-// Padding rows are zeros, because o sums over them; columns past the task's are computed but never
-// leave the scratch.
+// Padding rows are zeros, because o sums over them; columns past the task's are computed, but stay
+// in the scratch.
 struct AttentionTile {
   std::int64_t rows;     // K, padded
   std::int64_t columns;  // the task's columns, padded

@@ -1,6 +1,5 @@
 // 03 cuda_baseline: the causal dot product of linear attention, in strips of 8 key rows.
-// Change: rewrite: a block per (strip, batch, head), a thread per value column; the strip is
-//         shared.
+// Change: rewrite: a block per (strip, batch, head), a thread per column; strips in shared memory.
 // Why:    a strip is small enough for a block, and there are enough strips to fill the GPU.
 // Needs:  causal, identity feature map, no normaliser, T_q = T_k, V up to 1024; any CUDA GPU.
 // Costs:  the K/8 blocks of a head add their parts of each output with atomics, in any order.

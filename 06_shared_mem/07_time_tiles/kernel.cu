@@ -160,9 +160,8 @@ struct Head {
         direction(args.reverse ? -1 : 1) {}
 };
 
-// A thread prepares what it copied itself, so it waits for no other thread's copies. kLanes lanes
-// share a step group of q, k and log_w, each with kVecs vectors of four rows; kVLanes lanes share a
-// step of v.
+// A thread prepares what it copied, so it waits for no other thread's copies. kLanes lanes share a
+// step group of q, k and log_w, with kVecs vectors of four rows each; kVLanes lanes a step of v.
 template <typename Tiling>
 struct Share {
   static constexpr int kLanes = Tiling::kK / kVec < kWarpSize ? Tiling::kK / kVec : kWarpSize;

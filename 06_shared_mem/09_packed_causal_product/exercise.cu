@@ -1,7 +1,6 @@
 // 06 shared_mem: the packed causal product, state in registers, tiles of steps in shared memory.
 // Change: rewrite: a few lanes share a state column and add their parts of o by shuffles.
-// Why:    no atomics; a block fetches each key, query, value once, a tile of steps ahead of its
-//         use.
+// Why:    no atomics; a block fetches each key, query, value once, a tile of steps before its use.
 // Needs:  K (to 256), V multiples of 4; 16-byte aligned arrays; sm_80 for asynchronous copies.
 // Costs:  about one shuffle per output, two barriers per tile; blocks of a head each fetch q and k.
 //         See README for what was measured.
