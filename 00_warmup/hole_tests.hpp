@@ -13,7 +13,7 @@ namespace warmup {
 
 using ladder::testing::register_hole;
 
-// Discards the X-ray's findings so far, for a test that provokes them itself.
+// Discards the X-ray's findings so far, where they are not the learner's mistakes in this hole.
 inline void forget_what_the_xray_saw() {
 #ifdef EMULATOR_LAUNCH
   emulator::forget_recorded();

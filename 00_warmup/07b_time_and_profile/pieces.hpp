@@ -15,8 +15,8 @@ constexpr int kPieces = 8;
 // The first `warm_up` calls are not timed, the next `launches` calls, at least 1, are.
 float mean_milliseconds(const std::function<void(cudaStream_t)>& launch, int warm_up, int launches);
 
-// c = a + b; returns when c is complete. The arrays are in host or device memory. Only copies
-// between device memory and memory of cudaMallocHost overlap with kernels.
+// c = a + b; returns when c is complete. The arrays are in host or device memory. Only copies of
+// device memory and of memory from cudaMallocHost overlap with kernels.
 void add_in_pieces(const VectorAddArgs& args);
 
 // Enqueues the kernel alone: c = a + b for arrays in device memory.

@@ -20,7 +20,7 @@ struct HistogramSizes {
   }
 };
 
-// Integers; kStorage has the usual name because all operators need one.
+// Integers, although kStorage has the name of every operator's default.
 struct HistogramArgs : HistogramSizes {
   static constexpr const char* kStorage = "fp32";
   const std::int32_t* values = nullptr;  // (N), from 0 to BINS - 1
