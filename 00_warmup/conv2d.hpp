@@ -1,9 +1,10 @@
-// A convolution with a bias, for each of B images with C channels of H x W pixels. The weights of each of M channels of y are a window of
-// KH x KW pixels of all channels of x; it moves over the image in steps of `stride`.
+// A convolution with a bias, for each of B images with C channels of H x W pixels. The weights of
+// each of M channels of y are a window of KH x KW pixels of all channels of x; it moves over the
+// image in steps of `stride`.
 //
 //     y(b, m, oy, ox) = bias(m) + sum over c, ky, kx of weight(m, c, ky, kx) x(b, c, oy stride + ky - pad, ox stride + kx - pad)
 //
-// x is 0 outside of the image: `pad` rows and columns on each side are used.
+// x is 0 out of bounds: `pad` rows and columns on each side are used.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct Conv2dSizes {
   std::int64_t stride = 1;            // 1 or more
   std::int64_t pad = 1;               // 0 or more
 
-  // Rows and columns of y: places at which the window lies inside of the padded image.
+  // Rows and columns of y: positions of the window within the padded image.
   std::int64_t out_height() const { return places(H, KH); }
   std::int64_t out_width() const { return places(W, KW); }
 

@@ -1,5 +1,5 @@
-// Four neighbouring floats at a time, for products whose rows are read and stored so. kWide: in one load or store of 16 bytes, from
-// addresses that are multiples of 16; otherwise one by one.
+// Copies of four adjacent floats, for products that load and store rows this way. kWide: one
+// 16-byte access at an aligned address; otherwise element by element.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@ __device__ inline void copy_four(float* to, const float* from) {
   *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
 }
 
-// Four floats where `inside`, else 0. kWide: all four are inside; otherwise those from `count` on are outside.
+// Four floats if `inside`, else 0. kWide: all four exist; otherwise those from `count` on do not.
 template <bool kWide>
 __device__ void fetch_four(float* to, const float* from, bool inside, int count) {
   if (kWide) {
@@ -45,7 +45,7 @@ __device__ void store_four(const MatmulArgs& args, std::int64_t m, std::int64_t 
   }
 }
 
-// Whether all rows of A, B and C consist of fours that begin at multiples of 16 bytes.
+// True if all rows of A, B and C consist of aligned groups of four floats.
 inline bool in_fours(const MatmulArgs& args) {
   const auto begins_at_16_bytes = [](const float* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;

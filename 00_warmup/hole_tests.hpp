@@ -1,4 +1,4 @@
-// What chapter 00's tests of single holes have in common.
+// Shared by chapter 00's tests of single holes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@ namespace warmup {
 
 using ladder::testing::register_hole;
 
-// For a test that knows better: what the X-ray has found so far is no mistake of the learner's.
+// Discards the X-ray's findings so far, where they are not the learner's mistakes in this hole.
 inline void forget_what_the_xray_saw() {
 #ifdef EMULATOR_LAUNCH
   emulator::forget_recorded();

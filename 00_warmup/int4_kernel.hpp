@@ -1,4 +1,4 @@
-// Lesson 20b's kernel, as lesson 21 calls it.
+// Lesson 20b's kernel, for lesson 21.
 #pragma once
 
 #include "00_warmup/low_bit.hpp"

@@ -1,4 +1,4 @@
-// What lessons 20b and 20c share: a thread's part of the packed weights, and what their launchers ask.
+// Shared by lessons 20b and 20c: a thread's part of the packed weights, and checks of arguments.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,13 +11,14 @@
 
 namespace warmup {
 
-constexpr int kColumns = 4;               // of a thread: their words are 16 bytes
-constexpr int kWords = 4;                 // rows of words in a part, which has one group
-constexpr int kPart = kWords * kNibbles;  // its k
+constexpr int kColumns = 4;               // per thread: their words are 16 bytes
+constexpr int kWords = 4;                 // rows of words per part, which has one group
+constexpr int kPart = kWords * kNibbles;  // k per part
 
-// A float whose exponent bits are 0 or 1 is its bits, as a whole number, times 2^-149. So a nibble in one of the places 0 to 5 of a
-// word is a float already, without a conversion: q * 16^place * 2^-149. Numbers of A are multiplied by 2^64 / 16^place, which is exact;
-// their products with nibbles are then a * q * 2^-85, far from both ends of fp32's range.
+// A float whose exponent bits are 0 or 1 is its bits, as an integer, times 2^-149. So a nibble in
+// position 0 to 5 of a word is already a float, without a conversion: q * 16^position * 2^-149.
+// Elements of A are multiplied by 2^64 / 16^position, which is exact; their products with nibbles
+// are then a * q * 2^-85, far from both ends of fp32's range.
 constexpr int kPlaces = 6;
 constexpr int kUp = 64;
 constexpr float kDown = 0x1p-64f, kOfProduct = 0x1p85f;
@@ -29,14 +30,14 @@ inline __device__ int place_of(int nibble) {
   return nibble % kPlaces;
 }
 
-// Of four columns.
+// A part has four columns.
 struct Part {
   uint4 words[kWords];
   float4 scale;
   uchar4 zero;
 };
 
-// Four neighbours of a row. kWide: they are aligned; otherwise those from `count` on are not there, and 0.
+// Four adjacent elements of a row. kWide: aligned; otherwise those from `count` on are 0.
 template <typename Four, bool kWide, typename Element>
 __device__ Four four_of(const Element* from, std::int64_t count) {
   if (kWide) return *reinterpret_cast<const Four*>(from);
@@ -48,7 +49,7 @@ __device__ Four four_of(const Element* from, std::int64_t count) {
   return four;
 }
 
-// Parts in a group, as a power of 2. Refuses other groups.
+// Parts per group, as a power of 2. Rejects other groups.
 inline int group_shift_of(const LowBitArgs<4>& args) {
   int shift = 0;
   while (shift < 26 && std::int64_t{kPart} << shift < args.GROUP)
@@ -59,7 +60,7 @@ inline int group_shift_of(const LowBitArgs<4>& args) {
   return args.GROUP >= args.K ? 30 : shift;
 }
 
-// Whether everything can be read in fours.
+// True if all arrays can be loaded in groups of four.
 inline bool in_fours(const LowBitArgs<4>& args) {
   const auto begins_at = [](const void* pointer, int multiple) {
     return reinterpret_cast<std::uintptr_t>(pointer) % multiple == 0;

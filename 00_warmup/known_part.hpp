@@ -1,4 +1,4 @@
-// Recognises wrong answers that read behind the end of an array.
+// Recognises wrong answers that read past the end of an array.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace warmup {
 
-// Whether an output equals a wrong answer wherever that answer is a number. It is NaN where it comes from memory that lies behind an array,
-// which may hold anything; at most half of it may be.
+// True if an output equals a wrong answer wherever that is a number. The answer is NaN where it
+// comes from memory past an array, which may hold anything; at most half of it may be NaN.
 inline bool equals_where_known(const ladder::Part& output, std::vector<double> wrong) {
   const auto unknown =
       std::count_if(wrong.begin(), wrong.end(), [](double x) { return std::isnan(x); });

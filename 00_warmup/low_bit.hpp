@@ -1,4 +1,4 @@
-// C = A W, with the weights W stored in 8 or 4 bits: one product, for every lesson that computes it.
+// C = A W, with the weights W stored in 8 or 4 bits: one product, for all lessons that compute it.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@ namespace warmup {
 template <int kBits>
 struct LowBit;  // the operators, int8_matmul and int4_matmul: low_bit_operator.cpp
 
-// Weights of four bits are packed: a word of 32 bits has 8 of a column, the first of them in its lowest bits.
+// Weights of four bits are packed: a 32-bit word has 8 of a column, the first in its lowest bits.
 constexpr std::int64_t kNibbles = 8;
 
-// Of weights that share a scale: K + GROUP is a number of 64 bits.
+// The largest GROUP, so that K + GROUP fits 64 bits.
 constexpr std::int64_t kMostGroup = std::int64_t{1} << 40;
 
 struct LowBitSizes {
   // 0 or more: rows of A and C, columns of C and W, columns of A and rows of W
   std::int64_t M = 48, N = 64, K = 256;
   std::int64_t GROUP =
-      64;  // 1 to kMostGroup: so many weights of a column share a scale and a zero point
+      64;  // 1 to kMostGroup: weights of a column that share a scale and a zero point
   bool symmetric = false;  // all zero points are in the middle, and not stored
 
   std::int64_t groups() const { return (K + GROUP - 1) / GROUP; }
-  std::int64_t words() const { return (K + kNibbles - 1) / kNibbles; }  // of a packed column
+  std::int64_t words() const { return (K + kNibbles - 1) / kNibbles; }  // per packed column
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {

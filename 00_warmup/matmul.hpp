@@ -13,8 +13,8 @@ struct Matmul;  // the operator: matmul_operator.cpp
 struct MatmulSizes {
   // 0 or more: rows of A and C, columns of B and C, columns of A and rows of B
   std::int64_t M = 192, N = 160, K = 64;
-  bool with_bias = false;  // one number for each column of C is added
-  bool relu = false;       // act is max(0, x); else nothing is done
+  bool with_bias = false;  // one number per column of C is added
+  bool relu = false;       // act is max(0, x); otherwise the identity
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
@@ -28,7 +28,7 @@ inline constexpr const char* kMatmulStorage = "fp32";
 template <>
 inline constexpr const char* kMatmulStorage<ladder::bfloat16> = "bf16";
 
-// `Element` is what the matrices and the bias are stored as; sums are fp32.
+// `Element`: the storage of matrices and bias; sums are fp32.
 template <typename Element>
 struct BasicMatmulArgs : MatmulSizes {
   static constexpr const char* kStorage = kMatmulStorage<Element>;

@@ -1,4 +1,4 @@
-// What is done with a finished sum, as lesson 13 does it, and how many tiles a size has.
+// The epilogue of a finished sum, as in lesson 13, and the number of tiles.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@ namespace warmup {
 template <typename Element>
 __device__ float finished(const BasicMatmulArgs<Element>& args, float sum, std::int64_t n) {
   if (args.bias != nullptr) sum += ladder::cuda::load(args.bias + n);
-  return args.relu && sum < 0 ? 0.0f : sum;  // fmaxf would make a number of NaN
+  return args.relu && sum < 0 ? 0.0f : sum;  // fmaxf would turn NaN into 0
 }
 
 inline unsigned blocks_of_tiles(const MatmulSizes& sizes, std::int64_t rows, std::int64_t columns) {

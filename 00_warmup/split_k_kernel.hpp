@@ -1,4 +1,4 @@
-// Lesson 20c's kernels, as lesson 21 calls them.
+// Lesson 20c's kernels, for lesson 21.
 #pragma once
 
 #include "00_warmup/low_bit.hpp"

@@ -1,4 +1,4 @@
-// How many blocks a result needs that is cut into tiles.
+// The number of blocks for a result in tiles.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace warmup {
 
-// Blocks for `matrices` results of M rows and N columns, in tiles of so many rows and columns, one after the other. A grid counts up to
-// 2^31 - 1 of them; `sizes` names what makes them too many.
+// Blocks for `matrices` results of M rows and N columns, in tiles of `rows` x `columns`. A grid has
+// at most 2^31 - 1 blocks; `sizes` names the arguments in the error.
 inline unsigned blocks_of_tiles(const char* sizes, std::int64_t matrices, std::int64_t M,
                                 std::int64_t N, std::int64_t rows, std::int64_t columns) {
   const std::int64_t down = (M + rows - 1) / rows, across = (N + columns - 1) / columns;

@@ -1,4 +1,4 @@
-// c = a + b for two vectors: what lessons 01 and 02 compute.
+// c = a + b for two vectors, the operator of lessons 01 and 02.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace warmup {
 struct VectorAdd;  // the operator: vector_add_operator.cpp
 
 struct VectorAddSizes {
-  std::int64_t N = 1 << 14;  // numbers in each vector, 0 or more
+  std::int64_t N = 1 << 14;  // elements per vector, 0 or more
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {

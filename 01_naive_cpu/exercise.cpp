@@ -1,8 +1,8 @@
 // 01 naive_cpu: WKV as five nested loops.
-// Change: none, this is the first rung: the two lines of the formula, one multiplication after the other.
-// Why:    the slow version whose correctness can be seen by looking; every later rung must agree with it.
+// Change: none, this is the first kernel: the two lines of the formula, element after element.
+// Why:    the slow version that a reader can check by eye; every later kernel must agree with it.
 // Needs:  a C++20 compiler. Any B, T, H, K and V, initial and final state, both directions of time.
-// Costs:  one thread; an exp per state element and step where one per key row would do; the state is walked
+// Costs:  one thread; an exp per state element and step, not one per key row; the state is read
 //         down its columns, V floats apart. See README for what was measured.
 #include <cmath>
 #include <cstdint>
@@ -17,27 +17,27 @@ void wkv(const ladder::WkvArgs& args) {
   ladder::validate(args);
   const std::int64_t B = args.B, T = args.T, H = args.H, K = args.K, V = args.V;
 
-  std::vector<float> state(K * V);  // (K, V): S of the head at hand
+  std::vector<float> state(K * V);  // (K, V): S of the current head
   for (std::int64_t b = 0; b < B; ++b) {
     for (std::int64_t h = 0; h < H; ++h) {
       const std::int64_t head = b * H + h;
 
-      // TODO(1): roughly 3 lines; the head's state begins as args.initial_state, or as zeros where that is null.
+      // TODO(1): roughly 3 lines; the head's state is args.initial_state at first, or zeros where that is null.
       // TODO(1): budget: K * V elements, those of head number `head`.
 
       for (std::int64_t step = 0; step < T; ++step) {
         const std::int64_t t = args.reverse ? T - 1 - step : step;
         const std::int64_t row = (b * T + t) * H + h;
-        // TODO(2): roughly 4 lines here, 3 below; where this step's rows of q, k, v and u begin.
+        // TODO(2): roughly 4 lines here, 3 below; pointers to this step's rows of q, k, v and u.
         // RWKV-5 has one decay per head and key channel: its strides over batch and time are zero.
-        // TODO(3): roughly 2 lines here, 1 below; where this step's row of log_w begins.
+        // TODO(3): roughly 2 lines here, 1 below; a pointer to this step's row of log_w.
         // TODO(3): budget: no `if`: log_w moves by its two strides, which are zero in RWKV-5.
 
         float* o = args.o + row * V;  // (V)
         for (std::int64_t iv = 0; iv < V; ++iv) {
           float sum = 0.0f;
           for (std::int64_t ik = 0; ik < K; ++ik) {
-            // TODO(2): roughly 3 lines; what key row ik adds to the output; budget: one product k * v.
+            // TODO(2): roughly 3 lines; add key row ik's term to the output; budget: one product k * v.
             // Only now, because the output reads the state before this step's decay and update:
             // TODO(3): roughly 1 line; the state's decay and update.
           }

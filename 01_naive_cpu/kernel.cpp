@@ -1,8 +1,8 @@
 // 01 naive_cpu: WKV as five nested loops.
-// Change: none, this is the first rung: the two lines of the formula, one multiplication after the other.
-// Why:    the slow version whose correctness can be seen by looking; every later rung must agree with it.
+// Change: none, this is the first kernel: the two lines of the formula, element after element.
+// Why:    the slow version that a reader can check by eye; every later kernel must agree with it.
 // Needs:  a C++20 compiler. Any B, T, H, K and V, initial and final state, both directions of time.
-// Costs:  one thread; an exp per state element and step where one per key row would do; the state is walked
+// Costs:  one thread; an exp per state element and step, not one per key row; the state is read
 //         down its columns, V floats apart. See README for what was measured.
 #include <cmath>
 #include <cstdint>
@@ -17,7 +17,7 @@ void wkv(const ladder::WkvArgs& args) {
   ladder::validate(args);
   const std::int64_t B = args.B, T = args.T, H = args.H, K = args.K, V = args.V;
 
-  std::vector<float> state(K * V);  // (K, V): S of the head at hand
+  std::vector<float> state(K * V);  // (K, V): S of the current head
   for (std::int64_t b = 0; b < B; ++b) {
     for (std::int64_t h = 0; h < H; ++h) {
       const std::int64_t head = b * H + h;

@@ -1,8 +1,8 @@
 // 02 openmp: WKV's heads on all cores.
-// Change: from 01.00: one line of OpenMP over batch and head, and a state of its own for each head.
-// Why:    heads do not need each other, and chapter 01 leaves all cores but one idle.
+// Change: from 01.00: one line of OpenMP over batch and head; each head has a state of its own.
+// Why:    heads are independent of each other, and chapter 01 leaves all cores but one idle.
 // Needs:  a compiler with OpenMP. All options of chapter 01.
-// Costs:  at most B * H threads have work; each still does what chapter 01's one thread does. See README.
+// Costs:  at most B * H threads have work; each runs chapter 01's loops. See README.
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -22,7 +22,7 @@ void wkv(const ladder::WkvArgs& args) {
       const std::int64_t head = b * H + h;
 
       // Declared inside the loop, so that no two threads share it.
-      std::vector<float> state(K * V);  // (K, V): S of the head at hand
+      std::vector<float> state(K * V);  // (K, V): S of the current head
       for (std::int64_t i = 0; i < K * V; ++i) {
         state[i] = args.initial_state != nullptr ? args.initial_state[head * K * V + i] : 0.0f;
       }

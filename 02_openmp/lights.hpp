@@ -1,5 +1,5 @@
-// What the tests of chapter 02 count where a result is right either way: the calls of exp, by thread, and what the compiler says of loops.
-// For test.cpp alone: a program has one.
+// Counters of chapter 02's tests: exp calls per thread, and the compiler's reports on loops.
+// Include it in test.cpp only, because it defines expf.
 #pragma once
 
 #include <omp.h>
@@ -27,13 +27,13 @@ namespace openmp {
 
 constexpr int kMostThreads = 64;
 
-// exp calls of each thread of an OpenMP team, by its number.
+// exp calls per thread of an OpenMP team, by its number.
 inline std::array<std::atomic<long>, kMostThreads> exp_calls{};
 
 // Threads that have called exp, and how many of them a thread waits for in its first call.
 inline std::atomic<int> arrived{0}, awaited{0};
 
-// A second is enough for threads that have work; if there are fewer, the test goes on and counts them.
+// A second is enough for threads that have work. With fewer, the test goes on and counts them.
 inline void wait_for_the_others() {
   using Clock = std::chrono::steady_clock;
   ++arrived;
@@ -42,8 +42,9 @@ inline void wait_for_the_others() {
     std::this_thread::yield();
 }
 
-// Runs the implementation once with so many threads, and judges the result. Returns the number of exp calls of each thread.
-// `at_once`: no thread passes its first exp before all threads have called it, so that all are inside a head at the same time.
+// Runs the implementation once with that many threads, and judges the result. Returns each thread's
+// exp calls. `at_once`: no thread passes its first exp before all threads have called it, so that
+// all are inside a head at the same time.
 inline std::array<long, kMostThreads> calls_of_exp(const std::string& implementation,
                                                    const ladder::WkvCase& c, int threads,
                                                    bool at_once = false) {
@@ -78,24 +79,25 @@ inline int threads_that_worked(const std::array<long, kMostThreads>& calls) {
   return threads;
 }
 
-// A count is part of what is asked for.
+// Fails the test if a count differs: it is a part of the task.
 inline void expect_count(const std::string& what, long yours, long right) {
   if (yours != right)
     ADD_FAILURE() << "WRONG RESULT in the number of " << what << ": yours " << yours << ", right "
                   << right;
 }
 
-// What the compiler says of an implementation's file, which it compiles once more for that.
+// The compiler's report on an implementation's file, which is compiled once more for it.
 struct VectorReport {
-  // Of loops that need no check at run time whether arrays overlap, by line: in how many of them, one for each of the file's kernels and
-  // one for what is left behind the last whole vector, vectors have so many bytes.
+  // Loops without a run-time check for overlapping arrays: by line, how many of them use vectors of
+  // how many bytes. A line has a loop for each of the file's kernels, and one for the rest after
+  // the last vector.
   std::map<int, std::map<int, int>> unchecked;
-  std::set<int> checked;  // lines of the loops that need one: the compiler makes them twice
+  std::set<int> checked;  // lines of loops with such a check: the compiler makes two versions
   int widest = 0;         // bytes, of all loops
   std::string text;
 };
 
-// `test`: the __FILE__ of the lesson's test. std::runtime_error where there is no g++ to ask.
+// `test`: the __FILE__ of the lesson's test. Throws std::runtime_error if there is no g++.
 inline VectorReport vector_report(const std::string& implementation, const std::string& test) {
   const std::string file = ladder::find_implementation(implementation).file;
   const auto lesson = std::filesystem::path(ladder::whole_path(test)).parent_path();
@@ -134,7 +136,7 @@ inline VectorReport vector_report(const std::string& implementation, const std::
 
 }  // namespace openmp
 
-// In the place of the C library's, which std::exp of a float calls: the same value, counted.
+// Replaces the C library's expf, which std::exp of a float calls: the same value, counted.
 extern "C" float expf(float x) noexcept {
   const int thread = omp_get_thread_num();
   if (thread < openmp::kMostThreads && openmp::exp_calls[thread]++ == 0)

@@ -1,5 +1,5 @@
-// What lessons 05 and 06 share: SIMD vectors without intrinsics, a vector exp, padded scratch memory and the
-// way work is cut into tasks.
+// Shared by lessons 05 and 06: SIMD vectors without intrinsics, a vector exp, padded scratch memory
+// and the division of work into tasks.
 #pragma once
 
 #include <omp.h>
@@ -13,7 +13,7 @@
 
 namespace openmp {
 
-// Floats per SIMD register. -DLADDER_SIMD_LANES=1, 4, 8 or 16 overrides it: the README's table of widths was made so.
+// Floats per SIMD register. -DLADDER_SIMD_LANES=1, 4, 8 or 16 overrides it.
 #if defined(LADDER_SIMD_LANES)
 inline constexpr int kVec = LADDER_SIMD_LANES;
 #elif defined(__AVX512F__)
@@ -24,8 +24,9 @@ inline constexpr int kVec = 8;
 inline constexpr int kVec = 4;
 #endif
 
-// The register tile: kRows key rows by kColumns vectors of value columns. Each broadcast of q, k or w serves kColumns
-// vectors, each vector of v and o serves kRows rows. AVX-512 and ARM have 32 registers, older x86 has 16.
+// The register tile: kRows key rows by kColumns vectors of value columns. Each broadcast of q, k or
+// w serves kColumns vectors, each vector of v and o serves kRows rows. AVX-512 and ARM have 32
+// registers, older x86 has 16.
 #if defined(__AVX512F__) || defined(__aarch64__)
 inline constexpr int kRows = 8;
 #else
@@ -33,19 +34,19 @@ inline constexpr int kRows = 4;
 #endif
 inline constexpr int kColumns = 2;
 
-// Value columns in a register tile, and the unit in which threads share a head's columns.
+// Value columns per register tile: threads share a head's columns in multiples of it.
 inline constexpr std::int64_t kTileColumns = kColumns * kVec;
 
-// Time steps per tile: the state goes to registers and back once per tile, and q, k, v, w, o of a tile still fit L1/L2.
+// Steps per tile: the state is loaded and stored once per tile; q, k, v, w, o of a tile fit L1/L2.
 inline constexpr std::int64_t kSteps = 32;
 
 // The states of a task's heads together: 256 KB, to stay in L2 from one time tile to the next.
 inline constexpr std::int64_t kStateFloats = 64 * 1024;
 
-// Rows in scratch are padded to whole cache lines, which are whole vectors and whole row blocks too.
+// Rows in scratch are padded to whole cache lines, which are also whole vectors and row blocks.
 inline constexpr std::int64_t kLine = 16;
 
-// Fewer multiply-adds than this (some microseconds) are not worth waking another thread.
+// With fewer FMAs than this (some microseconds) another thread does not pay off.
 inline constexpr double kMinFmaPerThread = 100000;
 
 using Vec = float __attribute__((vector_size(kVec * sizeof(float))));
@@ -61,8 +62,8 @@ inline void store(float* to, Vec x) {
   std::memcpy(to, &x, sizeof(x));
 }
 
-// Asks for a row that will be read later: a head's steps lie H * K floats apart, too far for the hardware's prefetchers.
-// always_inline: GCC 12 takes a function that only prefetches for one without effect, and drops the call.
+// Prefetches a later row: a head's steps are H * K floats apart, too far for hardware prefetchers.
+// always_inline: GCC 12 drops calls of a function that only prefetches.
 [[gnu::always_inline]] inline void prefetch(const float* row, std::int64_t count) {
   for (std::int64_t i = 0; i < count; i += kLine)
     __builtin_prefetch(row + i);
@@ -79,8 +80,9 @@ inline float sum_of_lanes(Vec x) {
   return sum;
 }
 
-// exp for x <= 88, about 1 ulp; exactly 1 at 0, exactly 0 at -inf. x = n ln 2 + r with |r| <= ln 2 / 2, then
-// exp(x) = 2^n exp(r), where exp(r) is its Taylor series: the term after r^7 / 7! is below a tenth of an ulp.
+// exp for x <= 88, about 1 ulp; exactly 1 at 0, exactly 0 at -inf. exp(x) = 2^n exp(r), where x = n
+// ln 2 + r and |r| <= ln 2 / 2. For exp(r) the Taylor series ends with r^7 / 7!: the next term is
+// below a tenth of an ulp.
 inline Vec exp(Vec x) {
   constexpr float kLog2E = 1.44269504f;
   constexpr float kLn2High = 0.693359375f;  // 9 bits, so that n * kLn2High is exact
@@ -100,7 +102,7 @@ inline Vec exp(Vec x) {
   series = series * r + 0.5f;
   series = series * r + 1.0f;
   series = series * r + 1.0f;
-  // 2^n as two factors: n reaches -150, where the result is denormal and one exponent field is too narrow.
+  // 2^n as two factors: at n = -150 the result is denormal and one exponent field is too narrow.
   const VecInt power = std::bit_cast<VecInt>(shifted) - std::bit_cast<std::int32_t>(kRound);
   const VecInt half = power >> 1;
   const Vec scale_1 = std::bit_cast<Vec>((half + 127) << 23);
@@ -116,8 +118,9 @@ inline std::int64_t round_up(std::int64_t x, std::int64_t unit) {
   return ceil_div(x, unit) * unit;
 }
 
-// How the work is cut. A task is a few neighbouring heads of one batch entry: their rows lie side by side in memory, so a
-// time step is read as one long run. Where heads are fewer than threads, a task is one head and some of its columns.
+// The division of work. A task is a few neighbouring heads of one batch entry: their rows are
+// contiguous in memory, so a time step is one long run. With fewer heads than threads, a task is
+// one head and some of its columns.
 struct Split {
   int threads;
   std::int64_t heads;    // per task
@@ -131,7 +134,7 @@ struct Split {
     threads = static_cast<int>(std::min<double>(omp_get_max_threads(), worth));
     columns = round_up(ceil_div(V, ceil_div(threads, B * H)), std::max(kTileColumns, kLine));
     column_parts = ceil_div(V, columns);
-    // An equal share of heads for every thread, cut into pieces whose states fit.
+    // An equal share of heads for every thread, in groups whose states fit kStateFloats.
     const std::int64_t share = std::min(H, ceil_div(B * H, threads));
     heads = ceil_div(share, ceil_div(share * K * columns, kStateFloats));
     head_groups = ceil_div(H, heads);

@@ -1,8 +1,8 @@
 // 03 cuda_baseline: WKV on a GPU, one thread per output channel.
-// Change: rewrite of 01.00: the loops over batch, head and value column become threads; time and key rows stay loops.
-// Why:    the columns of a head's state never meet, so each can have a thread of its own.
+// Change: rewrite of 01.00: batch, head and value column become threads; time and rows stay loops.
+// Why:    the columns of a head's state are independent, so each can have its own thread.
 // Needs:  K = V in {4, 32, 64, 100, 128, 256}; forward in time, no states in or out; any CUDA GPU.
-// Costs:  every term is added to o in global memory (B*T*H*K*V atomics), and every thread reads all of q, k, w, u itself.
+// Costs:  B*T*H*K*V atomics on o in global memory; every thread loads all of q, k, w and u.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -17,17 +17,17 @@ namespace {
 
 using ladder::WkvArgs;
 
-// One warp per block: the smallest block the hardware schedules, so that few heads still spread over all multiprocessors.
+// One warp per block, the smallest block, so that few heads still spread over all SMs.
 constexpr int kThreads = 32;
 
 template <int kHeadSize>
 __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
   // o(b, t, h, iv) is this thread's, for all t.
   std::int64_t channel = 0;  // until hole 1 is filled
-  // TODO(1): roughly 4 lines, at two places; which of all B * H * V channels is this thread's;
+  // TODO(1): roughly 4 lines, at two places; this thread's channel among all B * H * V channels;
   // The last block may have more threads than there are channels left.
   // TODO(2): roughly 1 line; a thread without a channel does nothing; budget: no access beyond an array.
-  // Columns lie side by side, then heads, then batches.
+  // channel = (b * H + h) * V + iv
   std::int64_t iv = 0, h = 0, b = 0;  // until hole 1 is filled
   // TODO(1): then the column, the head and the batch of that channel; budget: no global read.
 
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
     float* o = args.o + token * kHeadSize + iv;
 
     for (int ik = 0; ik < kHeadSize; ++ik) {
-      // TODO(3): roughly 3 lines; what key row ik gives to this output, and how its element of the state goes on;
+      // TODO(3): roughly 3 lines; add key row ik's term to this output, then update its element of the state;
       // TODO(3): budget: one global read each of k, q, u and log_w, one atomic.
     }
   }
@@ -57,11 +57,11 @@ void launch(const WkvArgs& args) {
   // TODO(4): roughly 1 line; how many blocks have work? budget: no block without a channel.
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
-  // TODO(5): roughly 1 line; what the kernel expects to find in o; budget: each element of o is written once.
+  // TODO(5): roughly 1 line; the value that the kernel expects in o; budget: each element of o is written once.
   const unsigned grid = static_cast<unsigned>(blocks);
-  // TODO(6): roughly 1 line; the kernel, for heads of this size; budget: one launch.
+  // TODO(6): roughly 1 line; launch the kernel, for heads of this size; budget: one launch.
   // A launch returns no error; this call does.
-  // TODO(7): roughly 1 line; what that call is; budget: one call, which does not wait for the kernel.
+  // TODO(7): roughly 1 line; make that call; budget: one call, which does not wait for the kernel.
 }
 
 void wkv(const WkvArgs& args) {

@@ -1,8 +1,8 @@
 // 03 cuda_baseline: WKV on a GPU, one thread per output channel.
-// Change: rewrite of 01.00: the loops over batch, head and value column become threads; time and key rows stay loops.
-// Why:    the columns of a head's state never meet, so each can have a thread of its own.
+// Change: rewrite of 01.00: batch, head and value column become threads; time and rows stay loops.
+// Why:    the columns of a head's state are independent, so each can have its own thread.
 // Needs:  K = V in {4, 32, 64, 100, 128, 256}; forward in time, no states in or out; any CUDA GPU.
-// Costs:  every term is added to o in global memory (B*T*H*K*V atomics), and every thread reads all of q, k, w, u itself.
+// Costs:  B*T*H*K*V atomics on o in global memory; every thread loads all of q, k, w and u.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using ladder::WkvArgs;
 
-// One warp per block: the smallest block the hardware schedules, so that few heads still spread over all multiprocessors.
+// One warp per block, the smallest block, so that few heads still spread over all SMs.
 constexpr int kThreads = 32;
 
 template <int kHeadSize>
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   // The last block may have more threads than there are channels left.
   if (channel >= args.B * args.H * kHeadSize) return;
-  // Columns lie side by side, then heads, then batches.
+  // channel = (b * H + h) * V + iv
   const std::int64_t iv = channel % kHeadSize;
   const std::int64_t h = channel / kHeadSize % args.H;
   const std::int64_t b = channel / kHeadSize / args.H;
@@ -57,7 +57,7 @@ void launch(const WkvArgs& args) {
   const std::int64_t blocks = (channels + kThreads - 1) / kThreads;
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
-  // atomicAdd adds to what is there.
+  // The kernel accumulates into o, so o must start at 0.
   CUDA_CHECK(cudaMemsetAsync(args.o, 0, args.T * channels * sizeof(float)));
   const unsigned grid = static_cast<unsigned>(blocks);
   wkv_atomic<kHeadSize><<<grid, kThreads>>>(args);

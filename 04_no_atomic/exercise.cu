@@ -14,7 +14,7 @@ namespace {
 
 using ladder::WkvArgs;
 
-// One warp per block: the smallest block the hardware schedules, so that few heads still spread over all multiprocessors.
+// One warp per block, the smallest block, so that few heads still spread over all SMs.
 constexpr int kThreads = 32;
 
 template <int kHeadSize>
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(kThreads) wkv_no_atomic(const WkvArgs args) {
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   // The last block may have more threads than there are channels left.
   if (channel >= args.B * args.H * kHeadSize) return;
-  // Columns lie side by side, then heads, then batches.
+  // channel = (b * H + h) * V + iv
   const std::int64_t iv = channel % kHeadSize;
   const std::int64_t h = channel / kHeadSize % args.H;
   const std::int64_t b = channel / kHeadSize / args.H;
@@ -54,7 +54,7 @@ void launch(const WkvArgs& args) {
   const std::int64_t blocks = (channels + kThreads - 1) / kThreads;
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
-  // atomicAdd adds to what is there.
+  // The kernel accumulates into o, so o must start at 0.
   CUDA_CHECK(cudaMemsetAsync(args.o, 0, args.T * channels * sizeof(float)));
   const unsigned grid = static_cast<unsigned>(blocks);
   wkv_no_atomic<kHeadSize><<<grid, kThreads>>>(args);

@@ -1,6 +1,6 @@
 // 04 no_atomic: WKV on a GPU, one thread per output channel.
-// Change: from 03.00: the terms of an output are summed in a register, and o is stored once per step.
-// Why:    nobody else adds to this thread's output, so global memory need not hold the sum.
+// Change: from 03.00: a register sums the terms of an output, and o is stored once per step.
+// Why:    no other thread adds to this output, so the sum need not be in global memory.
 // Needs:  K = V in {4, 32, 64, 100, 128, 256}; forward in time, no states in or out; any CUDA GPU.
 // Costs:  no atomics; every thread still reads all of q, k, w, u itself, 4 bytes at a time.
 //         See README for what was measured.
@@ -17,7 +17,7 @@ namespace {
 
 using ladder::WkvArgs;
 
-// One warp per block: the smallest block the hardware schedules, so that few heads still spread over all multiprocessors.
+// One warp per block, the smallest block, so that few heads still spread over all SMs.
 constexpr int kThreads = 32;
 
 template <int kHeadSize>
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kThreads) wkv_no_atomic(const WkvArgs args) {
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   // The last block may have more threads than there are channels left.
   if (channel >= args.B * args.H * kHeadSize) return;
-  // Columns lie side by side, then heads, then batches.
+  // channel = (b * H + h) * V + iv
   const std::int64_t iv = channel % kHeadSize;
   const std::int64_t h = channel / kHeadSize % args.H;
   const std::int64_t b = channel / kHeadSize / args.H;

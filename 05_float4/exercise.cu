@@ -1,6 +1,6 @@
 // 05 float4: WKV on a GPU, one thread per output channel.
-// Change: from 04.00: q, k, log_w and u are read four at a time, and four sums grow side by side.
-// Why:    one request for 16 bytes replaces four for 4 bytes; the four terms that arrive together go to four sums.
+// Change: from 04.00: q, k, log_w and u are loaded four at a time, and added to four sums.
+// Why:    one 16-byte request replaces four of 4 bytes; the four sums do not wait for one another.
 // Needs:  as 04, and q, k, log_w, u aligned to 16 bytes (every K allowed is a multiple of four).
 // Costs:  a quarter of the requests; every thread still reads all of q, k, w, u itself.
 //         See README for what was measured.
@@ -17,14 +17,14 @@ namespace {
 
 using ladder::WkvArgs;
 
-// One warp per block: the smallest block the hardware schedules, so that few heads still spread over all multiprocessors.
+// One warp per block, the smallest block, so that few heads still spread over all SMs.
 constexpr int kThreads = 32;
 
-// Floats in the widest load a thread can ask for, 16 bytes.
+// Floats in the widest load of a thread, 16 bytes.
 constexpr int kVec = 4;
 
 __device__ void load(float* to, const float* from) {
-  // TODO(1): roughly 1 line; kVec floats go from `from` to `to`; budget: one request for all of them.
+  // TODO(1): roughly 1 line; copy kVec floats from `from` to `to`; budget: one request for all of them.
 }
 
 template <int kHeadSize>
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kThreads) wkv_float4(const WkvArgs args) {
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   // The last block may have more threads than there are channels left.
   if (channel >= args.B * args.H * kHeadSize) return;
-  // Columns lie side by side, then heads, then batches.
+  // channel = (b * H + h) * V + iv
   const std::int64_t iv = channel % kHeadSize;
   const std::int64_t h = channel / kHeadSize % args.H;
   const std::int64_t b = channel / kHeadSize / args.H;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kThreads) wkv_float4(const WkvArgs args) {
         state[ik + i] = expf(log_w4[i]) * state[ik + i] + kv;
       }
     }
-    // TODO(2): roughly 2 lines; the output of this step; budget: one store.
+    // TODO(2): roughly 2 lines; store the output of this step; budget: one store.
   }
 }
 
@@ -80,7 +80,7 @@ void wkv(const WkvArgs& args) {
   ladder::validate(args);
   ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
-  // TODO(3): roughly 1 line; what load() needs of the caller's arrays, or a refusal; budget: nothing is launched before.
+  // TODO(3): roughly 1 line; reject a caller's array that load() cannot read; budget: nothing is launched before.
   switch (args.K) {
     case 4: return launch<4>(args);
     case 32: return launch<32>(args);

@@ -1,4 +1,4 @@
-// What the causal-product kernels of this chapter share: how they walk time, and what they ask for.
+// Shared by this chapter's causal products: the order of time steps, and checks of arguments.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,14 +12,15 @@
 
 namespace shared_mem {
 
-// Value columns of a block of prefix_causal_product.
+// Value columns per block of prefix_causal_product.
 constexpr int kPrefixColumns = 8;
 
-// Key rows that the registers of a block hold.
+// The most key rows that a block's registers hold.
 constexpr int kMaxRows = 256;
 
-// Sequence `b`, as the kernels walk it: step t takes in key t if there is one, then answers query t - first_query if there
-// is one. In the causal form both start at 0; in the full form the queries come after all keys.
+// The steps of sequence `b`: step t adds key t to the state, if there is one, then reads the state
+// with query t - first_query, if there is one. In the causal form both start at 0; in the full form
+// the queries come after all keys.
 struct Steps {
   std::int64_t keys;
   std::int64_t first_query;
@@ -28,14 +29,14 @@ struct Steps {
 
 inline __device__ Steps steps_of(const ladder::LinearAttentionArgs& args, std::int64_t b) {
   std::int64_t keys = args.T_k;
-  // The launcher cannot read the lengths: a bad one must not lead into the next batch.
+  // Lengths are in device memory, where the launcher cannot check them; clamp to stay in batch b.
   if (args.key_lengths != nullptr) keys = ladder::cuda::clamped(args.key_lengths[b], 0, keys);
   if (!args.causal) return {keys, keys, keys + args.T_q};
   return {keys < args.T_q ? keys : args.T_q, 0, args.T_q};
 }
 
-// Which of the steps from, from + 1, ... of a tile there are, out of `count` in all. Counted in the tile, so that the loops
-// over it compute with 32 bits.
+// The steps of a tile that exist: `size` steps from `first` on, counted from the tile's first step,
+// so that loops over a tile compute with 32 bits.
 struct Range {
   int first;
   unsigned size;
@@ -50,14 +51,14 @@ __device__ Range range_of(std::int64_t from, std::int64_t count) {
   return {first, static_cast<unsigned>(last - first)};
 }
 
-// phi where it is not the identity. The exponential stands outside of the choice: as a branch, element after element would
-// wait for its own.
+// The feature map elu + 1. The exponential is outside the condition: in a branch, each element
+// would wait for its own.
 inline __device__ float elu_plus_one(float x) {
   const float exponential = expf(x);
   return x > 0.0f ? x + 1.0f : exponential;
 }
 
-// kCount floats, in 16-byte words where there are that many.
+// Loads kCount floats, in 16-byte vectors where kCount allows.
 template <int kCount>
 __device__ void load(float* to, const float* from) {
   if constexpr (kCount == 1) {
@@ -85,7 +86,7 @@ __device__ void store(float* to, const float* from) {
   }
 }
 
-// What both kernels ask for beyond ladder::validate: rows of whole 16-byte words.
+// Checks beyond ladder::validate: rows must consist of whole 16-byte vectors.
 inline void require_shape(const ladder::LinearAttentionArgs& args) {
   ladder::validate(args);
   ladder::require(args.K % 4 == 0 && args.K <= kMaxRows,

@@ -1,8 +1,8 @@
 // 06 shared_mem: WKV on a GPU, one block per (batch, head), one thread per value column.
-// Change: rewrite of 05.00: q, k, w and u of a step are brought to shared memory once, by all threads of the block together.
-// Why:    every column of a head needs the same rows of q, k, w, u, and its own exp(log_w) of them: once per head is enough.
-// Needs:  K and V up to 256, not necessarily equal; initial and final state, reverse; fp32 or bf16 storage; any CUDA GPU.
-// Costs:  two barriers per step, and every step still waits for its own loads. K above 128 spills the state's registers.
+// Change: rewrite of 05.00: a block's threads load a step's q, k and w together into shared memory.
+// Why:    all columns of a head need the same q, k, w, u: one load and one exp per head are enough.
+// Needs:  K and V up to 256; initial and final state, reverse; fp32 or bf16; any CUDA GPU.
+// Costs:  two barriers per step; each step waits for its own loads; above K = 128 the state spills.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -25,7 +25,7 @@ using ladder::cuda::store;
 
 constexpr int kWarpSize = 32;
 
-// The largest K and V: a thread's column of the state, and the block of V threads.
+// The largest K and V: the rows of a thread's state column, and the threads of a block.
 constexpr int kMostChannels = 256;
 
 // Elements per thread and access, 16 bytes of float.
@@ -46,9 +46,9 @@ __global__ void __launch_bounds__(kMostChannels)
   const int tid = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   const std::int64_t h = blockIdx.x % args.H;
   const std::int64_t b = blockIdx.x / args.H;
-  const bool has_column = tid < V;  // threads of a ragged last warp only help to load
+  const bool has_column = tid < V;  // threads of a partial last warp only help to load
 
-  float state[kRows] = {};  // column tid of S; rows beyond K stay zero
+  float state[kRows] = {};  // column tid of S; rows past K stay zero
   const std::int64_t first_state = (b * args.H + h) * K * V + tid;
   for (int ik = 0; ik < kRows; ++ik) {
     if (args.initial_state != nullptr && has_column && ik < K)
@@ -65,13 +65,13 @@ __global__ void __launch_bounds__(kMostChannels)
     const LogW* log_w = args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;
     const float v = has_column ? load(args.v + token * V + tid) : 0.0f;
 
-    __syncthreads();  // the step before has been read by all
+    __syncthreads();  // all threads have read the previous step; it may be overwritten
     for (int ik = tid; ik < kRows; ik += threads) {
       q_smem[ik] = ik < K ? load(q + ik) : 0.0f;
       k_smem[ik] = ik < K ? load(k + ik) : 0.0f;
       w_smem[ik] = ik < K ? expf(load(log_w + ik)) : 0.0f;
     }
-    __syncthreads();  // this one has been written by all
+    __syncthreads();  // this step is in shared memory; all threads may read it
 
     float sum[kVec] = {};
 #pragma unroll

@@ -1,13 +1,14 @@
-// How lanes add up what they hold, when they hold several sums.
+// Sums over lanes, when each lane holds parts of several sums.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace shared_mem {
 
-// kCount sums over kLanes lanes of a warp, kStride apart. Lanes that meet share the work: each hands half of its sums to
-// its partner and goes on with the other half, so that kCount sums cost about kCount shuffles instead of kCount * log2(kLanes).
-// Lane l of the kLanes then has those from l * kCount / kLanes on in sums[0], sums[1], ...
+// Adds kCount sums over kLanes lanes of a warp, kStride apart. Partners share the work: each gives
+// half of its sums away and continues with the other half, so that kCount sums cost about kCount
+// shuffles instead of kCount * log2(kLanes). Lane l of the kLanes then has the sums from l * kCount
+// / kLanes on in sums[0], sums[1], ...
 template <int kCount, int kLanes, int kStride = 1>
 __device__ void sum_over_lanes(float* sums, int lane) {
   if constexpr (kLanes > 1) {

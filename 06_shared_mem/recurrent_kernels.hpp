@@ -1,4 +1,4 @@
-// How many key rows time tiles (lesson 07) take: `wkv` chooses by it, and 07 refuses above it.
+// The most key rows of time tiles (06.07): wkv.cu chooses by it, and 06.07 rejects more.
 #pragma once
 
 #include <cstdint>

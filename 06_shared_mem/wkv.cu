@@ -1,6 +1,6 @@
 // 06 shared_mem: WKV by the kernel that suits the shape.
-// Change: time tiles wherever they can, fused recurrent tiles beyond.
-// Why:    the fastest kernel holds a head's key rows in one warp's registers, and 256 rows is what these hold.
+// Change: time tiles where K allows, fused recurrent tiles otherwise.
+// Why:    the fastest kernel keeps a column's key rows in one warp's registers: at most 256.
 // Needs:  any K and V; initial and final state, reverse; fp32 or bf16 storage; a GPU since Ampere.
 // Costs:  nothing: one comparison on the host.
 //         See README for what was measured.
@@ -11,7 +11,7 @@
 namespace shared_mem {
 namespace {
 
-// The rule, and what it rests on: README, "Numbers". Another kernel is chosen by its name (`./ladder run --implementation`).
+// The rule and its measurements: README, "Numbers". `./ladder run --implementation` names another.
 template <typename Element, typename LogW>
 void wkv_recurrent(const ladder::BasicWkvArgs<Element, LogW>& args) {
   using Args = ladder::BasicWkvArgs<Element, LogW>;
@@ -27,7 +27,7 @@ const ladder::Registration wkv_recurrent_registration{
     {.name = "wkv_recurrent",
      .device = ladder::DeviceKind::kCuda,
      .rung = true,
-     .fma_share = 0.75,  // that of 07_time_tiles
+     .fma_share = 0.75,  // as in 07_time_tiles
      .launchers = ladder::launchers<ladder::Wkv>(wkv_recurrent<float, float>,
                                                  wkv_recurrent<ladder::bfloat16, ladder::bfloat16>,
                                                  wkv_recurrent<ladder::bfloat16, float>)}};

@@ -1,5 +1,5 @@
-// The program's function as an implementation. It stands here because kernel.cu is a program by itself: nvcc compiles it without
-// the rest of this repository.
+// The program's function as an implementation. It is not in kernel.cu because that is a program on
+// its own: nvcc compiles it without the rest of this repository.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 #include "common/core/lists.hpp"
 #include "common/core/registry.hpp"
 
-// kernel.cu's, which is in no namespace. Tests call them, the kernel only in the emulator, where it is a function like any other.
+// kernel.cu's functions, which are in no namespace. Tests call all of them, and the kernel only in
+// the emulator, where it is a function like any other.
 void add_first_kernel(const float* a, const float* b, float* c, std::int64_t N);
 void launch_add(const float* a, const float* b, float* c, std::int64_t N);
 void add_on_gpu(const float* a, const float* b, float* c, std::int64_t N);
@@ -24,7 +25,8 @@ inline void vector_add_first(const VectorAddArgs& args) {
   add_on_gpu(args.a, args.b, args.c, args.N);
 }
 
-// Its arrays are the host's: the program copies them itself. Inline, because two files of tests include it.
+// Its arrays are in host memory: the program copies them. Inline, because two test files include
+// it.
 inline const ladder::Registration vector_add_first_registration{
     {.name = "vector_add_first",
      .device = ladder::DeviceKind::kCpu,

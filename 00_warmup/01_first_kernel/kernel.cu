@@ -2,7 +2,7 @@
 // Change: none, this is the first kernel.
 // Why:    it shows thread, block, grid, launch and the two memories, each once.
 // Needs:  any CUDA GPU: nvcc -std=c++17 -o first 00_warmup/01_first_kernel/kernel.cu && ./first
-// Costs:  each number goes to the GPU, or comes back, by a copy; the kernel touches it once.
+// Costs:  each number goes to the GPU, or comes back, by a copy; the kernel accesses it once.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-constexpr int kThreads = 64;  // in a block: a multiple of 32, at most 1024
+constexpr int kThreads = 64;  // per block: a multiple of 32, at most 1024
 
 // ---- On the device: each thread runs this function once ----
 
@@ -24,20 +24,20 @@ __global__ void add_first_kernel(const float* a, const float* b, float* c, std::
 
 // ---- On the host ----
 
-// Calls of the CUDA runtime say by their result whether they went well.
+// Calls of the CUDA runtime report success or failure by their result.
 static void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
 }
 
-// Starts the kernel and does not wait for it. The arrays are the device's.
+// Starts the kernel and does not wait for it. The arrays are in device memory.
 void launch_add(const float* a, const float* b, float* c, std::int64_t N) {
   const std::int64_t blocks = (N + kThreads - 1) / kThreads;  // rounded up
   add_first_kernel<<<static_cast<unsigned>(blocks), kThreads>>>(a, b, c, N);
   check(cudaGetLastError(), "the launch");
 }
 
-// c = a + b. The arrays are the host's and have N elements.
+// c = a + b. The arrays are in host memory and have N elements.
 void add_on_gpu(const float* a, const float* b, float* c, std::int64_t N) {
   if (N == 0) return;  // a grid has at least one block
   const std::size_t bytes = static_cast<std::size_t>(N) * sizeof(float);

@@ -1,4 +1,4 @@
-// What the tests call of this lesson beside its implementations.
+// Functions that the tests call, besides the implementations.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace warmup {
 
-// With a grid of that many blocks, be it too small. Arguments are not checked.
+// Launch a grid of that many blocks, even if it is too small. They do not check arguments.
 void add_per_element_on(const VectorAddArgs& args, std::int64_t blocks);
 void add_grid_stride_on(const VectorAddArgs& args, std::int64_t blocks);
 
-// How many elements the first of them leaves unwritten.
+// The number of elements that add_per_element_on leaves unwritten.
 std::int64_t unwritten_elements(std::int64_t N, std::int64_t blocks);
 
-// So many blocks for each multiprocessor, but none without work: `items` are what the grid's threads take in turns.
+// `per_multiprocessor` blocks per SM, but none without work. The grid's threads share `items`.
 std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors,
                         std::int64_t per_multiprocessor);
 

@@ -1,8 +1,8 @@
 // c = a + b with a grid that is chosen for the GPU, not for N.
-// Change: rewrite: each thread goes on by the size of the grid until the vectors end.
-// Why:    any grid gives the right result, so that the grid can be chosen for speed.
+// Change: rewrite: each thread advances by the size of the grid until the vectors end.
+// Why:    any grid gives the right result, so the grid can be chosen for speed.
 // Needs:  any N; any CUDA GPU.
-// Costs:  each number is read or written once; where all pointers allow it, by 16-byte accesses.
+// Costs:  each number is read or written once, by 16-byte accesses where all pointers allow them.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 namespace warmup {
 namespace {
 
-constexpr int kThreads = 256;                // in a block
-constexpr int kBlocksPerMultiprocessor = 8;  // 8 * 256 threads: as many as a multiprocessor holds
+constexpr int kThreads = 256;                // per block
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 * 256 threads: the most that an SM holds
 constexpr int kVector = 4;                   // floats in 16 bytes
-constexpr int kMoreBlocks = 256;             // for each multiprocessor, with vectors: measured
+constexpr int kMoreBlocks = 256;             // per SM, with vectors: measured
 
 // ---- A thread for each element ----
 
@@ -88,7 +88,7 @@ __device__ float4 sum_of(float4 a, float4 b) {
   return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-// The first `vectors` times four elements lie at addresses that 16-byte accesses allow.
+// The first 4 * `vectors` elements are at addresses that allow 16-byte accesses.
 __global__ void __launch_bounds__(kThreads)
     add_vectors_kernel(const VectorAddArgs args, std::int64_t vectors) {
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;

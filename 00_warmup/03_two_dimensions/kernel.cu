@@ -1,8 +1,8 @@
 // c = a + b for matrices that are views: a grid with two dimensions, strides as arguments.
-// Change: rewrite: a thread has a row and a column; where its element lies is said by strides.
+// Change: rewrite: a thread has a row and a column; strides give its element's offset.
 // Why:    one kernel for dense, transposed, padded and sliced matrices, without a copy.
 // Needs:  any strides of at least 0, of c at least 1; up to 8 * 65,535 rows; any CUDA GPU.
-// Costs:  each element is read or written once; how many sectors that takes is up to the strides.
+// Costs:  each element is read or written once; the strides decide how many sectors that takes.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 
 namespace warmup {
 
-// From a view's first element to the one at (row, col).
+// The offset from a view's first element to the element at (row, col).
 __host__ __device__ std::int64_t offset_of(std::int64_t row, std::int64_t col, Strides strides) {
   return row * strides.row + col * strides.col;
 }
 
 namespace {
 
-constexpr int kColumns = 32;  // of a block: its x. A warp is one row of it
-constexpr int kRows = 8;      // of a block: its y
+constexpr int kColumns = 32;  // a block's threads in x; a warp is one row of it
+constexpr int kRows = 8;      // a block's threads in y
 constexpr int kMostBlocksInY = 65'535;
 
 struct Place {
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kColumns* kRows) matrix_add_kernel(const Matri
 
 namespace {
 
-// For comparison: x counts rows, so that the threads of a warp lie below each other.
+// For comparison: x counts rows, so the threads of a warp have elements of one column.
 __global__ void __launch_bounds__(kColumns* kRows)
     matrix_add_x_is_row_kernel(const MatrixAddArgs args) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kColumns + threadIdx.x;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kColumns* kRows)
   if (row < args.M && col < args.N) add_element(args, row, col);
 }
 
-// Blocks for `in_x` threads side by side and `in_y` above each other.
+// Blocks for `in_x` threads in x and `in_y` threads in y.
 dim3 grid_for(std::int64_t in_x, std::int64_t in_y) {
   const std::int64_t x = (in_x + kColumns - 1) / kColumns, y = (in_y + kRows - 1) / kRows;
   ladder::require(x <= INT32_MAX && y <= kMostBlocksInY,

@@ -1,4 +1,4 @@
-// c = a + b for two matrices, each a view: strides say where its elements lie.
+// c = a + b for two matrices, each a view: strides give its elements' offsets.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace warmup {
 
 struct MatrixAdd;  // the operator: matrix_add_operator.cpp
 
-// How far an element lies from the one above it, and from the one to its left, counted in elements.
+// The distance, in elements, to the element below, and to the element on the right.
 struct Strides {
   std::int64_t row = 0, col = 0;
 };
@@ -33,7 +33,7 @@ struct MatrixAddViews : MatrixAddSizes {
     visit("b_strides.row", s.b_strides.row), visit("b_strides.col", s.b_strides.col);
     visit("c_strides.row", s.c_strides.row), visit("c_strides.col", s.c_strides.col);
   }
-  // From the view's first element to its last one.
+  // The number of elements from the view's first to its last.
   std::int64_t span(const Strides& strides) const {
     return M == 0 || N == 0 ? 0 : (M - 1) * strides.row + (N - 1) * strides.col + 1;
   }
@@ -41,9 +41,9 @@ struct MatrixAddViews : MatrixAddSizes {
 
 struct MatrixAddArgs : MatrixAddViews {
   static constexpr const char* kStorage = "fp32";
-  const float* a = nullptr;  // (M, N) as a_strides say
-  const float* b = nullptr;  // (M, N) as b_strides say
-  float* c = nullptr;        // (M, N) as c_strides say
+  const float* a = nullptr;  // (M, N) with a_strides
+  const float* b = nullptr;  // (M, N) with b_strides
+  float* c = nullptr;        // (M, N) with c_strides
 
   template <typename Self, typename Visit>
   static void arrays(Self& s, const Visit& visit) {

@@ -1,7 +1,7 @@
 // 00.04 who reads what: y = x five times, each time with another pattern of reads.
 // Change: rewrite: which elements the 32 lanes of a warp read in one request.
-// Why:    memory is moved in sectors of 32 bytes; the pattern decides how many sectors a request needs.
-// Needs:  any N; copy_vector wants x and y aligned to 16 bytes.
+// Why:    memory moves in sectors of 32 bytes; the pattern decides how many a request needs.
+// Needs:  any N; copy_vector needs x and y aligned to 16 bytes.
 // Costs:  1 to 32 sectors for a request of 32 floats. See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -28,14 +28,14 @@ namespace {
 
 constexpr int kWarpSize = 32;
 constexpr int kThreads = 256;  // per block: eight warps
-constexpr int kEach = 8;       // elements that a thread copies, where it copies several: a sector's
+constexpr int kEach = 8;       // elements per thread where it copies several: a sector
 constexpr int kVec = 4;        // floats in the widest access of a thread, 16 bytes
 
 __device__ std::int64_t this_thread() {
   return static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
 }
 
-// All lanes read element after element of their warp's 32, and each keeps its own.
+// All lanes read each of their warp's 32 elements in turn, and each keeps its own.
 __global__ void __launch_bounds__(kThreads) copy_broadcast_kernel(const WarpCopyArgs args) {
   const std::int64_t i = this_thread();
   if (i >= args.N) return;
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kThreads) copy_broadcast_kernel(const WarpCopy
   args.y[i] = __uint_as_float(own);
 }
 
-// A thread copies kEach elements that lie side by side, as a loop on a CPU would.
+// A thread copies kEach adjacent elements, as a loop on a CPU would.
 __global__ void __launch_bounds__(kThreads) copy_strided_kernel(const WarpCopyArgs args) {
   const std::int64_t first = this_thread() * kEach;
   for (int j = 0; j < kEach; ++j) {
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads) copy_strided_kernel(const WarpCopyAr
   }
 }
 
-// A thread copies the element behind its own; the last thread copies the first element.
+// A thread copies the element after its own; the last thread copies the first element.
 __global__ void __launch_bounds__(kThreads) copy_misaligned_kernel(const WarpCopyArgs args) {
   const std::int64_t thread = this_thread();
   if (thread >= args.N) return;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kThreads) copy_misaligned_kernel(const WarpCop
   args.y[i] = args.x[i];
 }
 
-// A thread copies kEach elements that lie kThreads apart: the lanes of a warp read side by side.
+// A thread copies kEach elements, kThreads apart: the lanes of a warp read adjacent elements.
 __global__ void __launch_bounds__(kThreads) copy_coalesced_kernel(const WarpCopyArgs args) {
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kThreads * kEach;
   for (int j = 0; j < kEach; ++j) {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kThreads) copy_coalesced_kernel(const WarpCopy
   }
 }
 
-// A thread copies kVec elements at once; the last one what is left, one by one.
+// A thread copies kVec elements at once; the last thread copies the rest, one by one.
 __global__ void __launch_bounds__(kThreads) copy_vector_kernel(const WarpCopyArgs args) {
   const std::int64_t first = this_thread() * kVec;
   if (first + kVec <= args.N) {
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kThreads) copy_vector_kernel(const WarpCopyArg
   }
 }
 
-// Checks the arguments. How many blocks there are if each thread copies so many elements.
+// Checks the arguments. Returns the number of blocks if each thread copies `each` elements.
 unsigned copy_blocks(const WarpCopyArgs& args, std::int64_t each) {
   ladder::validate_lists(args);
   const std::int64_t blocks = (args.N + kThreads * each - 1) / (kThreads * each);

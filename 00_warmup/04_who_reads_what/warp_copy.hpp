@@ -30,16 +30,16 @@ struct WarpCopyArgs : WarpCopySizes {
   }
 };
 
-// What the 32 lanes of a warp read in one request.
+// The floats that the 32 lanes of a warp read in one request.
 enum class ReadPattern {
   kBroadcast,   // all the same float
-  kStrided,     // floats that are 8 floats apart, the first at the beginning of a sector
-  kMisaligned,  // 32 floats side by side, the first one float behind the beginning of a sector
-  kCoalesced,   // 32 floats side by side, the first at the beginning of a sector
-  kVector,      // 32 times four floats side by side, the first at the beginning of a sector
+  kStrided,     // 8 floats apart, the first at the beginning of a sector
+  kMisaligned,  // 32 adjacent floats, the first one float after the beginning of a sector
+  kCoalesced,   // 32 adjacent floats, the first at the beginning of a sector
+  kVector,      // 32 times four adjacent floats, the first at the beginning of a sector
 };
 
-// How many sectors such a request moves (kernel.cu).
+// The number of sectors that such a request moves (kernel.cu).
 int predicted_sectors(ReadPattern pattern);
 
 }  // namespace warmup

@@ -1,8 +1,8 @@
 // 00.05 divergence: elements of two kinds, by warps that split and by warps that do not.
-// Change: rewrite: which element a thread takes: its own number's, or one of the kind that its whole warp takes.
-// Why:    a warp whose lanes want both sides of a branch runs both sides, one after the other.
+// Change: rewrite: a thread has the element of its index, or one of the kind of its whole warp.
+// Why:    a warp whose lanes take both sides of a branch runs both sides sequentially.
 // Needs:  any N, K of 1 or more; any CUDA GPU.
-// Costs:  parity_by_warp needs half the requests for coefficients; its reads of x are two elements apart.
+// Costs:  parity_by_warp halves the requests for coefficients; its reads of x are 2 elements apart.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -35,7 +35,7 @@ __device__ float largest_product(const TwoSidesArgs& args, float x) {
   return largest;
 }
 
-// Thread i takes element i: the even lanes of every warp take one side, the odd lanes the other.
+// Thread i has element i: the even lanes of every warp take one side, the odd lanes the other.
 __global__ void __launch_bounds__(kThreads) parity_split_kernel(const TwoSidesArgs args) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= args.N) return;
@@ -49,15 +49,15 @@ __global__ void __launch_bounds__(kThreads) parity_split_kernel(const TwoSidesAr
   args.y[i] = result;
 }
 
-// Two warps share 64 elements: the first takes the even ones, the second the odd ones.
+// Two warps share 64 elements: the first has the even ones, the second the odd ones.
 __global__ void __launch_bounds__(kThreads) parity_by_warp_kernel(const TwoSidesArgs args) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t lane = thread % kWarpSize, warp = thread / kWarpSize;
-  // TODO(2): roughly 10 lines; as above, but all lanes of a warp take elements of the same kind;
+  // TODO(2): roughly 10 lines; as above, but all lanes of a warp have elements of the same kind;
   // TODO(2): budget: one load request per warp for x, and K for the coefficients.
 }
 
-// Checks the arguments. Whole blocks: they hold whole pairs of warps.
+// Checks the arguments. Returns whole blocks, which hold whole pairs of warps.
 unsigned parity_blocks(const TwoSidesArgs& args) {
   ladder::validate_lists(args);
   const std::int64_t blocks = (args.N + kThreads - 1) / kThreads;

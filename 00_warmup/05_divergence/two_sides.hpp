@@ -1,4 +1,5 @@
-// Elements of two kinds: where i is even, y[i] is a polynomial of x[i]; where i is odd, it is the largest of K products with x[i].
+// Elements of two kinds: y[i] is a polynomial of x[i] for even i, and the largest of K products
+// with x[i] for odd i.
 //
 //     y[i] = p[0] + p[1] x + ... + p[K - 1] x^(K - 1)    i even, x = x[i]
 //     y[i] = max(q[0] x, q[1] x, ..., q[K - 1] x)        i odd
@@ -25,7 +26,7 @@ struct TwoSidesSizes {
 struct TwoSidesArgs : TwoSidesSizes {
   static constexpr const char* kStorage = "fp32";
   const float* x = nullptr;  // (N)
-  const float* p = nullptr;  // (K) of the polynomial
+  const float* p = nullptr;  // (K) coefficients
   const float* q = nullptr;  // (K) factors
   float* y = nullptr;        // (N)
 

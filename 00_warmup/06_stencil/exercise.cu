@@ -1,6 +1,6 @@
 // 00.06 stencil: the mean of an element and its neighbours, from global and from shared memory.
-// Change: rewrite: a block brings its part of x to shared memory once, and all its threads read it there.
-// Why:    2 R + 1 threads need the same element; shared memory hands it to them without a request to global memory.
+// Change: rewrite: a block loads its part of x into shared memory once; its threads read it there.
+// Why:    2 R + 1 threads need the same element, and shared memory saves their global loads.
 // Needs:  any N, R up to 32; any CUDA GPU.
 // Costs:  768 bytes of shared memory and one barrier per block. See README for what was measured.
 #include <cuda_runtime.h>
@@ -20,7 +20,7 @@ namespace {
 constexpr int kThreads = 128;  // per block, and elements of a tile without its halo
 constexpr int kMostHalo = static_cast<int>(kMostRadius);
 
-// x[i], or 0 outside of the array.
+// x[i], or 0 out of bounds.
 __device__ float element_or_zero(const MovingMeanArgs& args, std::int64_t i) {
   return i >= 0 && i < args.N ? args.x[i] : 0.0f;
 }
@@ -41,9 +41,9 @@ __global__ void __launch_bounds__(kThreads) stencil_shared_kernel(const MovingMe
   const int tid = static_cast<int>(threadIdx.x), R = static_cast<int>(args.R);
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + tid;
   tile_smem[R + tid] = element_or_zero(args, i);
-  // TODO(1): roughly 4 lines; the first R threads bring one element of the left halo and one of the right halo each;
+  // TODO(1): roughly 4 lines; the first R threads load one element of the left halo and one of the right halo each;
   // TODO(1): budget: 2 R global loads per block.
-  // The tile is written.
+  // The tile is complete.
   // TODO(2): roughly 1 line; no thread reads the tile before all threads have written it; budget: one barrier.
   float sum = 0;
   for (int j = -R; j <= R; ++j)

@@ -1,6 +1,6 @@
 // 00.06 stencil: the mean of an element and its neighbours, from global and from shared memory.
-// Change: rewrite: a block brings its part of x to shared memory once, and all its threads read it there.
-// Why:    2 R + 1 threads need the same element; shared memory hands it to them without a request to global memory.
+// Change: rewrite: a block loads its part of x into shared memory once; its threads read it there.
+// Why:    2 R + 1 threads need the same element, and shared memory saves their global loads.
 // Needs:  any N, R up to 32; any CUDA GPU.
 // Costs:  768 bytes of shared memory and one barrier per block. See README for what was measured.
 #include <cuda_runtime.h>
@@ -20,7 +20,7 @@ namespace {
 constexpr int kThreads = 128;  // per block, and elements of a tile without its halo
 constexpr int kMostHalo = static_cast<int>(kMostRadius);
 
-// x[i], or 0 outside of the array.
+// x[i], or 0 out of bounds.
 __device__ float element_or_zero(const MovingMeanArgs& args, std::int64_t i) {
   return i >= 0 && i < args.N ? args.x[i] : 0.0f;
 }
@@ -41,12 +41,12 @@ __global__ void __launch_bounds__(kThreads) stencil_shared_kernel(const MovingMe
   const int tid = static_cast<int>(threadIdx.x), R = static_cast<int>(args.R);
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + tid;
   tile_smem[R + tid] = element_or_zero(args, i);
-  if (tid < R) {  // the first R threads bring the halo, too
+  if (tid < R) {  // the first R threads also load the halo
     tile_smem[tid] = element_or_zero(args, i - R);
     tile_smem[R + kThreads + tid] = element_or_zero(args, i + kThreads);
   }
-  // The tile is written.
-  __syncthreads();  // what a thread reads below, other threads have written above
+  // The tile is complete.
+  __syncthreads();  // every thread may read what other threads have stored
   float sum = 0;
   for (int j = -R; j <= R; ++j)
     sum += tile_smem[R + tid + j];

@@ -1,4 +1,4 @@
-// The mean of an element and its R neighbours on each side. Elements outside of the array count as 0.
+// The mean of an element and its R neighbours on each side. Elements out of bounds count as 0.
 //
 //     y[i] = (x[i - R] + ... + x[i] + ... + x[i + R]) / (2 R + 1)
 #pragma once

@@ -1,4 +1,4 @@
-// The running sum in each block of 128 elements, and what a programmer asks when a result is wrong.
+// The running sum in each block of 128 elements, and tools for a wrong result.
 //
 //     y[i] = x[b] + ... + x[i],  b = i - i % 128
 #pragma once
@@ -35,27 +35,28 @@ struct BlockRunningSumArgs : BlockRunningSumSizes {
   }
 };
 
-// The kernel with a line printed for each step, by the threads whose threadIdx fulfils `threads`, of the blocks whose blockIdx fulfils
-// `blocks` (where.hpp). With `stop` they stop the kernel instead.
+// Runs the kernel. Threads whose threadIdx fulfils `threads`, in blocks whose blockIdx fulfils
+// `blocks` (where.hpp), print a line per step. With `stop` they stop the kernel instead.
 void watch_running_sum(const BlockRunningSumArgs& args, const std::string& blocks,
                        const std::string& threads, bool stop = false);
 
-// Whether an index fulfils conditions such as "=0,>1".
+// True if an index fulfils conditions such as "=0,>1".
 bool fulfils(const std::string& conditions, unsigned x, unsigned y, unsigned z);
 
-// Element (i, j, k) of a view lies at first + i * strides[0] + j * strides[1] + k * strides[2].
+// Element (i, j, k) of a view is at first + i * strides[0] + j * strides[1] + k * strides[2].
 struct View {
   std::int64_t sizes[3] = {};
   std::int64_t strides[3] = {};  // in elements
 };
 
-// Whether the view's elements lie side by side, in the order of the indices: the last index changes fastest.
+// True if the view's elements are contiguous in index order: the last index changes fastest.
 bool is_contiguous(const View& view);
 
-// Whether a kernel may read what lies there.
+// True if a kernel may read that address.
 bool is_on_device(const void* pointer);
 
-// Launches a kernel with a block of 2048 threads, which no GPU can start, and says what the runtime says of it, call by call.
+// Launches a kernel with a block of 2048 threads, which no GPU can start, and returns the runtime's
+// errors, call by call.
 std::string errors_of_an_impossible_launch();
 
 }  // namespace warmup

@@ -1,8 +1,8 @@
-// 00.07 when it is wrong: a running sum with two barriers a step, and tools to look into it.
-// Change: rewrite: chosen threads of chosen blocks can print or stop; a view and a pointer can be asked what they are.
-// Why:    a wrong kernel says nothing by itself: one has to ask the right thread, and to check every error.
+// 00.07 when it is wrong: a running sum with two barriers per step, and tools to look into it.
+// Change: rewrite: chosen threads of chosen blocks print or stop; host code checks views, pointers.
+// Why:    a wrong kernel reports nothing: one has to watch its threads, and to check every error.
 // Needs:  any N; any CUDA GPU.
-// Costs:  15 barriers per block of 128 elements; the watched kernel is a second one, so that the first pays nothing.
+// Costs:  15 barriers per block of 128 elements; the watched kernel is a second one.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -22,14 +22,14 @@ namespace {
 
 constexpr int kThreads = kRunningBlock;
 
-// Which threads are watched, and whether they stop the kernel.
+// The watched threads, and whether they stop the kernel.
 struct Watch {
   Where blocks, threads;
   bool stop = false;
 };
 
 __host__ __device__ bool holds(const Condition& condition, unsigned index) {
-  // TODO(1): roughly 6 lines; whether the index fulfils the condition, for each relation but kAny;
+  // TODO(1): roughly 6 lines; true if the index fulfils the condition, for each relation but kAny;
   // TODO(1): budget: no memory is read.
   return true;
 }
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads)
   sum_smem[tid] = i < args.N ? args.x[i] : 0.0f;
   __syncthreads();
   for (int step = 1; step < kThreads; step *= 2) {
-    // TODO(2): roughly 1 line, somewhere in this loop; two threads touch the same element, and nothing orders them;
+    // TODO(2): roughly 1 line, somewhere in this loop; two threads access the same element, and nothing orders them;
     // TODO(2): budget: one barrier more per step.
     const float earlier = tid >= step ? sum_smem[tid - step] : 0.0f;
     const float sum = sum_smem[tid] + earlier;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kThreads)
                static_cast<double>(earlier), static_cast<double>(sum));
       }
     }
-    __syncthreads();  // all have changed what others read next
+    __syncthreads();  // all elements are updated; the next step may read them
   }
   if (i < args.N) args.y[i] = sum_smem[tid];
 }
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kThreads)
 
 bool is_contiguous(const View& view) {
   if (view.sizes[0] * view.sizes[1] * view.sizes[2] == 0) return true;
-  // TODO(3): roughly 6 lines; false where an axis has another stride than its elements side by side would have;
+  // TODO(3): roughly 6 lines; false where an axis has another stride than contiguous elements would have;
   // TODO(3): budget: one comparison per axis.
   return true;
 }
@@ -108,8 +108,8 @@ void watch_running_sum(const BlockRunningSumArgs& args, const std::string& block
   const unsigned grid = running_blocks(args);
   if (grid == 0) return;
   block_running_sum_kernel<true><<<grid, kThreads>>>(args, watch);
-  CUDA_CHECK(cudaGetLastError());       // could it start?
-  CUDA_CHECK(cudaDeviceSynchronize());  // did it run to its end? What threads print comes by then
+  CUDA_CHECK(cudaGetLastError());       // reports whether it could start
+  CUDA_CHECK(cudaDeviceSynchronize());  // reports whether it ran to its end, and flushes printf
 }
 
 std::string errors_of_an_impossible_launch() {

@@ -1,4 +1,4 @@
-// Conditions on blockIdx or threadIdx, written as text: "=0,>1" is x == 0 and y > 1. An empty condition is always fulfilled.
+// Conditions on blockIdx or threadIdx as text: "=0,>1" is x == 0 and y > 1. An empty one is true.
 #pragma once
 
 #include <stdexcept>
@@ -31,7 +31,7 @@ inline Condition parse_condition(const std::string& text) {
     const char* text;
     Relation relation;
   };
-  // The longer signs first: "<=" begins with "<".
+  // The longer signs first, because "<=" begins with "<".
   for (const Sign& sign : {Sign{"!=", Relation::kNotEqual}, Sign{"<=", Relation::kLessEqual},
                            Sign{">=", Relation::kMoreEqual}, Sign{"=", Relation::kEqual},
                            Sign{"<", Relation::kLess}, Sign{">", Relation::kMore}}) {

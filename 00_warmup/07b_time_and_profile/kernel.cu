@@ -1,8 +1,8 @@
-// 00.07b time and profile: a launch's mean time by two events, and two streams that work at the same time.
-// Change: rewrite: lesson 01's sum of two vectors in eight pieces; one is copied while the one before is added.
-// Why:    copying takes longer than adding, and copies need no multiprocessor: nothing has to wait for all of the data.
-// Needs:  any N; any CUDA GPU; copies of the host's arrays overlap if they lie in memory of cudaMallocHost.
-// Costs:  device memory for two pieces of a, b and c; two streams and four events. See README for what was measured.
+// 00.07b time and profile: a launch's mean time by two events, and two streams in parallel.
+// Change: rewrite: lesson 01's sum in eight pieces; one piece is copied while another is added.
+// Why:    copies take longer than the sum, and need no SM: no kernel has to wait for all the data.
+// Needs:  any N; any CUDA GPU; copies overlap if the host's arrays come from cudaMallocHost.
+// Costs:  device memory for two pieces of a, b, c; two streams, four events. See README for times.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kBuffers = 2;  // one is filled while a kernel reads the other
 
-// Both are destroyed with their scope.
+// Both are destroyed at the end of their scope.
 struct Stream {
   cudaStream_t stream{};
   Stream() { CUDA_CHECK(cudaStreamCreate(&stream)); }
@@ -40,7 +40,7 @@ std::unique_ptr<float, decltype(&cudaFree)> device_memory(std::int64_t elements)
   return {static_cast<float*>(memory), cudaFree};
 }
 
-// Into the stream; the runtime sees whose memory it is.
+// Enqueues a copy; the runtime infers from the pointers which memory they are in.
 void copy(float* to, const float* from, std::int64_t elements, cudaStream_t stream) {
   CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<std::size_t>(elements) * sizeof(float),
                              cudaMemcpyDefault, stream));
@@ -93,7 +93,7 @@ void add_in_pieces(const VectorAddArgs& args) {
     const auto buffer = static_cast<int>(first / piece % kBuffers);
     float* const a = memory.get() + 3 * buffer * piece;
     float *const b = a + piece, *const c = b + piece;
-    // For a buffer that was never used this waits for nothing.
+    // For an unused buffer this returns at once.
     CUDA_CHECK(cudaStreamWaitEvent(copies.stream, empty[buffer].event));
     copy(a, args.a + first, elements, copies.stream);
     copy(b, args.b + first, elements, copies.stream);

@@ -1,4 +1,4 @@
-// A mean time of a launch, and c = a + b in pieces that are copied while others are added.
+// The mean time of a launch, and c = a + b in pieces that are copied while others are added.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,15 +11,15 @@ namespace warmup {
 
 constexpr int kPieces = 8;
 
-// The mean time of a launch in milliseconds. `launch` puts one kernel, or more, into the stream that it gets. The first `warm_up`
-// calls of it are not timed; then follow `launches` calls, at least 1, that are.
+// The mean time of a launch in milliseconds. `launch` enqueues one kernel or more in its stream.
+// The first `warm_up` calls are not timed, the next `launches` calls, at least 1, are.
 float mean_milliseconds(const std::function<void(cudaStream_t)>& launch, int warm_up, int launches);
 
-// c = a + b; returns when c is complete. The arrays are the host's or the device's. Only copies from and to memory of cudaMallocHost, or
-// the device's, go on while kernels run.
+// c = a + b; returns when c is complete. The arrays are in host or device memory. Only copies of
+// device memory and of memory from cudaMallocHost overlap with kernels.
 void add_in_pieces(const VectorAddArgs& args);
 
-// The kernel alone, on arrays of the device: c = a + b, at the end of the stream.
+// Enqueues the kernel alone: c = a + b for arrays in device memory.
 void launch_add_piece(const float* a, const float* b, float* c, std::int64_t N,
                       cudaStream_t stream);
 

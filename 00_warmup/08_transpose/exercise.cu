@@ -1,8 +1,8 @@
 // 00.08 transpose: y = x transposed, first without and then with a tile in shared memory.
-// Change: rewrite: a block reads a tile by rows, and writes it by columns of the tile, which are rows of y.
-// Why:    read by rows and written by rows, each request of a warp fills whole sectors; the turn happens in shared memory.
+// Change: rewrite: a block reads rows of a tile, and writes its columns, which are rows of y.
+// Why:    reads and writes by rows fill whole sectors; shared memory swaps rows and columns.
 // Needs:  any M and N up to 2,097,120 (65,535 tiles); fp32.
-// Costs:  one read and one write per element, a tile of shared memory, and a barrier. See README for what was measured.
+// Costs:  one read and one write per element, a tile of shared memory, a barrier. See README.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of a tile: a warp has a row
-constexpr int kRows = 8;   // that a block of 32 x 8 threads has at once: four passes a tile
+constexpr int kTile = 32;  // rows and columns of a tile; a warp has a row
+constexpr int kRows = 8;   // rows of a block of 32 x 8 threads: four passes per tile
 constexpr int kTileThreads = kTile * kRows;
 
-// Blocks along a side of x. The grid's second side may have no more than 65535.
+// Blocks along a side of x. The grid's y dimension is at most 65535.
 unsigned tiles(const char* name, std::int64_t size, std::int64_t tile) {
   ladder::require(size <= 65535 * tile, std::string(name) + " is " + std::to_string(size) +
                                             "; allowed: up to " + std::to_string(65535 * tile));
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kTileThreads) transpose_at_the_write_kernel(Tr
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
   const std::int64_t first_m = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.y;
   for (int i = 0; i < kTile; i += kRows) {
-    // TODO(1): roughly 2 lines; x(m, n) of row m = first_m + i goes to y(n, m), where x has that row and column;
+    // TODO(1): roughly 2 lines; copy x(m, n) of row m = first_m + i to y(n, m), where x has that row and column;
     // TODO(1): budget: one global read and one global write.
   }
 }
@@ -60,26 +60,26 @@ __global__ void __launch_bounds__(kTileThreads) transpose_tile_kernel(TransposeA
   const std::int64_t tile_n = static_cast<std::int64_t>(blockIdx.x) * kTile;
   const int lane = threadIdx.x;
 
-  // TODO(2): roughly 9 lines; the tile's rows are read from x into tile_smem, kRows at a time, lane by lane, and written from
-  // TODO(2): its columns to rows of y; a barrier between the two; elements behind the edges of x are left out;
+  // TODO(2): roughly 9 lines; load the tile's rows from x into tile_smem, kRows at a time, lane by lane, and
+  // TODO(2): store its columns to rows of y; a barrier between the two; skip elements past the edges of x;
   // TODO(2): budget: per element one global read and one global write, 4 sectors a request.
 }
 
-// How many floats lie from a tile's row to its next.
+// Floats from one row of a tile to the next.
 constexpr int row_pitch(int columns) {
-  // TODO(3): roughly 1 line; a row of a tile is longer than its columns say, so that a column lies in 32 banks;
+  // TODO(3): roughly 1 line; a row of a tile is longer than its columns need, so that a column is in 32 banks;
   // TODO(3): budget: no bank conflict in transpose_tiled, for 128 bytes of shared memory more.
   return columns;
 }
 
-// ---- Step 4: 16 bytes a thread, four loads before the first store ----
+// ---- Step 4: 16 bytes per thread, four loads before the first store ----
 
 constexpr int kWideTile = 64, kVec = 4;
-constexpr int kVectors = kWideTile / kVec;         // of a tile's row
+constexpr int kVectors = kWideTile / kVec;         // per row of a tile
 constexpr int kWideThreads = kVectors * kVectors;  // each has 4 x 4 elements
 
-// Shared memory is read and written in vectors. Vector v of row n stands at place v ^ (n / 4): eight threads that write or read at once
-// have eight different places modulo 8, and so all 32 banks.
+// Shared memory is accessed in vectors. Vector v of row n has index v ^ (n / 4), so that eight
+// threads that store or load at once have eight different indices modulo 8, which are all 32 banks.
 __global__ void __launch_bounds__(kWideThreads) transpose_wide_kernel(TransposeArgs args) {
   __shared__ float4 tile_smem[kWideTile][kVectors];
   // Blocks that start together write to the same rows of y.
@@ -90,8 +90,8 @@ __global__ void __launch_bounds__(kWideThreads) transpose_wide_kernel(TransposeA
   const std::int64_t first_m = tile_m + row * kVec, first_n = tile_n + column * kVec;
   if (first_m < args.M && first_n < args.N) {
     const float* from = args.x + first_m * args.N + first_n;
-    // TODO(4): roughly 8 lines; four loads of 16 bytes, of four rows of x; the 4 x 4 elements are turned in registers, and kept in
-    // TODO(4): four rows of tile_smem, at the places that the comment above names;
+    // TODO(4): roughly 8 lines; four loads of 16 bytes, of four rows of x; transpose the 4 x 4 elements in
+    // TODO(4): registers, and store them in four rows of tile_smem, at the indices that the comment above names;
     // TODO(4): budget: a quarter of a load per element, no bank conflict.
   }
   __syncthreads();
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kWideThreads) transpose_wide_kernel(TransposeA
   for (int i = 0; i < kWideTile; i += kVectors) {
     const std::int64_t n = tile_n + i + row;
     if (n < args.N) {
-      // TODO(4): roughly 2 lines; the vector of row n of y that begins at m; budget: a quarter of a store per element, no bank conflict.
+      // TODO(4): roughly 2 lines; store the vector of row n of y that begins at m; budget: a quarter of a store per element, no bank conflict.
     }
   }
 }
@@ -132,7 +132,7 @@ void transpose_by_tiles(const TransposeArgs& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-// Rows that are no whole number of vectors are step 3's.
+// Rows that are not whole vectors use step 3.
 void transpose_wide(const TransposeArgs& args) {
   const auto places =
       reinterpret_cast<std::uintptr_t>(args.x) | reinterpret_cast<std::uintptr_t>(args.y);

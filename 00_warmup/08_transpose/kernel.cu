@@ -1,8 +1,8 @@
 // 00.08 transpose: y = x transposed, first without and then with a tile in shared memory.
-// Change: rewrite: a block reads a tile by rows, and writes it by columns of the tile, which are rows of y.
-// Why:    read by rows and written by rows, each request of a warp fills whole sectors; the turn happens in shared memory.
+// Change: rewrite: a block reads rows of a tile, and writes its columns, which are rows of y.
+// Why:    reads and writes by rows fill whole sectors; shared memory swaps rows and columns.
 // Needs:  any M and N up to 2,097,120 (65,535 tiles); fp32.
-// Costs:  one read and one write per element, a tile of shared memory, and a barrier. See README for what was measured.
+// Costs:  one read and one write per element, a tile of shared memory, a barrier. See README.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of a tile: a warp has a row
-constexpr int kRows = 8;   // that a block of 32 x 8 threads has at once: four passes a tile
+constexpr int kTile = 32;  // rows and columns of a tile; a warp has a row
+constexpr int kRows = 8;   // rows of a block of 32 x 8 threads: four passes per tile
 constexpr int kTileThreads = kTile * kRows;
 
-// Blocks along a side of x. The grid's second side may have no more than 65535.
+// Blocks along a side of x. The grid's y dimension is at most 65535.
 unsigned tiles(const char* name, std::int64_t size, std::int64_t tile) {
   ladder::require(size <= 65535 * tile, std::string(name) + " is " + std::to_string(size) +
                                             "; allowed: up to " + std::to_string(65535 * tile));
@@ -64,27 +64,27 @@ __global__ void __launch_bounds__(kTileThreads) transpose_tile_kernel(TransposeA
     const std::int64_t m = tile_m + row, n = tile_n + lane;
     if (m < args.M && n < args.N) tile_smem[row][lane] = args.x[m * args.N + n];
   }
-  __syncthreads();  // a row of y comes from all warps' rows of x
+  __syncthreads();  // the tile is complete; a row of y needs all warps' rows of x
   for (int row = threadIdx.y; row < kTile; row += kRows) {
     const std::int64_t n = tile_n + row, m = tile_m + lane;
     if (m < args.M && n < args.N) args.y[n * args.M + m] = tile_smem[lane][row];
   }
 }
 
-// How many floats lie from a tile's row to its next.
+// Floats from one row of a tile to the next.
 constexpr int row_pitch(int columns) {
-  ++columns;  // the elements of a column lie in 32 different banks
+  ++columns;  // the elements of a column are in 32 different banks
   return columns;
 }
 
-// ---- Step 4: 16 bytes a thread, four loads before the first store ----
+// ---- Step 4: 16 bytes per thread, four loads before the first store ----
 
 constexpr int kWideTile = 64, kVec = 4;
-constexpr int kVectors = kWideTile / kVec;         // of a tile's row
+constexpr int kVectors = kWideTile / kVec;         // per row of a tile
 constexpr int kWideThreads = kVectors * kVectors;  // each has 4 x 4 elements
 
-// Shared memory is read and written in vectors. Vector v of row n stands at place v ^ (n / 4): eight threads that write or read at once
-// have eight different places modulo 8, and so all 32 banks.
+// Shared memory is accessed in vectors. Vector v of row n has index v ^ (n / 4), so that eight
+// threads that store or load at once have eight different indices modulo 8, which are all 32 banks.
 __global__ void __launch_bounds__(kWideThreads) transpose_wide_kernel(TransposeArgs args) {
   __shared__ float4 tile_smem[kWideTile][kVectors];
   // Blocks that start together write to the same rows of y.
@@ -143,7 +143,7 @@ void transpose_by_tiles(const TransposeArgs& args) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-// Rows that are no whole number of vectors are step 3's.
+// Rows that are not whole vectors use step 3.
 void transpose_wide(const TransposeArgs& args) {
   const auto places =
       reinterpret_cast<std::uintptr_t>(args.x) | reinterpret_cast<std::uintptr_t>(args.y);

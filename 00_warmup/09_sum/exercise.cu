@@ -1,8 +1,8 @@
 // 00.09 sum: the sum of a vector, by atomics, by a tree in shared memory, by shuffles.
-// Change: rewrite: threads add what they hold to each other's, half as many each time, before one of them adds to the result in memory.
-// Why:    additions to one place in memory wait for each other; those of a tree's level do not.
+// Change: rewrite: threads add each other's sums, half as many each time, before one adds to y.
+// Why:    atomics on one address wait for each other; the additions of a tree's level do not.
 // Needs:  any N; fp32; steps 3 and 4: x aligned to 16 bytes.
-// Costs:  each element is read once; an atomic per element, then one per block, then none. See README for what was measured.
+// Costs:  one read per element; an atomic per element, then one per block, then none. See README.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -21,10 +21,10 @@ namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
 constexpr int kVec = 4;      // floats in 16 bytes
-constexpr int kSpeaker = 1;  // the thread that hands on its block's sum: any may, all have it
+constexpr int kSpeaker = 1;  // the thread that stores its block's sum; all have it, so any could
 constexpr int kInFlight =
-    4;  // loads of 16 bytes that a thread has asked for before it adds the first
-constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: as many as a multiprocessor holds
+    4;  // loads of 16 bytes that a thread has in flight before it adds the first
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: the most that an SM holds
 
 unsigned blocks_for(std::int64_t N) {
   const std::int64_t blocks = (N + kThreads - 1) / kThreads;
@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(kThreads) sum_atomic_kernel(SumArgs args) {
 // ---- Step 2: a tree in each block's shared memory ----
 
 __global__ void __launch_bounds__(kThreads) sum_tree_kernel(SumArgs args) {
-  // TODO(1): roughly 9 lines, the whole kernel; each thread brings one element of x, 0 behind the end, to shared memory; then
-  // TODO(1): half of the threads add what the other half has, then a quarter, down to one thread, which adds to *args.y;
+  // TODO(1): roughly 9 lines, the whole kernel; each thread stores one element of x, 0 past the end, in shared memory; then
+  // TODO(1): half of the threads add the other half's sums, then a quarter, down to one thread, which adds to *args.y;
   // TODO(1): budget: one global read per element, one atomic per block.
 }
 
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads) sum_tree_kernel(SumArgs args) {
 
 // The sum over the lanes of a warp; every lane gets it.
 __device__ float warp_sum(float x) {
-  // TODO(2): roughly 2 lines; each lane adds what the lane has whose number differs in one bit, for each of the five bits;
+  // TODO(2): roughly 2 lines; each lane adds the value of the lane whose index differs in one bit, for each of the five bits;
   // TODO(2): budget: five shuffles, no shared memory.
   return x;
 }
@@ -66,8 +66,8 @@ __device__ float block_sum(float x) {
   return warp_sum(lane < kWarps ? of_warp_smem[lane] : 0.0f);
 }
 
-// What this thread of the grid has of x: every vector whose number is its own modulo the grid's threads, and of the last N % 4
-// elements at most one.
+// This thread's sum: every vector whose index is its own modulo the grid's threads, and at most one
+// of the last N % 4 elements.
 __device__ float thread_sum(const float* x, std::int64_t N) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Launchers ----
 
-// No more blocks than run at once; each thread has a vector or more.
+// At most as many blocks as run at once; each thread has a vector or more.
 unsigned blocks_at_once(std::int64_t N) {
   const std::int64_t most =
       std::int64_t{kBlocksPerMultiprocessor} * ladder::cuda::multiprocessor_count();

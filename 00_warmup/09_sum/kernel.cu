@@ -1,8 +1,8 @@
 // 00.09 sum: the sum of a vector, by atomics, by a tree in shared memory, by shuffles.
-// Change: rewrite: threads add what they hold to each other's, half as many each time, before one of them adds to the result in memory.
-// Why:    additions to one place in memory wait for each other; those of a tree's level do not.
+// Change: rewrite: threads add each other's sums, half as many each time, before one adds to y.
+// Why:    atomics on one address wait for each other; the additions of a tree's level do not.
 // Needs:  any N; fp32; steps 3 and 4: x aligned to 16 bytes.
-// Costs:  each element is read once; an atomic per element, then one per block, then none. See README for what was measured.
+// Costs:  one read per element; an atomic per element, then one per block, then none. See README.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -21,10 +21,10 @@ namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
 constexpr int kVec = 4;      // floats in 16 bytes
-constexpr int kSpeaker = 1;  // the thread that hands on its block's sum: any may, all have it
+constexpr int kSpeaker = 1;  // the thread that stores its block's sum; all have it, so any could
 constexpr int kInFlight =
-    4;  // loads of 16 bytes that a thread has asked for before it adds the first
-constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: as many as a multiprocessor holds
+    4;  // loads of 16 bytes that a thread has in flight before it adds the first
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: the most that an SM holds
 
 unsigned blocks_for(std::int64_t N) {
   const std::int64_t blocks = (N + kThreads - 1) / kThreads;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads) sum_tree_kernel(SumArgs args) {
   const int tid = threadIdx.x;
   sums_smem[tid] = n < args.N ? args.x[n] : 0.0f;
   for (int half = kThreads / 2; half > 0; half /= 2) {
-    __syncthreads();  // the level before is complete
+    __syncthreads();  // the previous level is complete
     if (tid < half) sums_smem[tid] += sums_smem[tid + half];
   }
   if (tid == 0) atomicAdd(args.y, sums_smem[0]);
@@ -72,8 +72,8 @@ __device__ float block_sum(float x) {
   return warp_sum(lane < kWarps ? of_warp_smem[lane] : 0.0f);
 }
 
-// What this thread of the grid has of x: every vector whose number is its own modulo the grid's threads, and of the last N % 4
-// elements at most one.
+// This thread's sum: every vector whose index is its own modulo the grid's threads, and at most one
+// of the last N % 4 elements.
 __device__ float thread_sum(const float* x, std::int64_t N) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Launchers ----
 
-// No more blocks than run at once; each thread has a vector or more.
+// At most as many blocks as run at once; each thread has a vector or more.
 unsigned blocks_at_once(std::int64_t N) {
   const std::int64_t most =
       std::int64_t{kBlocksPerMultiprocessor} * ladder::cuda::multiprocessor_count();

@@ -1,8 +1,8 @@
 // 00.10 histogram: how many of N integers fall into each bin.
-// Change: rewrite: each block counts in bins of its own, in shared memory, and adds them to those of all at its end.
-// Why:    an atomic addition in shared memory is near, and waits for no other block; global memory sees one per block and bin.
-// Needs:  values from 0 to BINS - 1, values aligned to 16 bytes, and 1 to 12,288 bins (48 KB) for step 2.
-// Costs:  each value is read once; N global atomics, then at most BINS for each block. See README for what was measured.
+// Change: rewrite: each block counts in shared-memory bins of its own, then adds them to all bins.
+// Why:    shared-memory atomics wait for no other block; global memory gets one per block and bin.
+// Needs:  values from 0 to BINS - 1, 16-byte aligned; 1 to 12,288 bins (48 KB) for step 2.
+// Costs:  each value is read once; N global atomics, then at most BINS per block. See README.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kVec = 4;                      // integers in 16 bytes
-constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: as many as a multiprocessor holds
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: the most that an SM holds
 constexpr std::int64_t kMostBins = 48 * 1024 / sizeof(std::int32_t);
 
 // ---- Step 1: all threads of the grid count in one array ----
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kThreads) histogram_global_kernel(HistogramArg
 __global__ void __launch_bounds__(kThreads) histogram_private_kernel(HistogramArgs args) {
   extern __shared__ std::int32_t bins_smem[];
   const int bins = static_cast<int>(args.BINS), tid = threadIdx.x;
-  // TODO(2): roughly 3 lines; all bins of bins_smem begin at 0, more bins than threads, too; budget: one barrier.
+  // TODO(2): roughly 3 lines; set all bins of bins_smem to 0, also when there are more bins than threads; budget: one barrier.
 
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + tid;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(kThreads) histogram_private_kernel(HistogramAr
     // TODO(2): roughly 4 lines; each of the four values adds 1 to the block's own bin; budget: no global atomic.
   }
   const std::int64_t last = vectors * kVec + thread;
-  // TODO(2): roughly 5 lines; value `last`, if there is one, is counted; when all of the block's values are, its bins that are
-  // TODO(2): not 0 are added to args.counts; budget: one global atomic per block and bin that is not 0.
+  // TODO(2): roughly 5 lines; count value `last`, if there is one; when all of the block's values are counted, add
+  // TODO(2): its bins that are not 0 to args.counts; budget: one global atomic per block and bin that is not 0.
 }
 
 // ---- Launchers ----

@@ -1,4 +1,4 @@
-// counts(bin) = how many of N values are that bin's number.
+// counts(bin) = the number of values equal to bin.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct Histogram;  // the operator: histogram_operator.cpp
 struct HistogramSizes {
   std::int64_t N = 1000000;  // values, 0 or more
   std::int64_t BINS = 256;   // 1 or more
-  bool one_bin = false;      // how values are drawn: all in bin 0
+  bool one_bin = false;      // test inputs: all values in bin 0
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
@@ -20,7 +20,7 @@ struct HistogramSizes {
   }
 };
 
-// Integers; the storage has the name that every operator's usual one has.
+// Integers, although kStorage has the name of every operator's default.
 struct HistogramArgs : HistogramSizes {
   static constexpr const char* kStorage = "fp32";
   const std::int32_t* values = nullptr;  // (N), from 0 to BINS - 1

@@ -1,7 +1,7 @@
 // 00.11 rows: softmax and RMSNorm, a warp per row, and a row that stays in registers.
-// Change: rewrite: lanes exchange sums and maxima by shuffles; then each thread keeps what it has read of its row.
-// Why:    a row's sum is needed before its first output, so a row is read again, from memory or from registers.
-// Needs:  any M and N; fp32. In registers: N a multiple of 4 up to 8192, arrays aligned to 16 bytes; other rows are read again.
+// Change: rewrite: lanes exchange sums and maxima by shuffles; then registers keep the row.
+// Why:    the first output needs the row's sum, so a row is read again, from memory or registers.
+// Needs:  any M, N; fp32. In registers: N a multiple of 4 up to 8192, arrays aligned to 16 bytes.
 // Costs:  three or two reads per element, then one; one write. See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -21,7 +21,7 @@ constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
 constexpr int kVec = 4;    // floats in 16 bytes
 constexpr int kHeld = 32;  // floats of a row that a thread keeps: eight loads of 16 bytes in flight
 
-// ---- Every lane gets the sum, or the largest, of what the lanes of its warp have ----
+// ---- Every lane gets the sum, or the maximum, over the lanes of its warp ----
 
 __device__ float warp_sum(float x) {
   // TODO(1): roughly 2 lines; the sum over the 32 lanes, in every lane; budget: five shuffles, no shared memory.
@@ -29,11 +29,11 @@ __device__ float warp_sum(float x) {
 }
 
 __device__ float warp_max(float x) {
-  // TODO(2): roughly 2 lines; the largest of the 32 lanes' numbers, in every lane; budget: five shuffles.
+  // TODO(2): roughly 2 lines; the maximum of the 32 lanes' numbers, in every lane; budget: five shuffles.
   return x;
 }
 
-// ---- Step 1: a warp per row, which is read anew for each use ----
+// ---- Step 1: a warp per row, which is read again for each use ----
 
 __global__ void __launch_bounds__(kThreads) softmax_warp_kernel(SoftmaxArgs args) {
   const std::int64_t m = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarpSize;
@@ -60,9 +60,9 @@ __global__ void __launch_bounds__(kThreads) rms_norm_warp_kernel(RmsNormArgs arg
   // TODO(3): budget: per element of y two global reads of x, one of the weight, one global write.
 }
 
-// ---- Step 2: a row in registers, those of a warp (up to 1024 elements) or of a block (up to 8192) ----
+// ---- Step 2: a row in registers of a warp (up to 1024 elements) or of a block (up to 8192) ----
 
-// Sum and largest over the 32 or 256 threads of a row. A block's warps exchange theirs through shared memory.
+// Sum and maximum over a row's 32 or 256 threads. A block's warps use shared memory.
 template <int kRowThreads>
 __device__ float row_sum(float x, float* of_warp_smem) {
   x = warp_sum(x);
@@ -83,7 +83,7 @@ __device__ float row_max(float x, float* of_warp_smem) {
   return warp_max(of_warp_smem[lane % kWarps]);
 }
 
-// The i-th vector of thread threadIdx.x begins at this column: neighbours have neighbouring vectors.
+// The column of thread threadIdx.x's i-th vector: adjacent threads have adjacent vectors.
 template <int kRowThreads>
 __device__ int column_of(int i) {
   return (i * kRowThreads + static_cast<int>(threadIdx.x)) * kVec;
@@ -93,11 +93,11 @@ __device__ void copy_vector(float* to, const float* from) {
   *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
 }
 
-// `fill` stands behind the row's end.
+// Elements past the row's end are `fill`.
 template <int kRowThreads>
 __device__ void load_row(float (&held)[kHeld], const float* row, int N, float fill) {
-  // TODO(4): roughly 6 lines; each of the thread's eight vectors is read from the row, or, where the row has ended, is four times
-  // TODO(4): `fill`; budget: a quarter of a global read per element, 16 bytes a load.
+  // TODO(4): roughly 6 lines; each of the thread's eight vectors is loaded from the row, or, past its
+  // TODO(4): end, is four times `fill`; budget: a quarter of a global read per element, 16 bytes a load.
 }
 
 template <int kRowThreads>
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kThreads) softmax_rows_kernel(SoftmaxArgs args
   alignas(sizeof(float4)) float x[kHeld];
   load_row<kRowThreads>(x, args.x + m * N, N, -INFINITY);
 
-  // TODO(5): roughly 15 lines; largest, exps and their sum, and shares, all from x; then the vectors inside of the row are stored;
+  // TODO(5): roughly 15 lines; maximum, exps, their sum and the quotients, all from x; then store the vectors within the row;
   // TODO(5): budget: no further global read, a quarter of a global write per element; two barriers where a block has the row, no other.
 }
 

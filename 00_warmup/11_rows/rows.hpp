@@ -1,4 +1,4 @@
-// Two operators whose rows know nothing of each other.
+// Two operators whose rows are independent of each other.
 //
 //     softmax:   y(m, n) = exp(x(m, n)) / sum over i of exp(x(m, i))
 //     rms_norm:  y(m, n) = x(m, n) weight(n) / sqrt(mean over i of x(m, i)^2 + eps)
@@ -36,7 +36,7 @@ struct SoftmaxArgs : SoftmaxSizes {
 
 struct RmsNormSizes {
   std::int64_t M = 512, N = 1024;  // rows, and elements of a row; 0 or more
-  float eps = 1e-5f;               // more than 0: a row of zeros stays one
+  float eps = 1e-5f;               // more than 0, so that a row of zeros stays zeros
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {

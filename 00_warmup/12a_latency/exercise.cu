@@ -1,8 +1,8 @@
-// 12a latency: y = factor * x, with four loads of 16 bytes under way in each thread; and a ring that measures latencies.
-// Change: rewrite: a thread asks for all its elements before it waits for the first of them.
-// Why:    bytes under way at once, divided by the time that each takes, are the speed of memory: more under way is faster.
+// 12a latency: y = factor * x with four 16-byte loads in flight per thread; a ring for latencies.
+// Change: rewrite: a thread issues all its loads before it waits for the first.
+// Why:    memory speed is bytes in flight divided by latency, so more bytes in flight are faster.
 // Needs:  any N; x and y aligned to 16 bytes.
-// Costs:  16 registers for what is under way, and fewer threads for small N.
+// Costs:  16 registers for loads in flight, and fewer threads for small N.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -22,9 +22,9 @@ namespace warmup {
 namespace {
 
 constexpr int kScaleThreads = 256;
-constexpr int kInFlight = 4;                             // loads under way in each thread
-constexpr int kFloats = sizeof(float4) / sizeof(float);  // in each of them
-constexpr int kOfABlock = kScaleThreads * kInFlight;     // loads
+constexpr int kInFlight = 4;                             // loads in flight per thread
+constexpr int kFloats = sizeof(float4) / sizeof(float);  // in each load
+constexpr int kOfABlock = kScaleThreads * kInFlight;     // loads per block
 
 __device__ void multiply_four(float4& x, float factor) {
   x.x *= factor, x.y *= factor, x.z *= factor, x.w *= factor;
@@ -39,14 +39,14 @@ __global__ void __launch_bounds__(kScaleThreads) scale_in_flight_kernel(const Sc
   float4 loaded[kInFlight];
   for (int i = 0; i < kInFlight; ++i) {
     const std::int64_t four = first + i * kScaleThreads;
-    // TODO(2): roughly 1 line; load what is there; budget: a load of 16 bytes
+    // TODO(2): roughly 1 line; load the vectors that exist; budget: a load of 16 bytes
   }
   for (int i = 0; i < kInFlight; ++i) {
     const std::int64_t four = first + i * kScaleThreads;
-    // TODO(2): roughly 3 lines; multiply and store what is there; budget: no load, a store of 16 bytes
+    // TODO(2): roughly 3 lines; multiply and store the vectors that exist; budget: no load, a store of 16 bytes
   }
 
-  // Up to three elements are left.
+  // Up to three elements remain.
   const std::int64_t n = fours * kFloats + first;
   if (n < args.N) args.y[n] = args.factor * args.x[n];
 }
@@ -67,7 +67,7 @@ void scale_in_flight(const ScaleArgs& args) {
 
 std::vector<unsigned> ring(unsigned places, unsigned seed) {
   std::vector<unsigned> next(places);
-  // TODO(1): roughly 4 lines; make `next` one ring of all places, in an order that looks like chance
+  // TODO(1): roughly 4 lines; make `next` one ring of all elements, in a pseudo-random order
   // TODO(1): budget: each place is exchanged once with another
   return next;
 }

@@ -1,8 +1,8 @@
-// 12a latency: y = factor * x, with four loads of 16 bytes under way in each thread; and a ring that measures latencies.
-// Change: rewrite: a thread asks for all its elements before it waits for the first of them.
-// Why:    bytes under way at once, divided by the time that each takes, are the speed of memory: more under way is faster.
+// 12a latency: y = factor * x with four 16-byte loads in flight per thread; a ring for latencies.
+// Change: rewrite: a thread issues all its loads before it waits for the first.
+// Why:    memory speed is bytes in flight divided by latency, so more bytes in flight are faster.
 // Needs:  any N; x and y aligned to 16 bytes.
-// Costs:  16 registers for what is under way, and fewer threads for small N.
+// Costs:  16 registers for loads in flight, and fewer threads for small N.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -22,9 +22,9 @@ namespace warmup {
 namespace {
 
 constexpr int kScaleThreads = 256;
-constexpr int kInFlight = 4;                             // loads under way in each thread
-constexpr int kFloats = sizeof(float4) / sizeof(float);  // in each of them
-constexpr int kOfABlock = kScaleThreads * kInFlight;     // loads
+constexpr int kInFlight = 4;                             // loads in flight per thread
+constexpr int kFloats = sizeof(float4) / sizeof(float);  // in each load
+constexpr int kOfABlock = kScaleThreads * kInFlight;     // loads per block
 
 __device__ void multiply_four(float4& x, float factor) {
   x.x *= factor, x.y *= factor, x.z *= factor, x.w *= factor;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kScaleThreads) scale_in_flight_kernel(const Sc
     y[four] = loaded[i];
   }
 
-  // Up to three elements are left.
+  // Up to three elements remain.
   const std::int64_t n = fours * kFloats + first;
   if (n < args.N) args.y[n] = args.factor * args.x[n];
 }

@@ -1,4 +1,4 @@
-// How long one load takes: a walk in which each load's address is the value that the load before has brought.
+// The latency of one load, by a walk in which each load's address is the previous load's value.
 #pragma once
 
 #include <cstdint>
@@ -6,21 +6,21 @@
 
 namespace warmup {
 
-// next[i] is the place after i. From any place a walk comes to all others, in an order that looks like chance, before it is back.
-// At least one place.
+// next[i] is the element after i. A walk from any element visits all others, in a pseudo-random
+// order, before it returns. At least one element.
 std::vector<unsigned> ring(unsigned places, unsigned seed);
 
 enum class Level {
-  kRegisters,  // no load: each step is an addition and a multiplication of the value before
-  kShared,     // the ring is copied to shared memory first; it has at most kSharedPlaces places
-  kGlobal,     // L1, L2 or device memory: wherever a ring of this size lies
+  kRegisters,  // no load: each step multiplies the previous value and adds to it
+  kShared,     // the ring is first copied to shared memory; it has at most kSharedPlaces elements
+  kGlobal,     // L1, L2 or device memory, by the size of the ring
 };
 constexpr unsigned kSharedPlaces = 4096;
 
-// One thread goes `steps` steps from the place in `at` and writes to `at` where it is then: the next walk goes on from there, through
-// places that no cache has seen yet if the ring is large. `next` has places * stride elements, those of the ring `stride` apart and
-// multiplied by it: next[i * stride] = ring[i] * stride. For shared memory `at` counts places, for the other levels elements. All is
-// device memory.
+// One thread walks `steps` steps from the element in `at`, and stores the last one in `at`: the
+// next walk continues there, with elements that no cache has yet if the ring is large. `next` has
+// places * stride elements: next[i * stride] = ring[i] * stride. For shared memory `at` counts
+// elements of the ring, for other levels elements of `next`. All pointers are to device memory.
 void launch_walk(Level level, const unsigned* next, unsigned places, unsigned stride,
                  std::int64_t steps, unsigned* at);
 

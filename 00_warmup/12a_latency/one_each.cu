@@ -1,8 +1,8 @@
 // 12a latency, step 1: y = factor * x, one load of 4 bytes in each thread.
-// Change: none, this is what the lesson begins with.
-// Why:    it is the shortest kernel there is, and it shows how many bytes its threads have under way.
+// Change: none, this is the first kernel of the lesson.
+// Why:    the shortest possible kernel, which shows how many bytes its threads have in flight.
 // Needs:  any N.
-// Costs:  4 bytes under way for each thread that a multiprocessor holds, so it holds as many as it can.
+// Costs:  4 bytes in flight per thread, so an SM needs as many threads as it can hold.
 #include <cuda_runtime.h>
 
 #include <cstdint>

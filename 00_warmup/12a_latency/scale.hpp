@@ -1,4 +1,4 @@
-// y = factor * x: as little arithmetic as a kernel can have, so that memory alone decides.
+// y = factor * x: as little arithmetic as possible, so that only memory matters.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// 12a latency: one thread walks through a ring; the time of a step is the latency of one load.
+// 12a latency: one thread walks a ring; the time per step is the latency of one load.
 // Change: rewrite: nothing is computed, and nothing is in flight but one load.
-// Why:    a load whose address is the value before cannot begin before that has arrived.
-// Needs:  a ring (kernel.cu makes it); for shared memory at most 4,096 places.
+// Why:    a load whose address is the previous value cannot begin before that value arrives.
+// Needs:  a ring (kernel.cu makes it); for shared memory at most 4,096 elements.
 // Costs:  one thread of the whole GPU works. See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -33,7 +33,7 @@ __global__ void walk_kernel(const unsigned* next, unsigned places, unsigned stri
       at = next[at];
     }
   }
-  *where = at;  // without it the compiler would see that nobody needs the walk
+  *where = at;  // without this store the compiler would remove the walk
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// 12b roofline: a kernel whose arithmetic can be chosen, how many of its blocks fit, and where kernels stand under the roof.
-// Change: rewrite: lesson 12a's y = factor * x with any number of multiply-adds in place of one multiplication.
-// Why:    with few the bytes take longer, with many the operations: the same kernel on both sides of the ridge.
+// 12b roofline: a kernel with chosen arithmetic, its occupancy, and kernels under the roofline.
+// Change: rewrite: lesson 12a's y = factor * x with any number of FMAs, not one multiplication.
+// Why:    with few FMAs memory takes longer, with many the arithmetic: one kernel on both sides.
 // Needs:  any N, up to 2^20 rounds.
-// Costs:  8 bytes and 2 * rounds operations for an element. See README for what was measured.
+// Costs:  8 bytes and 2 * rounds operations per element. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr double kTile = 32;  // of the product that is placed: lesson 14's
+constexpr double kTile = 32;  // of lesson 14's product
 
 __global__ void __launch_bounds__(kThreads) multiply_adds_kernel(const MultiplyAddsArgs args) {
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -53,7 +53,7 @@ int blocks_per_multiprocessor(int threads, int registers_per_thread, int shared_
       shared_bytes > has.most_shared_bytes_of_block)
     return 0;
   int blocks = has.blocks;
-  // TODO(1): roughly 6 lines; how many blocks warps, registers and shared memory allow: the least counts
+  // TODO(1): roughly 6 lines; how many blocks warps, registers and shared memory allow: the minimum counts
   // TODO(1): budget: no loop
   return blocks;
 }
@@ -84,7 +84,7 @@ Place place(const Work& work, const Machine& machine) {
 
 std::array<Work, 3> three_kernels(double n) {
   std::array<Work, 3> work;
-  // TODO(3): roughly 3 lines; bytes and operations of the three kernels (roofline.hpp says which)
+  // TODO(3): roughly 3 lines; bytes and operations of the three kernels (defined in roofline.hpp)
   // TODO(3): budget: no loop; a float has 4 bytes, a multiply-add is two operations
   return work;
 }

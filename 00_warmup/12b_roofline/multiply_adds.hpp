@@ -1,4 +1,4 @@
-// y = x after any number of multiply-adds: as much arithmetic for each byte as one asks for.
+// y = x after any number of FMAs: any amount of arithmetic per byte.
 #pragma once
 
 #include <cstdint>

@@ -1,33 +1,34 @@
-// The roofline: the least time of a kernel by what it has to do.
+// The roofline: the least time of a kernel, by its bytes and operations.
 #pragma once
 
 #include <array>
 
 namespace warmup {
 
-// What a kernel has to do, by count.
+// A kernel's work, by count.
 struct Work {
   double bytes = 0, operations = 0;
 };
 
-// What a GPU can do, as it was measured.
+// A GPU's measured rates.
 struct Machine {
   double bytes_per_second = 0, operations_per_second = 0;
 };
 
-// Where the work stands under the roof.
+// The position of the work under the roofline.
 struct Place {
-  double intensity = 0;       // operations for each byte
-  double seconds = 0;         // at least
-  bool memory_bound = false;  // moving takes longer than computing
+  double intensity = 0;       // operations per byte
+  double seconds = 0;         // the least time
+  bool memory_bound = false;  // bytes take longer than operations
 };
 
-// The work has bytes and operations, the machine both rates: all are more than 0.
+// Bytes, operations and both rates are more than 0.
 Place place(const Work& work, const Machine& machine);
 
-// Three kernels of this chapter, all in fp32: y = factor * x of lesson 12a with n elements, each array moved once; the mean of 9
-// neighbours of lesson 06 with n elements, each array moved once, 8 additions and a multiplication; and the product of two n x n
-// matrices of lesson 14 with tiles of 32 x 32, the bytes that its threads load from global memory (the stores are left out).
+// Three kernels of this chapter, all in fp32: y = factor * x of lesson 12a with n elements, each
+// array moved once; the mean of 9 neighbours of lesson 06 with n elements, each array moved once, 8
+// additions and a multiplication; and the product of two n x n matrices of lesson 14 with tiles of
+// 32 x 32, the bytes that its threads load from global memory (without stores).
 std::array<Work, 3> three_kernels(double n);
 
 }  // namespace warmup

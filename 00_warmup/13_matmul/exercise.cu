@@ -1,8 +1,8 @@
 // 13 matmul: C = act(A B + bias), a thread for each element of C.
 // Change: none, this is the first product.
-// Why:    the grid gives only numbers; the kernel decides which element of C a number is, and what is done with a finished sum.
+// Why:    the grid only gives indices; the kernel maps them to elements of C and finishes the sums.
 // Needs:  any M, N and K; bias and ReLU as options; any CUDA GPU.
-// Costs:  each thread reads a row of A and a column of B itself: 2 K loads for K multiply-adds.
+// Costs:  each thread reads a row of A and a column of B itself: 2 K loads for K FMAs.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 namespace warmup {
 namespace {
 
-// Rows and columns of C that a block computes: a warp has 32 neighbours in a row.
+// Rows and columns of C per block: a warp has 32 adjacent elements of a row.
 constexpr int kRows = 8, kColumns = 32;
 
 __global__ void __launch_bounds__(kRows* kColumns) matmul_naive_kernel(const MatmulArgs args) {
   const std::int64_t blocks_across = (args.N + kColumns - 1) / kColumns;
-  // The element of C that is this thread's.
+  // This thread's element of C.
   std::int64_t m = 0, n = 0;  // until hole 1 is filled
-  // TODO(1): roughly 3 lines; blocks lie row by row over C: which row and column are this thread's? nothing, if C ends before
+  // TODO(1): roughly 3 lines; blocks cover C row by row: which row and column are this thread's? return if they are past C's end
   // TODO(1): budget: no global read; 32 neighbouring threads have 32 neighbours in a row
 
   float sum = 0.0f;
   for (std::int64_t k = 0; k < args.K; ++k) {
-    // TODO(2): roughly 1 line; the product of a(m, k) and b(k, n) goes to sum; budget: one global read each of a and b
+    // TODO(2): roughly 1 line; add the product of a(m, k) and b(k, n) to sum; budget: one global read each of a and b
   }
 
-  // TODO(3): roughly 2 lines; the bias, if there is one, then ReLU, if it is asked for; budget: one global read of the bias
+  // TODO(3): roughly 2 lines; the bias, if there is one, then ReLU, if args.relu is set; budget: one global read of the bias
   args.c[m * args.N + n] = sum;
 }
 

@@ -1,8 +1,8 @@
 // 13 matmul: C = act(A B + bias), a thread for each element of C.
 // Change: none, this is the first product.
-// Why:    the grid gives only numbers; the kernel decides which element of C a number is, and what is done with a finished sum.
+// Why:    the grid only gives indices; the kernel maps them to elements of C and finishes the sums.
 // Needs:  any M, N and K; bias and ReLU as options; any CUDA GPU.
-// Costs:  each thread reads a row of A and a column of B itself: 2 K loads for K multiply-adds.
+// Costs:  each thread reads a row of A and a column of B itself: 2 K loads for K FMAs.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 namespace warmup {
 namespace {
 
-// Rows and columns of C that a block computes: a warp has 32 neighbours in a row.
+// Rows and columns of C per block: a warp has 32 adjacent elements of a row.
 constexpr int kRows = 8, kColumns = 32;
 
 __global__ void __launch_bounds__(kRows* kColumns) matmul_naive_kernel(const MatmulArgs args) {
   const std::int64_t blocks_across = (args.N + kColumns - 1) / kColumns;
-  // The element of C that is this thread's.
+  // This thread's element of C.
   const std::int64_t m = blockIdx.x / blocks_across * kRows + threadIdx.y;
   const std::int64_t n = blockIdx.x % blocks_across * kColumns + threadIdx.x;
   if (m >= args.M || n >= args.N) return;

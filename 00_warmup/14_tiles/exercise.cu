@@ -1,8 +1,8 @@
-// 14 tiles: C = act(A B + bias), a block computes a tile of C from tiles of A and B in shared memory.
-// Change: rewrite of 00.13: the block's threads fetch a tile of A and one of B together, multiply them, and walk on along K.
-// Why:    an element of A is fetched once for each tile of columns, not for each column; an element of B alike.
-// Needs:  any M, N and K: what lies beyond an edge is 0 in shared memory. Blocks of 1024 threads.
-// Costs:  two barriers for each tile, and two reads of shared memory for each multiply-add.
+// 14 tiles: C = act(A B + bias), a block computes a tile of C from tiles of A and B.
+// Change: rewrite of 00.13: along K, a block's threads fetch tiles of A and B into shared memory.
+// Why:    an element of A is fetched once per tile of columns, not per column; likewise B's.
+// Needs:  any M, N and K: elements past an edge are 0 in shared memory. Blocks of 1024 threads.
+// Costs:  two barriers per tile, and two loads from shared memory per FMA.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of each of the three tiles; a thread for each element
+constexpr int kTile = 32;  // rows and columns of each of the three tiles; one thread per element
 
 __global__ void __launch_bounds__(kTile* kTile) matmul_tiles_kernel(const MatmulArgs args) {
   __shared__ float a_smem[kTile][kTile], b_smem[kTile][kTile];
@@ -28,9 +28,9 @@ __global__ void __launch_bounds__(kTile* kTile) matmul_tiles_kernel(const Matmul
   float sum = 0.0f;
   for (std::int64_t first_k = 0; first_k < K; first_k += kTile) {
     const std::int64_t a_k = first_k + column, b_k = first_k + row;
-    // TODO(1): roughly 5 lines; fetch both tiles, 0 beyond an edge; wait for all; add up the tiles' share of the sum
+    // TODO(1): roughly 5 lines; fetch both tiles, 0 past an edge; synchronize the block; add up the tiles' part of the sum
     // TODO(1): budget: one global read each of a and b, 32 times two reads of shared memory, no bank conflict, one barrier
-    // The next tiles take the same places.
+    // The next tiles use the same buffers.
     // TODO(2): roughly 1 line; what must have happened before the next tiles are stored? budget: one barrier
   }
   if (m < M && n < N) args.c[m * N + n] = finished(args, sum, n);

@@ -1,8 +1,8 @@
-// 15a eight results: C = act(A B + bias), eight elements of a column of C in the registers of each thread.
-// Change: rewrite. A block of 512 threads computes 64 x 64 elements, so fetching and computing are divided among them differently.
-// Why:    a value of B, read once from shared memory, is used for eight multiply-adds: 9 reads for 8, where lesson 14 has 16.
+// 15a eight results: C = act(A B + bias), a thread's registers sum eight elements of a column of C.
+// Change: rewrite. A block of 512 threads computes 64 x 64 elements; fetches are divided anew.
+// Why:    a value of B in a register serves eight FMAs: 9 shared-memory loads for 8, not 16.
 // Needs:  any M, N and K; any CUDA GPU.
-// Costs:  eight registers for the sums. The values of A are still read once for each multiply-add.
+// Costs:  eight registers for the accumulators. A is still loaded from shared memory for each FMA.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 512;
-constexpr int kTile = 64;   // rows and columns of C that a block computes
+constexpr int kTile = 64;   // rows and columns of C per block
 constexpr int kDepth = 32;  // columns of A and rows of B in shared memory at a time
-constexpr int kSide = 8;    // rows of C that a thread computes, in one column
+constexpr int kSide = 8;    // rows of C per thread, in one column
 
 __global__ void __launch_bounds__(kThreads) matmul_eight_results_kernel(const MatmulArgs args) {
   __shared__ float a_smem[kTile][kDepth];
@@ -37,13 +37,13 @@ __global__ void __launch_bounds__(kThreads) matmul_eight_results_kernel(const Ma
       a_smem[i / kDepth][i % kDepth] = m < M && a_k < K ? args.a[m * K + a_k] : 0.0f;
       b_smem[i / kTile][i % kTile] = b_k < K && n < N ? args.b[b_k * N + n] : 0.0f;
     }
-    __syncthreads();  // both tiles are there
+    __syncthreads();  // both tiles are complete; all threads may read them
     for (int k = 0; k < kDepth; ++k) {
       const float b = b_smem[k][column];
       for (int i = 0; i < kSide; ++i)
         sum[i] += a_smem[row + i][k] * b;
     }
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read the tiles; they may be overwritten
   }
 
   for (int i = 0; i < kSide; ++i) {

@@ -1,8 +1,8 @@
 // 15b register blocks: C = act(A B + bias), 8 x 8 elements of C in the registers of each thread.
-// Change: rewrite of the inner loop. A thread has 8 columns, too, so a block of 256 threads computes 128 x 128 elements.
-// Why:    8 elements of A and 8 of B, read once from shared memory, are used for 64 multiply-adds. Lesson 15a reads 9 for 8.
-// Needs:  any M, N and K; any CUDA GPU. At most 128 registers a thread, so that two blocks share a multiprocessor.
-// Costs:  small products have few blocks. Loads are 4 bytes wide, and every tile is waited for.
+// Change: rewrite of the inner loop. A thread has 8 columns, too; a block of 256 threads 128 x 128.
+// Why:    16 elements from shared memory serve 64 FMAs. Lesson 15a loads 9 for 8.
+// Needs:  any M, N, K; any CUDA GPU. At most 128 registers per thread, so an SM holds two blocks.
+// Costs:  small products have few blocks. Loads are 4 bytes wide, and threads wait for every tile.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTile = 128;  // rows and columns of C that a block computes
+constexpr int kTile = 128;  // rows and columns of C per block
 constexpr int kDepth = 8;   // columns of A and rows of B in shared memory at a time
-constexpr int kSide = 8;    // rows and columns of C that a thread computes
+constexpr int kSide = 8;    // rows and columns of C per thread
 
-// A warp computes 32 rows and 64 columns: its lanes lie 4 below each other and 8 side by side, each with 4 x 4 elements, and the
-// same again 16 rows and 32 columns further on. Neighbouring lanes share their columns, next but one their rows: so half of a warp
-// reads 16 bytes a lane in one wavefront.
+// A warp computes 32 rows and 64 columns: its lanes form 4 rows of 8, each lane with 4 x 4
+// elements, and the same again 16 rows and 32 columns further. Adjacent lanes share their columns,
+// every second lane its rows, so half a warp loads 16 bytes per lane in one wavefront.
 __device__ int row_of(int i) {
   const int lane = threadIdx.x % 32, lane_row = lane / 16 * 2 + lane % 2;
   return threadIdx.x / 64 * 32 + i / 4 * 16 + lane_row * 4 + i % 4;
@@ -34,7 +34,7 @@ __device__ int column_of(int j) {
 
 __global__ void __launch_bounds__(kThreads, 2)
     matmul_register_blocks_kernel(const MatmulArgs args) {
-  // Rows of odd length: the rows that a warp reads lie in different banks.
+  // Rows of odd length: the rows that a warp reads are in different banks.
   __shared__ float a_smem[kTile][kDepth + 1];
   __shared__ float b_smem[kDepth][kTile];
   const std::int64_t M = args.M, N = args.N, K = args.K;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       a_smem[i / kDepth][i % kDepth] = m < M && a_k < K ? args.a[m * K + a_k] : 0.0f;
       b_smem[i / kTile][i % kTile] = b_k < K && n < N ? args.b[b_k * N + n] : 0.0f;
     }
-    __syncthreads();  // both tiles are there
+    __syncthreads();  // both tiles are complete; all threads may read them
     for (int k = 0; k < kDepth; ++k) {
       float a[kSide], b[kSide];
       for (int i = 0; i < kSide; ++i) {
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           sum[i][j] += a[i] * b[j];
       }
     }
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read the tiles; they may be overwritten
   }
 
   for (int i = 0; i < kSide; ++i) {

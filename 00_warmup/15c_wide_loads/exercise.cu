@@ -1,8 +1,8 @@
 // 15c wide loads: C = act(A B + bias), 16 bytes at a time.
-// Change: rewrite. All that moves data moves four floats at a time; the tile of A lies transposed in shared memory.
-// Why:    a column of A's tile becomes a row, so 8 elements for a thread are two loads, not eight: 4 requests feed 64 multiply-adds.
-// Needs:  any M and N, K below 2^31 - 9; 16-byte loads where K and N are multiples of 4 and the arrays begin at multiples of 16 bytes.
-// Costs:  a second kernel for all other shapes and places. Every tile is still waited for.
+// Change: rewrite. All copies move four floats at a time; A's tile is transposed in shared memory.
+// Why:    a column of A's tile becomes a row: two loads for 8 elements, so 4 requests feed 64 FMAs.
+// Needs:  any M, N; K below 2^31 - 9; for 16-byte loads K and N multiples of 4, arrays aligned.
+// Costs:  a second kernel for all other shapes and addresses. Threads still wait for every tile.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -19,17 +19,17 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTile = 128;  // rows and columns of C that a block computes
+constexpr int kTile = 128;  // rows and columns of C per block
 constexpr int kDepth = 8;   // columns of A and rows of B in shared memory at a time
-constexpr int kSide = 8;    // rows and columns of C that a thread computes
+constexpr int kSide = 8;    // rows and columns of C per thread
 
-// Four floats of space behind each row of the transposed tile: a warp stores 16 of A's rows and two fours of k, each in a bank of
-// its own, and rows still begin at multiples of 16 bytes.
+// Padding of four floats after each row of the transposed tile: a warp stores 16 of A's rows and
+// two groups of four k in different banks, and rows still begin at multiples of 16 bytes.
 constexpr int kSpace = 4;
 
-// A warp computes 32 rows and 64 columns: its lanes lie 4 below each other and 8 side by side, each with 4 x 4 elements, and the
-// same again 16 rows and 32 columns further on. Neighbouring lanes share their columns, next but one their rows: so half of a warp
-// reads 16 bytes a lane in one wavefront.
+// A warp computes 32 rows and 64 columns: its lanes form 4 rows of 8, each lane with 4 x 4
+// elements, and the same again 16 rows and 32 columns further. Adjacent lanes share their columns,
+// every second lane its rows, so half a warp loads 16 bytes per lane in one wavefront.
 __device__ int row_of(int i) {
   const int lane = threadIdx.x % 32, lane_row = lane / 16 * 2 + lane % 2;
   return threadIdx.x / 64 * 32 + i / 4 * 16 + lane_row * 4 + i % 4;
@@ -47,10 +47,10 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_wide_loads_kernel(const Ma
   const std::int64_t tiles_across = (N + kTile - 1) / kTile;
   const std::int64_t first_m = blockIdx.x / tiles_across * kTile;
   const std::int64_t first_n = blockIdx.x % tiles_across * kTile;
-  const int a_row = threadIdx.x / 2, a_k = threadIdx.x % 2 * 4;  // what this thread fetches
+  const int a_row = threadIdx.x / 2, a_k = threadIdx.x % 2 * 4;  // this thread's fetches
   const int b_k = threadIdx.x / 32, b_column = threadIdx.x % 32 * 4;
 
-  alignas(16) float a4[4], b4[4];  // of the next tiles
+  alignas(16) float a4[4], b4[4];  // for the next tiles
   const float* a_next = args.a + (first_m + a_row) * K + a_k;
   const float* b_next = args.b + b_k * N + first_n + b_column;
   int a_left = first_m + a_row < M ? static_cast<int>(K) - a_k : 0;  // columns of A from there on
@@ -59,10 +59,10 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_wide_loads_kernel(const Ma
   const auto fetch = [&] {
     fetch_four<kWide>(a4, a_next, a_left > 0, a_left);
     fetch_four<kWide>(b4, b_next, b_left > 0, b_count);
-    // TODO(1): roughly 2 lines; the pointers and what is left, for the next tiles; budget: no product but one with N
+    // TODO(1): roughly 2 lines; advance the pointers and the counts to the next tiles; budget: no product but one with N
   };
   const auto store = [&] {
-    // TODO(2): roughly 3 lines; a4 into a column of a_smem, which is transposed, b4 into a row of b_smem
+    // TODO(2): roughly 3 lines; store a4 in a column of a_smem, which is transposed, and b4 in a row of b_smem
     // TODO(2): budget: four stores of 4 bytes and one of 16, without a bank conflict
   };
 
@@ -70,20 +70,20 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_wide_loads_kernel(const Ma
   for (std::int64_t first_k = 0; first_k < K; first_k += kDepth) {
     fetch();
     store();
-    __syncthreads();  // both tiles are there
+    __syncthreads();  // both tiles are complete; all threads may read them
 #pragma unroll
     for (int k = 0; k < kDepth; ++k) {
       alignas(16) float a[kSide], b[kSide];
-      // TODO(3): roughly 4 lines; 8 elements of A and 8 of B, four at a time; budget: 4 reads of shared memory, of 16 bytes
+      // TODO(3): roughly 4 lines; load 8 elements of A and 8 of B, four at a time; budget: 4 reads of shared memory, of 16 bytes
       for (int i = 0; i < kSide; ++i) {
         for (int j = 0; j < kSide; ++j)
           sum[i][j] += a[i] * b[j];
       }
     }
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read the tiles; they may be overwritten
   }
 
-#pragma unroll  // an index of sum that is not known when it is compiled would put all of sum into memory
+#pragma unroll  // an index of sum unknown at compile time would put sum into local memory
   for (int i = 0; i < kSide; ++i) {
 #pragma unroll
     for (int j = 0; j < kSide; j += 4)

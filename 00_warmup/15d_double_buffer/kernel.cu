@@ -1,8 +1,8 @@
-// 15d double buffer: C = act(A B + bias), the next tiles are under way while these are multiplied.
-// Change: from 00.15c: shared memory holds two tiles of A and two of B. The next are fetched into registers before a product, and stored behind it.
-// Why:    the loads of a tile have the time of 512 multiply-adds of each thread to arrive, and one barrier for each tile is enough.
-// Needs:  what 15c needs.
-// Costs:  twice the shared memory. The eight registers of a4 and b4 are taken during the products, too.
+// 15d double buffer: C = act(A B + bias), the next tiles are in flight during the products.
+// Change: from 00.15c: two tiles each of A and B; the next are in registers during a product.
+// Why:    a tile's loads overlap with 512 FMAs per thread, and one barrier per tile is enough.
+// Needs:  as 15c.
+// Costs:  twice the shared memory. The eight registers of a4 and b4 are also in use in products.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -19,17 +19,17 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTile = 128;  // rows and columns of C that a block computes
+constexpr int kTile = 128;  // rows and columns of C per block
 constexpr int kDepth = 8;   // columns of A and rows of B in shared memory at a time
-constexpr int kSide = 8;    // rows and columns of C that a thread computes
+constexpr int kSide = 8;    // rows and columns of C per thread
 
-// Four floats of space behind each row of the transposed tile: a warp stores 16 of A's rows and two fours of k, each in a bank of
-// its own, and rows still begin at multiples of 16 bytes.
+// Padding of four floats after each row of the transposed tile: a warp stores 16 of A's rows and
+// two groups of four k in different banks, and rows still begin at multiples of 16 bytes.
 constexpr int kSpace = 4;
 
-// A warp computes 32 rows and 64 columns: its lanes lie 4 below each other and 8 side by side, each with 4 x 4 elements, and the
-// same again 16 rows and 32 columns further on. Neighbouring lanes share their columns, next but one their rows: so half of a warp
-// reads 16 bytes a lane in one wavefront.
+// A warp computes 32 rows and 64 columns: its lanes form 4 rows of 8, each lane with 4 x 4
+// elements, and the same again 16 rows and 32 columns further. Adjacent lanes share their columns,
+// every second lane its rows, so half a warp loads 16 bytes per lane in one wavefront.
 __device__ int row_of(int i) {
   const int lane = threadIdx.x % 32, lane_row = lane / 16 * 2 + lane % 2;
   return threadIdx.x / 64 * 32 + i / 4 * 16 + lane_row * 4 + i % 4;
@@ -47,10 +47,10 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_double_buffer_kernel(const
   const std::int64_t tiles_across = (N + kTile - 1) / kTile;
   const std::int64_t first_m = blockIdx.x / tiles_across * kTile;
   const std::int64_t first_n = blockIdx.x % tiles_across * kTile;
-  const int a_row = threadIdx.x / 2, a_k = threadIdx.x % 2 * 4;  // what this thread fetches
+  const int a_row = threadIdx.x / 2, a_k = threadIdx.x % 2 * 4;  // this thread's fetches
   const int b_k = threadIdx.x / 32, b_column = threadIdx.x % 32 * 4;
 
-  alignas(16) float a4[4], b4[4];  // of the next tiles
+  alignas(16) float a4[4], b4[4];  // for the next tiles
   const float* a_next = args.a + (first_m + a_row) * K + a_k;
   const float* b_next = args.b + b_k * N + first_n + b_column;
   int a_left = first_m + a_row < M ? static_cast<int>(K) - a_k : 0;  // columns of A from there on
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_double_buffer_kernel(const
   float sum[kSide][kSide] = {};
   fetch();
   store(0);
-  __syncthreads();  // the first tiles are there
+  __syncthreads();  // the first tiles are complete; all threads may read them
   int buffer = 0;
   for (std::int64_t next_k = kDepth; next_k < K + kDepth; next_k += kDepth) {
     if (next_k < K) fetch();
@@ -89,10 +89,10 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_double_buffer_kernel(const
     }
     buffer = 1 - buffer;
     if (next_k < K) store(buffer);
-    __syncthreads();  // the next tiles are there, and all have read these
+    __syncthreads();  // the next tiles are complete; these may be overwritten
   }
 
-#pragma unroll  // an index of sum that is not known when it is compiled would put all of sum into memory
+#pragma unroll  // an index of sum unknown at compile time would put sum into local memory
   for (int i = 0; i < kSide; ++i) {
 #pragma unroll
     for (int j = 0; j < kSide; j += 4)

@@ -1,8 +1,8 @@
-// 16a fragments: C = act(A B + bias) in bf16, a warp multiplies 16 x 16 by 16 x 8 elements with one instruction.
-// Change: rewrite. The three matrices of an instruction lie spread over the registers of a warp's lanes.
-// Why:    a tensor core does 2,048 multiply-adds in one instruction of a warp; an FMA instruction of a warp does 32.
+// 16a fragments: C = act(A B + bias) in bf16; an instruction multiplies 16 x 16 by 16 x 8.
+// Change: rewrite. The three matrices of an instruction are spread over the registers of a warp.
+// Why:    a tensor core does 2,048 FMAs per instruction of a warp; an FMA instruction does 32.
 // Needs:  any M, N and K; sm_80. A block is one warp and has 16 x 8 elements of C.
-// Costs:  every lane reads its elements from global memory, two bytes at a time: 16b has tiles again.
+// Costs:  lanes load their elements from global memory, two bytes at a time: 16b has tiles again.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -21,36 +21,36 @@ namespace {
 using ladder::bfloat16;
 using ladder::cuda::kWarpSize;
 
-constexpr int kRows = 16;    // of A and C in one instruction
-constexpr int kColumns = 8;  // of B and C
+constexpr int kRows = 16;    // rows of A and C per instruction
+constexpr int kColumns = 8;  // columns of B and C
 constexpr int kDepth = 16;   // columns of A, rows of B
 
 struct Place {
   int row, column;
 };
 
-// A (16 x 16): register i of a lane, 0 to 3, has the element at this place, and its right neighbour.
+// A (16 x 16): register i of a lane, 0 to 3, holds the element here and its right neighbour.
 __device__ Place place_in_a(int lane, int i) {
   const int row = lane / 4 + i % 2 * 8;
   const int column = lane % 4 * 2 + i / 2 * 8;
   return {row, column};
 }
 
-// B (16 x 8): register i of a lane, 0 or 1, has the element at this place, and the one below it.
+// B (16 x 8): register i of a lane, 0 or 1, holds the element here and the one below it.
 __device__ Place place_in_b(int lane, int i) {
   const int row = lane % 4 * 2 + i * 8;
   const int column = lane / 4;
   return {row, column};
 }
 
-// C (16 x 8): register i of a lane, 0 to 3, has the element at this place.
+// C (16 x 8): register i of a lane, 0 to 3, holds the element here.
 __device__ Place place_in_c(int lane, int i) {
   const int row = lane / 4 + i / 2 * 8;
   const int column = lane % 4 * 2 + i % 2;
   return {row, column};
 }
 
-// The element of x (rows, columns), 0 beyond an edge.
+// The element of x (rows, columns), 0 past an edge.
 __device__ bfloat16 element(const bfloat16* x, std::int64_t rows, std::int64_t columns,
                             std::int64_t row, std::int64_t column) {
   return row < rows && column < columns ? x[row * columns + column] : bfloat16{0};
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kWarpSize) matmul_fragments_kernel(const Matmu
       const std::int64_t k = first_k + place.row, n = first_n + place.column;
       b[i] = two(element(args.b, K, N, k, n), element(args.b, K, N, k + 1, n));
     }
-    ladder::cuda::mma_bf16(c, a, b);  // all 32 lanes together
+    ladder::cuda::mma_bf16(c, a, b);  // all 32 lanes of the warp execute it together
   }
 
   for (int i = 0; i < 4; ++i) {

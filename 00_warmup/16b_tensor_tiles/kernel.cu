@@ -1,8 +1,8 @@
-// 16b tensor tiles: C = act(A B + bias) in bf16, a block has tiles in shared memory and a warp 64 x 64 sums in registers.
-// Change: rewrite. The tiles of 15b with the fragments of 16a: a warp loads them from shared memory, not from global memory.
-// Why:    an element is fetched once for 128 rows or columns of C. 12 loaded fragments are multiplied 32 times.
-// Needs:  any M, N and K; sm_80. Rows of 16-byte units are fetched a unit at a time, others an element at a time.
-// Costs:  fragments are loaded a register or an element at a time, with bank conflicts; every tile is waited for.
+// 16b tensor tiles: C = act(A B + bias) in bf16; tiles in shared memory, 64 x 64 sums per warp.
+// Change: rewrite. The tiles of 15b with the fragments of 16a, loaded from shared memory.
+// Why:    an element is fetched once for 128 rows or columns of C. 12 fragments serve 32 MMAs.
+// Needs:  any M, N, K; sm_80. Rows of 16-byte vectors are fetched by vectors, others by elements.
+// Costs:  fragments load by register or element, with bank conflicts; threads wait for every tile.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -26,22 +26,22 @@ using ladder::cuda::kWarpSize;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-constexpr int kThreads = 128;              // four warps, two below each other and two side by side
-constexpr int kTile = 128;                 // rows and columns of C that a block computes
+constexpr int kThreads = 128;              // four warps, two by two
+constexpr int kTile = 128;                 // rows and columns of C per block
 constexpr int kDepth = 64;                 // columns of A and rows of B in shared memory at a time
-constexpr int kWarpTile = 64;              // rows and columns of C that a warp computes
-constexpr int kBlock = 16;                 // rows, columns and depth of two products side by side
-constexpr int kSide = kWarpTile / kBlock;  // of these in a warp's rows, and in its columns
+constexpr int kWarpTile = 64;              // rows and columns of C per warp
+constexpr int kBlock = 16;                 // rows, columns and depth of two adjacent MMAs
+constexpr int kSide = kWarpTile / kBlock;  // blocks along a side of a warp's tile
 
-// Rows of kColumns elements in shared memory, one behind the other.
+// Rows of kColumns elements in shared memory, contiguous.
 template <int kColumns>
 using Tile = tiles::Tile<bfloat16, kColumns, tiles::Layout::kStraight>;
 using TileA = Tile<kDepth>;                // kTile rows
 using TileB = Tile<kTile>;                 // kDepth rows
-constexpr int kElements = kTile * kDepth;  // of either
+constexpr int kElements = kTile * kDepth;  // elements of either tile
 
-// A unit, 8 elements of a row, of which the first `count` exist; the others are 0. `aligned`: units are there as a whole or not at all,
-// and begin at multiples of 16 bytes.
+// Fetches a 16-byte vector, 8 elements of a row, of which the first `count` exist; the others
+// become 0. `aligned`: vectors exist as a whole or not at all, and begin at multiples of 16 bytes.
 __device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, int count, bool aligned) {
   if (aligned) {
     uint4 unit = make_uint4(0, 0, 0, 0);
@@ -53,7 +53,7 @@ __device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, int count, b
   }
 }
 
-// kRows rows of a matrix with `stride` columns, of which `rows` rows and `columns` columns exist.
+// Fetches kRows rows of a matrix of `stride` columns; `rows` rows and `columns` columns exist.
 template <int kRows, typename Tile>
 __device__ void fetch_tile(Tile to_smem, const bfloat16* from, std::int64_t stride, int rows,
                            int columns, bool aligned) {
@@ -66,7 +66,7 @@ __device__ void fetch_tile(Tile to_smem, const bfloat16* from, std::int64_t stri
   }
 }
 
-// 16 x 16 elements of A's tile from (row, column) on.
+// Loads 16 x 16 elements of A's tile from (row, column) on.
 __device__ FragmentA load_a(TileA tile, int row, int column, int lane) {
   FragmentA a = {};
 #pragma unroll
@@ -78,7 +78,7 @@ __device__ FragmentA load_a(TileA tile, int row, int column, int lane) {
   return a;
 }
 
-// 16 x 16 elements of B's tile, as two fragments side by side.
+// Loads 16 x 16 elements of B's tile, as two adjacent fragments.
 __device__ void load_b(FragmentB (&b)[2], TileB tile, int row, int column, int lane) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
   const int rows_a = static_cast<int>(min(M - first_m, std::int64_t{kTile}));
   const int columns_b = static_cast<int>(min(N - first_n, std::int64_t{kTile}));
-  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // of tiles along K
+  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // tiles along K
   const TileA a_tile{smem};
   const TileB b_tile{smem + kElements};
   const auto fetch = [&](int tile) {
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   tiles::Accumulator c[kSide][kSide][2] = {};
   for (int tile = 0; tile < count; ++tile) {
     fetch(tile);
-    __syncthreads();  // both tiles are there
+    __syncthreads();  // both tiles are complete; all threads may read them
 #pragma unroll
     for (int k = 0; k < kDepth; k += kBlock) {
       FragmentA a[kSide];
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           tiles::multiply(c[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read the tiles; they may be overwritten
   }
 
 #pragma unroll

@@ -1,8 +1,8 @@
-// 16d swizzle: C = act(A B + bias) in bf16, tiles in shared memory that are loaded without bank conflicts.
-// Change: from 00.16c: a row's 16-byte units change places, by an exclusive or with the row's number. load_a and load_b are the vocabulary's now.
-// Why:    the eight rows of a matrix then lie in different banks, and ldmatrix takes four turns, not 32.
-// Needs:  what 16c needs. No space is added: a row is as long as before.
-// Costs:  a lane's addresses take an exclusive or. Every tile is still waited for.
+// 16d swizzle: C = act(A B + bias) in bf16, tiles without bank conflicts.
+// Change: from 00.16c: a row's 16-byte vectors are swizzled. load_a, load_b are now common/cuda's.
+// Why:    eight rows of a matrix are then in different banks: four wavefronts for ldmatrix, not 32.
+// Needs:  as 16c. No padding is added: a row is as long as before.
+// Costs:  an exclusive or per address of a lane. All threads still wait for every tile.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -26,14 +26,14 @@ using ladder::cuda::kWarpSize;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-constexpr int kThreads = 128;              // four warps, two below each other and two side by side
-constexpr int kTile = 128;                 // rows and columns of C that a block computes
+constexpr int kThreads = 128;              // four warps, two by two
+constexpr int kTile = 128;                 // rows and columns of C per block
 constexpr int kDepth = 64;                 // columns of A and rows of B in shared memory at a time
-constexpr int kWarpTile = 64;              // rows and columns of C that a warp computes
-constexpr int kBlock = 16;                 // rows, columns and depth of two products side by side
-constexpr int kSide = kWarpTile / kBlock;  // of these in a warp's rows, and in its columns
+constexpr int kWarpTile = 64;              // rows and columns of C per warp
+constexpr int kBlock = 16;                 // rows, columns and depth of two adjacent MMAs
+constexpr int kSide = kWarpTile / kBlock;  // blocks along a side of a warp's tile
 
-// Rows of elements in shared memory, one behind the other; the units of each row in an order of its own: place().
+// Contiguous rows of elements in shared memory; place() orders the 16-byte vectors of each row.
 template <int kColumns_>
 struct Tile {
   using Element = bfloat16;
@@ -50,10 +50,10 @@ struct Tile {
 };
 using TileA = Tile<kDepth>;                // kTile rows
 using TileB = Tile<kTile>;                 // kDepth rows
-constexpr int kElements = kTile * kDepth;  // of either
+constexpr int kElements = kTile * kDepth;  // elements of either tile
 
-// A unit, 8 elements of a row, of which the first `count` exist; the others are 0. `aligned`: units are there as a whole or not at all,
-// and begin at multiples of 16 bytes.
+// Fetches a 16-byte vector, 8 elements of a row, of which the first `count` exist; the others
+// become 0. `aligned`: vectors exist as a whole or not at all, and begin at multiples of 16 bytes.
 __device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, int count, bool aligned) {
   if (aligned) {
     uint4 unit = make_uint4(0, 0, 0, 0);
@@ -65,7 +65,7 @@ __device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, int count, b
   }
 }
 
-// kRows rows of a matrix with `stride` columns, of which `rows` rows and `columns` columns exist.
+// Fetches kRows rows of a matrix of `stride` columns; `rows` rows and `columns` columns exist.
 template <int kRows, typename Tile>
 __device__ void fetch_tile(Tile to_smem, const bfloat16* from, std::int64_t stride, int rows,
                            int columns, bool aligned) {
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
   const int rows_a = static_cast<int>(min(M - first_m, std::int64_t{kTile}));
   const int columns_b = static_cast<int>(min(N - first_n, std::int64_t{kTile}));
-  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // of tiles along K
+  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // tiles along K
   const TileA a_tile{smem};
   const TileB b_tile{smem + kElements};
   const auto fetch = [&](int tile) {
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   tiles::Accumulator c[kSide][kSide][2] = {};
   for (int tile = 0; tile < count; ++tile) {
     fetch(tile);
-    __syncthreads();  // both tiles are there
+    __syncthreads();  // both tiles are complete; all threads may read them
 #pragma unroll
     for (int k = 0; k < kDepth; k += kBlock) {
       FragmentA a[kSide];
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           tiles::multiply(c[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read the tiles; they may be overwritten
   }
 
 #pragma unroll

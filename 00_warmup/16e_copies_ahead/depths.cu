@@ -1,8 +1,8 @@
 // 16e copies ahead, depths: the same kernel with one to four stages, Triton's num_stages.
-// Change: kStages is a template's parameter, and four of its values are registered.
-// Why:    to measure what each stage buys. With one stage nothing is on its way during the products.
-// Needs:  what kernel.cu needs; 32 KB of shared memory for each stage.
-// Costs:  four stages leave room for one block on a multiprocessor of an H200, one to three for two.
+// Change: kStages is a template parameter, and four of its values are registered.
+// Why:    it measures the gain per stage. With one stage no copy is in flight during the products.
+// Needs:  as 16d; 32 KB of shared memory per stage.
+// Costs:  with four stages an SM of an H200 holds one block, with one to three two.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -30,16 +30,16 @@ using ladder::cuda::kWarpSize;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-constexpr int kThreads = 128;              // four warps, two below each other and two side by side
-constexpr int kTile = 128;                 // rows and columns of C that a block computes
+constexpr int kThreads = 128;              // four warps, two by two
+constexpr int kTile = 128;                 // rows and columns of C per block
 constexpr int kDepth = 64;                 // columns of A and rows of B in shared memory at a time
-constexpr int kWarpTile = 64;              // rows and columns of C that a warp computes
-constexpr int kBlock = 16;                 // rows, columns and depth of two products side by side
-constexpr int kSide = kWarpTile / kBlock;  // of these in a warp's rows, and in its columns
+constexpr int kWarpTile = 64;              // rows and columns of C per warp
+constexpr int kBlock = 16;                 // rows, columns and depth of two adjacent MMAs
+constexpr int kSide = kWarpTile / kBlock;  // blocks along a side of a warp's tile
 
 using TileA = tiles::Tile<bfloat16, kDepth>;  // kTile rows, swizzled
 using TileB = tiles::Tile<bfloat16, kTile>;   // kDepth rows
-constexpr int kElements = kTile * kDepth;     // of either
+constexpr int kElements = kTile * kDepth;     // elements of either tile
 constexpr int kStageBytes = 2 * kElements * static_cast<int>(sizeof(bfloat16));
 
 template <int kStages>
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
   const int rows_a = static_cast<int>(min(M - first_m, std::int64_t{kTile}));
   const int columns_b = static_cast<int>(min(N - first_n, std::int64_t{kTile}));
-  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // of tiles along K
+  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // tiles along K
   const auto stage = [&](int tile) {
     return reinterpret_cast<bfloat16*>(smem) + tile % kStages * 2 * kElements;
   };
@@ -79,9 +79,9 @@ __global__ void __launch_bounds__(kThreads, 2)
   for (int tile = 0; tile < count; ++tile) {
     if (tile + kStages - 1 < count) fetch(tile + kStages - 1);
     __pipeline_commit();
-    // All groups but those behind this tile's.
+    // Later groups may still be in flight.
     __pipeline_wait_prior(kStages - 1);
-    __syncthreads();  // both tiles are there
+    __syncthreads();  // this stage is complete; all threads may read it
     const TileA a_tile{stage(tile)};
     const TileB b_tile{stage(tile) + kElements};
 #pragma unroll
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           tiles::multiply(c[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read this stage; it may be refilled
   }
 
 #pragma unroll

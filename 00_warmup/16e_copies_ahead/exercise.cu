@@ -1,8 +1,8 @@
-// 16e copies ahead: C = act(A B + bias) in bf16, tiles come by asynchronous copies while others are multiplied.
-// Change: from 00.16d: kStages pairs of tiles, of which kStages - 1 come during the products. The layout is the vocabulary's now.
-// Why:    in 16d all warps of a block wait for the tiles, then all multiply. A copy needs no register and no waiting thread.
-// Needs:  what 16d needs; 32 KB of shared memory for each stage.
-// Costs:  four stages leave room for one block on a multiprocessor; three for two.
+// 16e copies ahead: C = act(A B + bias) in bf16, asynchronous copies of tiles during the products.
+// Change: from 00.16d: kStages pairs of tiles, kStages - 1 in flight. Layout of common/cuda.
+// Why:    in 16d warps wait for tiles, then multiply. A copy needs no register and no thread.
+// Needs:  as 16d; 32 KB of shared memory per stage.
+// Costs:  with four stages an SM holds one block, with three two.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -30,17 +30,17 @@ using ladder::cuda::kWarpSize;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-constexpr int kThreads = 128;              // four warps, two below each other and two side by side
-constexpr int kTile = 128;                 // rows and columns of C that a block computes
+constexpr int kThreads = 128;              // four warps, two by two
+constexpr int kTile = 128;                 // rows and columns of C per block
 constexpr int kDepth = 64;                 // columns of A and rows of B in shared memory at a time
-constexpr int kWarpTile = 64;              // rows and columns of C that a warp computes
-constexpr int kBlock = 16;                 // rows, columns and depth of two products side by side
-constexpr int kSide = kWarpTile / kBlock;  // of these in a warp's rows, and in its columns
+constexpr int kWarpTile = 64;              // rows and columns of C per warp
+constexpr int kBlock = 16;                 // rows, columns and depth of two adjacent MMAs
+constexpr int kSide = kWarpTile / kBlock;  // blocks along a side of a warp's tile
 
-constexpr int kStages = 3;                    // places for a pair of tiles
+constexpr int kStages = 3;                    // buffers for a pair of tiles
 using TileA = tiles::Tile<bfloat16, kDepth>;  // kTile rows, swizzled
 using TileB = tiles::Tile<bfloat16, kTile>;   // kDepth rows
-constexpr int kElements = kTile * kDepth;     // of either
+constexpr int kElements = kTile * kDepth;     // elements of either tile
 constexpr int kBytes = kStages * 2 * kElements * static_cast<int>(sizeof(bfloat16));
 
 __global__ void __launch_bounds__(kThreads, 2)
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
   const int rows_a = static_cast<int>(min(M - first_m, std::int64_t{kTile}));
   const int columns_b = static_cast<int>(min(N - first_n, std::int64_t{kTile}));
-  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // of tiles along K
+  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // tiles along K
   const auto stage = [&](int tile) {
     return reinterpret_cast<bfloat16*>(smem) + tile % kStages * 2 * kElements;
   };
@@ -72,12 +72,12 @@ __global__ void __launch_bounds__(kThreads, 2)
   };
 
   tiles::Accumulator c[kSide][kSide][2] = {};
-  // TODO(1): roughly 4 lines; ask for the first kStages - 1 tiles, those that there are; a group for each, perhaps an empty one
+  // TODO(1): roughly 4 lines; fetch the first kStages - 1 tiles that exist; a group for each, perhaps an empty one
   // TODO(1): budget: no wait, no barrier
   for (int tile = 0; tile < count; ++tile) {
-    // TODO(2): roughly 3 lines; ask for the tile that is kStages - 1 ahead, if there is one; a group; wait until this tile's copies are there
+    // TODO(2): roughly 3 lines; fetch the tile that is kStages - 1 ahead, if there is one; a group; wait for this tile's copies
     // TODO(2): budget: one wait; the newest kStages - 1 groups may still be on their way
-    __syncthreads();  // both tiles are there
+    __syncthreads();  // this stage is complete; all threads may read it
     const TileA a_tile{stage(tile)};
     const TileB b_tile{stage(tile) + kElements};
 #pragma unroll
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           tiles::multiply(c[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read this stage; it may be refilled
   }
 
 #pragma unroll

@@ -1,8 +1,8 @@
-// 17 grouped order: C = act(A B + bias) in bf16, blocks that run at the same time take tiles of C that lie near each other.
-// Change: from 00.16e: a block computes from its number which tile it takes: 16 rows of tiles are a group, and a group is walked by columns.
-// Why:    an H200 runs 264 of these blocks at once. In groups they need about half as many rows of A and columns of B as in row order.
-// Needs:  what 16e needs.
-// Costs:  four divisions of a block. Small products, with one wave of blocks, gain nothing.
+// 17 grouped order: C = act(A B + bias) in bf16, simultaneous blocks compute nearby tiles of C.
+// Change: from 00.16e: blocks take groups of 16 rows of tiles, and in a group column by column.
+// Why:    an H200 runs 264 blocks at once. Groups need about half as many rows of A, columns of B.
+// Needs:  as 16e.
+// Costs:  four divisions per block. Small products, with one wave of blocks, gain nothing.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -26,7 +26,7 @@ namespace warmup {
 
 __host__ __device__ TilePlace grouped_place(std::int64_t block, std::int64_t down,
                                             std::int64_t across, std::int64_t group) {
-  // TODO(1): roughly 4 lines; the group of this block, its first row, its number of rows; then the place in the group, by columns
+  // TODO(1): roughly 4 lines; the group of this block, its first row, its number of rows; then the index in the group, by columns
   // TODO(1): budget: no access to memory
   return {};  // until hole 1 is filled
 }
@@ -39,18 +39,18 @@ using ladder::cuda::kWarpSize;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-constexpr int kThreads = 128;              // four warps, two below each other and two side by side
-constexpr int kTile = 128;                 // rows and columns of C that a block computes
+constexpr int kThreads = 128;              // four warps, two by two
+constexpr int kTile = 128;                 // rows and columns of C per block
 constexpr int kDepth = 64;                 // columns of A and rows of B in shared memory at a time
-constexpr int kWarpTile = 64;              // rows and columns of C that a warp computes
-constexpr int kBlock = 16;                 // rows, columns and depth of two products side by side
-constexpr int kSide = kWarpTile / kBlock;  // of these in a warp's rows, and in its columns
+constexpr int kWarpTile = 64;              // rows and columns of C per warp
+constexpr int kBlock = 16;                 // rows, columns and depth of two adjacent MMAs
+constexpr int kSide = kWarpTile / kBlock;  // blocks along a side of a warp's tile
 
-constexpr int kGroup = 16;                    // rows of tiles
-constexpr int kStages = 3;                    // places for a pair of tiles
+constexpr int kGroup = 16;                    // rows of tiles per group
+constexpr int kStages = 3;                    // buffers for a pair of tiles
 using TileA = tiles::Tile<bfloat16, kDepth>;  // kTile rows, swizzled
 using TileB = tiles::Tile<bfloat16, kTile>;   // kDepth rows
-constexpr int kElements = kTile * kDepth;     // of either
+constexpr int kElements = kTile * kDepth;     // elements of either tile
 constexpr int kBytes = kStages * 2 * kElements * static_cast<int>(sizeof(bfloat16));
 
 __global__ void __launch_bounds__(kThreads, 2)
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
   const int rows_a = static_cast<int>(min(M - first_m, std::int64_t{kTile}));
   const int columns_b = static_cast<int>(min(N - first_n, std::int64_t{kTile}));
-  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // of tiles along K
+  const int count = static_cast<int>((K + kDepth - 1) / kDepth);  // tiles along K
   const auto stage = [&](int tile) {
     return reinterpret_cast<bfloat16*>(smem) + tile % kStages * 2 * kElements;
   };
@@ -89,8 +89,8 @@ __global__ void __launch_bounds__(kThreads, 2)
   for (int tile = 0; tile < count; ++tile) {
     if (tile + kStages - 1 < count) fetch(tile + kStages - 1);
     __pipeline_commit();
-    __pipeline_wait_prior(kStages - 1);  // all groups but those behind this tile's
-    __syncthreads();                     // both tiles are there
+    __pipeline_wait_prior(kStages - 1);  // later groups may be in flight
+    __syncthreads();                     // this stage is complete; all threads may read it
     const TileA a_tile{stage(tile)};
     const TileB b_tile{stage(tile) + kElements};
 #pragma unroll
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           tiles::multiply(c[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read this stage; it may be refilled
   }
 
 #pragma unroll

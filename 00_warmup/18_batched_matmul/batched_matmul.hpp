@@ -1,4 +1,4 @@
-// c = act(a b + bias) for each of B batches: each has a matrix a of its own, and all have the same b.
+// c = act(a b + bias) for each of B batches: each has its own matrix a, and all share b.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ struct BatchedMatmul;  // the operator: batched_matmul_operator.cpp
 struct BatchedMatmulSizes {
   // 0 or more: batches, rows of a and c, columns of b and c, columns of a and rows of b
   std::int64_t B = 4, M = 48, N = 160, K = 64;
-  bool with_bias = false;  // one number for each column of c is added
-  bool gelu = false;       // act is x Phi(x); else nothing is done
+  bool with_bias = false;  // one number per column of c is added
+  bool gelu = false;       // act is x Phi(x); otherwise the identity
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {

@@ -1,8 +1,8 @@
-// 18 batched matmul: c = act(a b + bias) for each batch: a has a matrix for each of them, b is the same for all.
-// Change: rewrite of 14 for an operator of its own: a block finds its batch, too. GELU in the place of ReLU.
-// Why:    one launch for all batches; a launch for each of them would leave most of the GPU idle.
-// Needs:  any B, M, N and K: what lies beyond an edge is 0 in shared memory. Blocks of 1024 threads.
-// Costs:  the same as 14 for each batch: b is fetched anew for each batch and each tile of rows.
+// 18 batched matmul: c = act(a b + bias) for each batch, with one b for all batches.
+// Change: rewrite of 14 for a new operator: a block also finds its batch. GELU instead of ReLU.
+// Why:    one launch for all batches; a launch for each batch would leave most of the GPU idle.
+// Needs:  any B, M, N, K: elements past an edge are 0 in shared memory. Blocks of 1024 threads.
+// Costs:  as 14 for each batch: every batch and tile of rows fetches b again.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of each of the three tiles; a thread for each element
+constexpr int kTile = 32;  // rows and columns of each of the three tiles; one thread per element
 constexpr float kRootHalf = 0.70710678f;  // 1 / sqrt(2)
 
 __device__ float finished(const BatchedMatmulArgs& args, float sum, std::int64_t n) {
@@ -31,14 +31,14 @@ __global__ void __launch_bounds__(kTile* kTile)
   __shared__ float a_smem[kTile][kTile], b_smem[kTile][kTile];
   const std::int64_t M = args.M, N = args.N, K = args.K;
   const std::int64_t tiles_across = (N + kTile - 1) / kTile;
-  const std::int64_t tiles = (M + kTile - 1) / kTile * tiles_across;  // of a batch
+  const std::int64_t tiles = (M + kTile - 1) / kTile * tiles_across;  // per batch
   const int row = threadIdx.x / kTile, column = threadIdx.x % kTile;  // in a tile
   const float* a = args.a;
-  float* c = args.c;               // of the first batch, as a is
-  std::int64_t tile = blockIdx.x;  // among those of all batches
-  // Each batch has as many tiles.
+  float* c = args.c;               // of the first batch, like a
+  std::int64_t tile = blockIdx.x;  // among all batches' tiles
+  // All batches have equally many tiles.
   const std::int64_t batch = tile / tiles;
-  tile -= batch * tiles;  // now among those of its batch
+  tile -= batch * tiles;  // now among its batch's tiles
   a += batch * M * K, c += batch * M * N;
   const std::int64_t m = tile / tiles_across * kTile + row;
   const std::int64_t n = tile % tiles_across * kTile + column;
@@ -48,10 +48,10 @@ __global__ void __launch_bounds__(kTile* kTile)
     const std::int64_t a_k = first_k + column, b_k = first_k + row;
     a_smem[row][column] = m < M && a_k < K ? a[m * K + a_k] : 0.0f;
     b_smem[row][column] = b_k < K && n < N ? args.b[b_k * N + n] : 0.0f;
-    __syncthreads();  // both tiles are there
+    __syncthreads();  // both tiles are complete; all threads may read them
     for (int k = 0; k < kTile; ++k)
       sum += a_smem[row][k] * b_smem[k][column];
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read the tiles; they may be overwritten
   }
   if (m < M && n < N) c[m * N + n] = finished(args, sum, n);
 }

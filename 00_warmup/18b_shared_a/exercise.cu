@@ -1,8 +1,8 @@
-// 18b shared a: c = a b + bias for each batch: b has a matrix for each of them, a is the same for all.
-// Change: rewrite of 18 for another operator: the columns of all batches side by side; a thread, not a block, finds its batch.
-// Why:    a tile may hold columns of several batches, so that only the last one of all has columns left over.
-// Needs:  any B, M, N and K: what lies beyond an edge is 0 in shared memory. Blocks of 1024 threads.
-// Costs:  a division for each thread; where a tile changes from batch to batch, a warp reads two pieces of memory.
+// 18b shared a: c = a b + bias for each batch, with one a for all batches.
+// Change: rewrite of 18 for another operator: all batches' columns in a row; threads find batches.
+// Why:    a tile can have columns of several batches, so only the last tile has unused columns.
+// Needs:  any B, M, N, K: elements past an edge are 0 in shared memory. Blocks of 1024 threads.
+// Costs:  a division per thread; a warp reads two memory ranges where a tile changes batches.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of each of the three tiles; a thread for each element
+constexpr int kTile = 32;  // rows and columns of each of the three tiles; one thread per element
 
 __global__ void __launch_bounds__(kTile* kTile) shared_a_kernel(const SharedAMatmulArgs args) {
   __shared__ float a_smem[kTile][kTile], b_smem[kTile][kTile];
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kTile* kTile) shared_a_kernel(const SharedAMat
   const int row = threadIdx.x / kTile, column = threadIdx.x % kTile;  // in a tile
   const std::int64_t m = blockIdx.x / tiles_across * kTile + row;
   const std::int64_t j = blockIdx.x % tiles_across * kTile + column;  // among all batches' columns
-  // Whose column is j?
+  // Column j belongs to this batch.
   std::int64_t batch = B, n = 0;  // until hole 1 is filled
   // TODO(1): roughly 2 lines; which batch does column j belong to, and which of its columns is it?
   // TODO(1): budget: no global read
@@ -34,12 +34,12 @@ __global__ void __launch_bounds__(kTile* kTile) shared_a_kernel(const SharedAMat
   for (std::int64_t first_k = 0; first_k < K; first_k += kTile) {
     const std::int64_t a_k = first_k + column, b_k = first_k + row;
     a_smem[row][column] = m < M && a_k < K ? args.a[m * K + a_k] : 0.0f;
-    // b's tile takes each column from its own batch.
-    // TODO(2): roughly 1 line; store an element of this column in b's tile, 0 beyond an edge; budget: one global read of b
-    __syncthreads();  // both tiles are there
+    // Each column of b's tile is from its own batch.
+    // TODO(2): roughly 1 line; store an element of this column in b's tile, 0 past an edge; budget: one global read of b
+    __syncthreads();  // both tiles are complete; all threads may read them
     for (int k = 0; k < kTile; ++k)
       sum += a_smem[row][k] * b_smem[k][column];
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read the tiles; they may be overwritten
   }
   if (m >= M || batch >= B) return;
   if (args.bias != nullptr) sum += args.bias[batch];

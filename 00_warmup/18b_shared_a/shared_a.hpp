@@ -1,4 +1,4 @@
-// c = a b + bias for each of B batches: each has a matrix b of its own, and all have the same a.
+// c = a b + bias for each of B batches: each has its own matrix b, and all share a.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct SharedAMatmul;  // the operator: shared_a_operator.cpp
 struct SharedAMatmulSizes {
   // 0 or more: batches, rows of a and c, columns of b and c, columns of a and rows of b
   std::int64_t B = 8, M = 64, N = 49, K = 64;
-  bool with_bias = false;  // one number for each batch is added
+  bool with_bias = false;  // one number per batch is added
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {

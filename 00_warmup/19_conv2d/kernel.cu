@@ -1,8 +1,8 @@
-// 19 conv2d: a window of weights moves over images. Twice: the lanes of a warp are the window, or they are neighbouring results.
-// Change: rewrite: the operator is new. Step 1 gives a warp to each result, step 2 a thread, as lesson 13 does.
+// 19 conv2d: a window of weights moves over images. A warp's lanes are taps, then results.
+// Change: rewrite: a new operator. Step 1 has a warp per result, step 2 a thread, as lesson 13.
 // Why:    a window of 3 x 3 fills 9 lanes of a warp; a row of results fills all 32.
 // Needs:  any sizes of images, window, stride and padding.
-// Costs:  each pixel is read for each place of the window and each channel of y: lesson 19b fetches it less often.
+// Costs:  each pixel is read per tap of the window and channel of y: 19b fetches it less often.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -30,12 +30,12 @@ __device__ Place place_of(const Conv2dArgs& args, std::int64_t i, std::int64_t O
   return {plane / args.M, plane % args.M, row % OH, i % OW};
 }
 
-// What tap (c, ky, kx) of the window adds to a result: a weight times the pixel below it.
+// The term of tap (c, ky, kx) of the window: a weight times the pixel below it.
 __device__ float term(const Conv2dArgs& args, const Place& at, std::int64_t c, std::int64_t ky,
                       std::int64_t kx) {
   const float weight = args.weight[((at.m * args.C + c) * args.KH + ky) * args.KW + kx];
-  float pixel = 0.0f;  // outside of the image
-  // Which pixel lies below it?
+  float pixel = 0.0f;  // out of bounds
+  // The pixel below the tap.
   const std::int64_t iy = at.oy * args.stride + ky - args.pad;
   const std::int64_t ix = at.ox * args.stride + kx - args.pad;
   if (iy >= 0 && iy < args.H && ix >= 0 && ix < args.W)
@@ -43,7 +43,7 @@ __device__ float term(const Conv2dArgs& args, const Place& at, std::int64_t c, s
   return pixel * weight;
 }
 
-// ---- Step 1: a warp for each result. Its lanes are a tile of KH x KW taps, rounded up to powers of two ----
+// ---- Step 1: a warp per result. Its lanes are KH x KW taps, rounded up to powers of two ----
 
 __global__ void __launch_bounds__(kThreads)
     conv2d_window_kernel(const Conv2dArgs args, std::int64_t OH, std::int64_t OW,
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t i = thread / kWarpSize;
   const int lane = threadIdx.x % kWarpSize;
-  if (i >= args.B * args.M * OH * OW) return;  // the whole warp
+  if (i >= args.B * args.M * OH * OW) return;  // the whole warp returns
   const Place at = place_of(args, i, OH, OW);
 
   float sum = 0.0f;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
   if (lane == 0) args.y[i] = sum + args.bias[at.m];
 }
 
-// ---- Step 2: a thread for each result. The window is a loop ----
+// ---- Step 2: a thread per result. The window is a loop ----
 
 __global__ void __launch_bounds__(kThreads)
     conv2d_direct_kernel(const Conv2dArgs args, std::int64_t OH, std::int64_t OW) {
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Launchers ----
 
-// Blocks of kThreads threads, where a result takes so many of them. Checks the arguments.
+// Checks the arguments. Returns the number of blocks if a result takes `threads_each` threads.
 unsigned conv2d_blocks(const Conv2dArgs& args, std::int64_t threads_each) {
   ladder::validate_lists(args);
   return blocks_of_tiles("B * M * H * W", 1, 1,

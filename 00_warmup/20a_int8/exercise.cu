@@ -1,9 +1,9 @@
 // 20a int8: C = A W with weights of 8 bits, from the quantisation of W to its product.
-// Change: rewrite: W is stored as whole numbers of 8 bits, with a scale and a zero point for each group. A tile of it becomes fp32 on
-//         its way to shared memory.
+// Change: rewrite: W is stored as 8-bit integers, with a scale and a zero point for each group. A
+//         tile becomes fp32 when it is stored in shared memory.
 // Why:    a weight is 1 byte in global memory, not 4.
 // Needs:  any M, N, K and GROUP. Blocks of 1024 threads.
-// Costs:  a weight is off by up to half a scale. Scales and zero points are read besides: with groups, for each weight of a tile.
+// Costs:  a weight is off by up to half a scale. Scales and zero points are loaded as well.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of each of the three tiles; a thread for each element
-constexpr int kThreads = 256;                      // that quantise
-constexpr float kMiddle = 128.0f, kMost = 255.0f;  // of 8 bits
+constexpr int kTile = 32;  // rows and columns of each of the three tiles; one thread per element
+constexpr int kThreads = 256;                      // threads per block that quantise
+constexpr float kMiddle = 128.0f, kMost = 255.0f;  // of 8-bit integers
 
-// ---- Step 1: W becomes whole numbers. A thread has a group ----
+// ---- Step 1: W becomes integers. A thread has a group ----
 
 __global__ void __launch_bounds__(kThreads) quantize_kernel(const QuantizeArgs args) {
   const std::int64_t N = args.N;
@@ -36,8 +36,8 @@ __global__ void __launch_bounds__(kThreads) quantize_kernel(const QuantizeArgs a
     most = fmaxf(most, args.r[k * N + n]);
   }
   float scale = 1.0f, zero = kMiddle;  // until hole 1 is filled
-  // TODO(1): roughly 4 lines; scale and zero point from least and most; symmetric: the zero point is in the middle and the scale
-  // TODO(1): fits both ends; else the range from least to most becomes that from 0 to kMost; budget: no access to memory
+  // TODO(1): roughly 4 lines; scale and zero point from least and most; symmetric: the zero point is in the middle and the
+  // TODO(1): scale fits both ends; else the range from least to most becomes that from 0 to kMost; budget: no access to memory
   args.scale[i] = scale;
   args.zero[i] = static_cast<std::uint8_t>(zero);
   for (std::int64_t k = first; k < end; ++k) {
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads) quantize_kernel(const QuantizeArgs a
 
 // ---- Step 2: the product ----
 
-// q - zero: a whole number, so it is exact in fp32.
+// q - zero: an integer, so it is exact in fp32.
 __device__ float centred(const LowBitArgs<8>& args, std::int64_t k, std::int64_t n) {
   float q = args.w[k * args.N + n];
   // TODO(2): roughly 1 line; subtract the zero point of the group, or the middle; budget: one read of zero, or none
@@ -74,11 +74,11 @@ __global__ void __launch_bounds__(kTile* kTile) int8_tiles_kernel(const LowBitAr
       // TODO(2): roughly 2 lines; the weight, times its scale where groups have one each; budget: one read of scale, or none
     }
     w_smem[row][column] = weight;
-    __syncthreads();  // both tiles are there
+    __syncthreads();  // both tiles are complete; all threads may read them
     for (int k = 0; k < kTile; ++k)
       sum += a_smem[row][k] * w_smem[k][column];
-    // The next tiles take the same places.
-    __syncthreads();  // all have read them
+    // The next tiles use the same buffers.
+    __syncthreads();  // all threads have read the tiles; they may be overwritten
   }
   if (m >= M || n >= N) return;
   // TODO(2): roughly 1 line; the scale of a whole column; budget: one read of scale, or none

@@ -1,10 +1,10 @@
 // 20b int4: C = A W, a row of C at a time, with packed weights of 4 bits.
-// Change: rewrite: no tile of W in shared memory. A thread reads words of four columns, 16 bytes at a time, and multiplies 32 weights
-//         of each load; the threads of a block share 32 columns and take turns along K.
-// Why:    with one row each weight is used once, so reading the weights is all that takes time: it must never pause.
-// Needs:  weights that begin at a multiple of 4 bytes; GROUP 32, 64, 128 and so on, or K or more; numbers of A that are 0 or between
-//         2^-40 and 2^60 in magnitude.
-// Costs:  each row of A reads all weights again. 128 registers a thread, a third of them for parts under way.
+// Change: rewrite: no tile of W in shared memory. A thread loads words of four columns, 16 bytes at
+//         a time, for 32 weights; a block's threads share 32 columns and interleave along K.
+// Why:    with one row each weight is used once: the time is that of reading them, without pauses.
+// Needs:  weights that begin at a multiple of 4 bytes; GROUP 32, 64, 128 and so on, or K or more;
+//         elements of A that are 0 or between 2^-40 and 2^60 in magnitude.
+// Costs:  each row of A reads all weights. 128 registers per thread, a third for parts in flight.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -23,14 +23,14 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
-constexpr int kAcross = 8;                   // threads side by side: 128 bytes of each row of words
-constexpr int kSlices = kThreads / kAcross;  // threads above each other: they share K
-constexpr int kAhead = 2;                    // parts under way in each thread
-constexpr int kChunk = 8192;                 // numbers of A in shared memory at a time
+constexpr int kAcross = 8;                   // threads across: 128 bytes of each row of words
+constexpr int kSlices = kThreads / kAcross;  // threads down: they share K
+constexpr int kAhead = 2;                    // parts in flight per thread
+constexpr int kChunk = 8192;                 // elements of A in shared memory at a time
 constexpr int kSpace =
-    4;  // floats behind each part of A: the slices of a warp read in different banks
+    4;  // floats after each part of A: the slices of a warp load from different banks
 
-// Nibble 0 to 7 of a word as a float, without a conversion: int4_parts.hpp says why that is one.
+// Nibble 0 to 7 of a word as a float, without a conversion: int4_parts.hpp explains why.
 __device__ float in_place(unsigned word, int nibble) {
   unsigned bits = word;
   if (nibble >= kPlaces) bits >>= 4 * kPlaces;
@@ -38,14 +38,14 @@ __device__ float in_place(unsigned word, int nibble) {
   return __uint_as_float(bits);
 }
 
-// Words of W, which are read once: the hint __ldcs says so, and they take no place in L1 from what is read again.
+// Loads words of W with __ldcs: they are used once, and should not replace reused data in L1.
 template <bool kWide>
 __device__ uint4 words_of(const unsigned* w, std::int64_t left) {
   if (kWide) return __ldcs(reinterpret_cast<const uint4*>(w));
   return four_of<uint4, false>(w, left);
 }
 
-// Asks for a part. What lies beyond the edges of W stays as it is: there a is 0, or nothing is stored.
+// Requests a part. Elements past W's edges keep old values: a is 0 there, or no result is stored.
 template <bool kWide>
 __device__ void fetch(const LowBitArgs<4>& args, int group_shift, int number, std::int64_t n,
                       Part& part) {
@@ -61,7 +61,7 @@ __device__ void fetch(const LowBitArgs<4>& args, int group_shift, int number, st
     part.zero = four_of<uchar4, kWide>(args.zero + scales, left);
 }
 
-// `a`: its numbers for this part, as they lie in shared memory.
+// `a`: its elements for this part, in shared memory.
 __device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns]) {
   float of_q[kColumns] = {}, of_a = 0.0f;
 #pragma unroll
@@ -82,7 +82,7 @@ __device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns
   const float scale[kColumns] = {part.scale.x, part.scale.y, part.scale.z, part.scale.w};
   const float zero[kColumns] = {1.0f * part.zero.x, 1.0f * part.zero.y, 1.0f * part.zero.z,
                                 1.0f * part.zero.w};
-  // The sum of a (q - zero) is that of a q, less zero times that of a.
+  // The sum of a (q - zero) is the sum of a q, less zero times the sum of a.
   for (int column = 0; column < kColumns; ++column) {
     float share = of_q[column] * kOfProduct;
     share -= zero[column] * (of_a * kDown);
@@ -93,7 +93,7 @@ __device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns
 template <bool kWide>
 __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
     int4_row_kernel(const LowBitArgs<4> args, int group_shift) {
-  constexpr int kRow = kAcross * kColumns;  // columns of a block
+  constexpr int kRow = kAcross * kColumns;  // columns per block
   __shared__ alignas(16) float a_smem[kChunk / kPart][kPart + kSpace];
   __shared__ float sums_smem[kWarps][kRow];
   const int K = static_cast<int>(args.K), parts = (K + kPart - 1) / kPart;
@@ -102,19 +102,19 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   const int slice = threadIdx.x / kAcross;
   const std::int64_t n = first_n + threadIdx.x % kAcross * kColumns;
 
-  // Asked for before the block waits for A.
+  // Requested before the block waits for A.
   Part ahead[kAhead] = {};
   for (int p = 0; p < kAhead; ++p) {
     ahead[p].zero = make_uchar4(8, 8, 8, 8);
     fetch<kWide>(args, group_shift, p * kSlices + slice, n, ahead[p]);
   }
   float sum[kColumns] = {};
-  constexpr int kTurn = kAhead * kSlices;  // parts of all threads
+  constexpr int kTurn = kAhead * kSlices;  // parts per iteration, of all threads
   for (int first = 0; first < parts; first += kTurn) {
     if (first % (kChunk / kPart) == 0) {
-      __syncthreads();  // all have read the chunk before
+      __syncthreads();  // all threads have read the previous chunk; it may be overwritten
       const int needed = (parts - first + kSlices - 1) / kSlices * kSlices;
-      const int nibble = threadIdx.x % 2 * 4;  // of the first of four numbers of A
+      const int nibble = threadIdx.x % 2 * 4;  // for the first of four elements of A
 #pragma unroll 8
       for (int i = 4 * threadIdx.x; i < min(kChunk, needed * kPart); i += 4 * kThreads) {
         const int k = first * kPart + i;
@@ -126,18 +126,18 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
         four.w *= power_of_2(kUp - 4 * place_of(nibble + 3));
         *reinterpret_cast<float4*>(&a_smem[i / kPart][i % kPart]) = four;
       }
-      __syncthreads();  // this chunk is there
+      __syncthreads();  // this chunk is complete; all threads may read it
     }
 #pragma unroll
     for (int p = 0; p < kAhead; ++p) {
-      const int number = first + p * kSlices;  // of the first slice
+      const int number = first + p * kSlices;  // for the first slice
       if (number >= parts) break;
       add_part(ahead[p], a_smem[(number + slice) % (kChunk / kPart)], sum);
       fetch<kWide>(args, group_shift, number + kTurn + slice, n, ahead[p]);
     }
   }
 
-  // The slices of a warp, then the warps.
+  // Add up the slices of a warp, then the warps.
   for (int column = 0; column < kColumns; ++column) {
     for (int distance = kWarpSize / 2; distance >= kAcross; distance /= 2)
       sum[column] += __shfl_xor_sync(0xffffffffu, sum[column], distance);

@@ -1,10 +1,10 @@
 // 20c split-K: C = A W with weights of 4 bits, K split over several blocks.
-// Change: rewrite of the ends: a block takes 32 columns and a part of K. What the blocks of the same columns have is added by atomics,
-//         or stored and added by a second kernel.
-// Why:    few columns make few blocks; with K split there is work for all multiprocessors.
+// Change: rewrite of the ends: a block has 32 columns and a part of K. Partial sums of the same
+//         columns are added by atomics, or stored and added by a second kernel.
+// Why:    few columns make few blocks; with K split, all SMs have work.
 // Needs:  as 20b. A split has 1024 k or a multiple of it.
-// Costs:  atomics: C is set to 0 before, and the last bits of a result may change from call to call. A second pass: memory for all
-//         partial sums, and one more launch.
+// Costs:  atomics: C is set to 0 before, and the last bits of a result may change from call to
+//         call. Second pass: memory for all partial sums, and one more launch.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -25,14 +25,14 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
-constexpr int kAcross = 8;                   // threads side by side: 128 bytes of each row of words
-constexpr int kSlices = kThreads / kAcross;  // threads above each other: they share K
-constexpr int kAhead = 3;                    // parts under way in each thread
-constexpr int kChunk = 9216;                 // numbers of A in shared memory at a time
+constexpr int kAcross = 8;                   // threads across: 128 bytes of each row of words
+constexpr int kSlices = kThreads / kAcross;  // threads down: they share K
+constexpr int kAhead = 3;                    // parts in flight per thread
+constexpr int kChunk = 9216;                 // elements of A in shared memory at a time
 constexpr int kSpace =
-    4;  // floats behind each part of A: the slices of a warp read in different banks
+    4;  // floats after each part of A: the slices of a warp load from different banks
 
-// Nibble 0 to 7 of a word as a float, without a conversion: int4_parts.hpp says why that is one.
+// Nibble 0 to 7 of a word as a float, without a conversion: int4_parts.hpp explains why.
 __device__ float in_place(unsigned word, int nibble) {
   unsigned bits = word;
   if (nibble >= kPlaces) bits >>= 4 * kPlaces;
@@ -40,7 +40,8 @@ __device__ float in_place(unsigned word, int nibble) {
   return __uint_as_float(bits);
 }
 
-// Asks for a part before `end`. What lies beyond it, or beyond the edges of W, stays as it is: there a is 0, or nothing is stored.
+// Requests a part before `end`. Elements past it, or past the edges of W, keep old values: a is 0
+// there, or no result is stored.
 template <bool kWide>
 __device__ void fetch(const LowBitArgs<4>& args, int group_shift, int number, int end,
                       std::int64_t n, Part& part) {
@@ -57,7 +58,7 @@ __device__ void fetch(const LowBitArgs<4>& args, int group_shift, int number, in
     part.zero = four_of<uchar4, kWide>(args.zero + scales, left);
 }
 
-// `a`: its numbers for this part, as they lie in shared memory.
+// `a`: its elements for this part, in shared memory.
 __device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns]) {
   float of_q[kColumns] = {}, of_a = 0.0f;
 #pragma unroll
@@ -78,7 +79,7 @@ __device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns
   const float scale[kColumns] = {part.scale.x, part.scale.y, part.scale.z, part.scale.w};
   const float zero[kColumns] = {1.0f * part.zero.x, 1.0f * part.zero.y, 1.0f * part.zero.z,
                                 1.0f * part.zero.w};
-  // The sum of a (q - zero) is that of a q, less zero times that of a.
+  // The sum of a (q - zero) is the sum of a q, less zero times the sum of a.
   for (int column = 0; column < kColumns; ++column) {
     float share = of_q[column] * kOfProduct;
     share -= zero[column] * (of_a * kDown);
@@ -90,7 +91,7 @@ template <bool kWide>
 __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
     int4_split_kernel(const LowBitArgs<4> args, int group_shift, int parts_each, int splits,
                       float* partial) {
-  constexpr int kRow = kAcross * kColumns;  // columns of a block
+  constexpr int kRow = kAcross * kColumns;  // columns per block
   __shared__ alignas(16) float a_smem[kChunk / kPart][kPart + kSpace];
   __shared__ float sums_smem[kWarps][kRow];
   const int K = static_cast<int>(args.K), parts = (K + kPart - 1) / kPart;
@@ -105,19 +106,19 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   const int begin = split * parts_each;
   const int end = min(begin + parts_each, parts);
 
-  // Asked for before the block waits for A.
+  // Requested before the block waits for A.
   Part ahead[kAhead] = {};
   for (int p = 0; p < kAhead; ++p) {
     ahead[p].zero = make_uchar4(8, 8, 8, 8);
     fetch<kWide>(args, group_shift, begin + p * kSlices + slice, end, n, ahead[p]);
   }
   float sum[kColumns] = {};
-  constexpr int kTurn = kAhead * kSlices;  // parts of all threads
+  constexpr int kTurn = kAhead * kSlices;  // parts per iteration, of all threads
   for (int first = begin; first < end; first += kTurn) {
     if ((first - begin) % (kChunk / kPart) == 0) {
-      __syncthreads();  // all have read the chunk before
+      __syncthreads();  // all threads have read the previous chunk; it may be overwritten
       const int needed = (end - first + kSlices - 1) / kSlices * kSlices;
-      const int nibble = threadIdx.x % 2 * 4;  // of the first of four numbers of A
+      const int nibble = threadIdx.x % 2 * 4;  // for the first of four elements of A
 #pragma unroll 8
       for (int i = 4 * threadIdx.x; i < min(kChunk, needed * kPart); i += 4 * kThreads) {
         const int k = first * kPart + i;
@@ -129,18 +130,18 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
         four.w *= power_of_2(kUp - 4 * place_of(nibble + 3));
         *reinterpret_cast<float4*>(&a_smem[i / kPart][i % kPart]) = four;
       }
-      __syncthreads();  // this chunk is there
+      __syncthreads();  // this chunk is complete; all threads may read it
     }
 #pragma unroll
     for (int p = 0; p < kAhead; ++p) {
-      const int number = first + p * kSlices;  // of the first slice
+      const int number = first + p * kSlices;  // for the first slice
       if (number >= end) break;
       add_part(ahead[p], a_smem[(number - begin + slice) % (kChunk / kPart)], sum);
       fetch<kWide>(args, group_shift, number + kTurn + slice, end, n, ahead[p]);
     }
   }
 
-  // The slices of a warp, then the warps.
+  // Add up the slices of a warp, then the warps.
   for (int column = 0; column < kColumns; ++column) {
     for (int distance = kWarpSize / 2; distance >= kAcross; distance /= 2)
       sum[column] += __shfl_xor_sync(0xffffffffu, sum[column], distance);
@@ -176,14 +177,14 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Launchers ----
 
-// How a problem is launched; blocks is 0 where there is nothing to do.
+// The launch for a problem; blocks is 0 if there is no work.
 struct Launch {
   unsigned blocks = 0;
-  int group_shift = 0;  // parts in a group, as a power of 2
+  int group_shift = 0;  // parts per group, as a power of 2
   int splits = 1, parts_each = kSlices;
 };
 
-// K is split while all blocks have a place at once, two on each multiprocessor, and each slice has a part.
+// K is split while all blocks run at once, two per SM, and each slice has a part.
 Launch prepared(const LowBitArgs<4>& args) {
   ladder::validate_lists(args);
   Launch launch;
@@ -197,7 +198,7 @@ Launch prepared(const LowBitArgs<4>& args) {
   if (unsplit == 0) return launch;
   if (args.K > 0) ladder::require_pointer("w", args.w, alignof(unsigned));
   const auto turns = static_cast<int>(std::max<std::int64_t>(
-      1, (args.K + kPart * kSlices - 1) / (kPart * kSlices)));  // of all slices
+      1, (args.K + kPart * kSlices - 1) / (kPart * kSlices)));  // iterations of all slices
   const std::int64_t places = 2 * ladder::cuda::multiprocessor_count();
   const auto wanted = static_cast<int>(std::clamp<std::int64_t>(places / unsplit, 1, turns));
   const int turns_each = (turns + wanted - 1) / wanted;

@@ -1,4 +1,4 @@
-// A small autotuner: of several ways to compute the same it remembers the fastest, for each key.
+// A small autotuner: it remembers the fastest of several ways to compute the same, for each key.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace warmup {
 
-// "int4_matmul M<=64 N=4096 K=4096 on NVIDIA H200". M, the number of rows, is rounded up to a power of 2: it changes from call to call.
-// N and K belong to a model, and are kept as they are.
+// "int4_matmul M<=64 N=4096 K=4096 on NVIDIA H200". M, the number of rows, is rounded up to a power
+// of 2 because it changes from call to call. N and K belong to a model, and are not rounded.
 std::string key_of(const std::string& what, std::int64_t M, std::int64_t N, std::int64_t K,
                    const std::string& device);
 
@@ -23,17 +23,18 @@ struct Candidate {
   std::function<void()> launch;
 };
 
-// What a candidate costs: the less the better. Seconds, or a count.
+// The cost of a candidate, to be minimised: seconds, or a count.
 using Cost = std::function<double(std::size_t candidate)>;
 
 class Autotuner {
  public:
-  // Reads what `file` has, if there is such a file; with an empty name nothing is kept. std::invalid_argument if it is a file of
-  // something else, which would be overwritten.
+  // Reads `file`, if it exists; with an empty name no choice is kept. Throws std::invalid_argument
+  // if the file is not an autotuner's, because it would be overwritten.
   explicit Autotuner(std::string file);
 
-  // The number of the best candidate for this key. It is measured when the key is new, or when the file names a candidate that is not
-  // among these. std::invalid_argument without candidates, or if the file cannot be written.
+  // The index of the best candidate for this key. It is measured if the key is new, or if the file
+  // names a candidate that is not among these. Throws std::invalid_argument without candidates, or
+  // if the file cannot be written.
   std::size_t best(const std::string& key, const std::vector<Candidate>& candidates,
                    const Cost& cost);
 
@@ -41,24 +42,25 @@ class Autotuner {
   void save() const;
 
   std::string file_;
-  std::map<std::string, std::string> names_;  // of the best candidates, by key
+  std::map<std::string, std::string> names_;  // names of the best candidates, by key
 };
 
 // The median of some calls, in seconds, with CUDA events; the first call is not counted.
 double seconds_of(const std::function<void()>& launch);
 
-// The best of these for these sizes, by the one tuner of the process: by time, in the emulator by count.
+// The best candidate for these sizes, by the process's tuner: by time, in the emulator by count.
 std::size_t tuned(const std::string& what, std::int64_t M, std::int64_t N, std::int64_t K,
                   const std::vector<Candidate>& candidates, const Cost& by_count);
 
-// A kernel of this lesson: a tile of C has tile x tile elements, a thread side x side of them, and shared memory depth columns of A.
+// A kernel of this lesson: a tile of C is tile x tile, a thread has side x side, and shared memory
+// has depth columns of A.
 struct TileChoice {
   int tile, side, depth;
 };
-// All of them, with the functions that launch them.
+// All kernels, with the functions that launch them.
 std::vector<std::pair<TileChoice, void (*)(const MatmulArgs&)>> tile_kernels();
 
-// What its busiest multiprocessor of 132 needs, by count, in cycles: 4 multiply-adds of a warp, or one request to shared memory, in each.
+// Cycles of the busiest of 132 SMs, by count: one for 4 FMAs of a warp or a shared-memory request.
 double cycles_by_count(const TileChoice& choice, std::int64_t M, std::int64_t N, std::int64_t K);
 
 }  // namespace warmup

@@ -1,8 +1,8 @@
-// 21 autotuner, step 2: C = A W with weights of 4 bits, by the kernel that was fastest for sizes like these.
+// 21 autotuner, step 2: C = A W with 4-bit weights, by the fastest kernel for the sizes.
 // Change: the candidates are the launchers of lessons 20b and 20c.
-// Why:    whether K is split, and how the splits are added up, depends on the sizes and on the GPU.
-// Needs:  what 20b needs. The first call for a key is not recorded in a CUDA graph.
-// Costs:  as step 1. A result is repeatable only where the best candidate is.
+// Why:    whether K is split, and how splits are added, depends on the sizes and on the GPU.
+// Needs:  as 20b. The first call for a key is not recorded in a CUDA graph.
+// Costs:  as step 1. A result is repeatable only if the best candidate's is.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -18,7 +18,7 @@
 namespace warmup {
 namespace {
 
-// They take the same groups.
+// Both accept the same groups.
 constexpr std::pair<const char*, void (*)(const LowBitArgs<4>&)> kLowBitKernels[] = {
     {"a row", int4_row},
     {"splits, atomics", int4_split_atomic},
@@ -30,11 +30,11 @@ void int4_tuned(const LowBitArgs<4>& args) {
   std::vector<Candidate> candidates;
   for (const auto& [name, launch] : kLowBitKernels)
     candidates.push_back({name, [&args, launch = launch] { launch(args); }});
-  // By count: k of the busiest place for a block, of two on each multiprocessor. A launch more counts as kLaunch of them.
+  // By count: the k of the busiest block slot, of two per SM. A further launch counts as kLaunch.
   const auto by_count = [&](std::size_t i) {
     constexpr std::int64_t kPlaces = 2 * 132, kSplit = 1024, kLaunch = 1024;
     const std::int64_t blocks = args.M * ((args.N + 31) / 32), most = args.K / kSplit + 1;
-    const auto launches = static_cast<std::int64_t>(i);  // besides one
+    const auto launches = static_cast<std::int64_t>(i);  // after the first
     const std::int64_t splits =
         launches == 0 ? 1 : std::clamp<std::int64_t>(kPlaces / blocks, 1, most);
     const std::int64_t turns = (blocks * splits + kPlaces - 1) / kPlaces;

@@ -1,10 +1,10 @@
-// 21 autotuner: C = act(A B + bias), by the kernel that was fastest for sizes like these.
-// Change: rewrite: tile, side and depth are a template's parameters. A host class tries a list of kernels, once for each key, and keeps
-//         the names of the fastest in a file.
-// Why:    which tile is best depends on the sizes and on the GPU, and nobody knows it for all of them.
-// Needs:  any sizes. The first call for a key is not recorded in a CUDA graph. LADDER_AUTOTUNER_FILE names the file; without it
-//         nothing is kept.
-// Costs:  the first call for a key launches every candidate six times. Each candidate is compiled.
+// 21 autotuner: C = act(A B + bias), by the fastest kernel for the sizes.
+// Change: rewrite: tile, side and depth are template parameters. A host class tries a list of
+//         kernels, once for each key, and keeps the names of the fastest in a file.
+// Why:    the best tile depends on the sizes and on the GPU, so it has to be measured.
+// Needs:  any sizes. The first call for a key is not recorded in a CUDA graph.
+//         LADDER_AUTOTUNER_FILE names the file; without it no choice is kept.
+// Costs:  the first call for a key launches every candidate six times. All candidates are compiled.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ namespace {
 
 // ---- The candidates of the matrix product ----
 
-// Lesson 15b's kernel. A thread's rows and columns lie kThreadsAcross apart.
+// Lesson 15b's kernel. A thread's rows and columns are kThreadsAcross apart.
 template <int kTile, int kSide, int kDepth>
 __global__ void __launch_bounds__(kTile / kSide * (kTile / kSide))
     matmul_candidate_kernel(const MatmulArgs args) {
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kTile / kSide * (kTile / kSide))
       a_smem[i / kDepth][i % kDepth] = m < M && a_k < K ? args.a[m * K + a_k] : 0.0f;
       b_smem[i / kTile][i % kTile] = b_k < K && n < N ? args.b[b_k * N + n] : 0.0f;
     }
-    __syncthreads();  // both tiles are there
+    __syncthreads();  // both tiles are complete; all threads may read them
     for (int k = 0; k < kDepth; ++k) {
       float a[kSide], b[kSide];
       for (int i = 0; i < kSide; ++i) {
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kTile / kSide * (kTile / kSide))
           sum[i][j] += a[i] * b[j];
       }
     }
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read the tiles; they may be overwritten
   }
   for (int i = 0; i < kSide; ++i) {
     for (int j = 0; j < kSide; ++j) {
@@ -90,7 +90,7 @@ constexpr std::array kKernels = {kKernel<16, 1, 16>, kKernel<32, 1, 32>, kKernel
                                  kKernel<64, 4, 8>,  kKernel<64, 4, 16>, kKernel<64, 8, 8>,
                                  kKernel<128, 8, 8>, kKernel<128, 8, 16>};
 
-constexpr const char* kEmulator = "CUDA emulator";  // a device whose times say nothing of a GPU
+constexpr const char* kEmulator = "CUDA emulator";  // a device whose times do not apply to a GPU
 constexpr const char* kMagic = "kernel-ladder autotuner 1";  // the first line of its file
 
 }  // namespace
@@ -140,7 +140,7 @@ std::size_t Autotuner::best(const std::string& key, const std::vector<Candidate>
   return best;
 }
 
-// Into a file beside it first: who reads the file sees the old one or the new one, never a part.
+// Writes a second file first: a reader of the file sees the old one or the new one, never a part.
 void Autotuner::save() const {
   if (file_.empty()) return;
   const std::string beside = file_ + ".new";

@@ -1,8 +1,8 @@
 // 01 naive_cpu: linear attention, as a running state and as a score matrix.
-// Change: none, this is the first rung of the second operator.
-// Why:    the same sum in two orders: (phi(q) phi(K)^T) V costs T_q * T_k, phi(q) (phi(K)^T V) costs T_q + T_k.
+// Change: none, this is the first kernel of the second operator.
+// Why:    two orders: (phi(q) phi(K)^T) V costs T_q * T_k, phi(q) (phi(K)^T V) T_q + T_k.
 // Needs:  a C++20 compiler. Any sizes, both feature maps, key lengths, T_q != T_k.
-// Costs:  one thread, a state (or a row of scores) that goes through memory at every step.
+// Costs:  one thread; every step loads and stores a whole state (or a row of scores).
 //         See README for what was measured.
 #include "common/operators/linear_attention/linear_attention.hpp"
 
@@ -71,13 +71,13 @@ void linear_attention(const LinearAttentionArgs& args) {
     for (std::int64_t h = 0; h < H; ++h) {
       std::fill(kv.begin(), kv.end(), 0.0f);
       std::fill(z.begin(), z.end(), 0.0f);
-      std::int64_t seen = 0;  // keys that are in kv and z
+      std::int64_t seen = 0;  // keys added to kv and z
       for (std::int64_t l = 0; l < T_q; ++l) {
-        // Causal: query l takes in key l and no later one. Full: the first query takes in all keys.
+        // Causal: query l sees keys up to l. Full: the first query already sees all keys.
         const std::int64_t visible = args.causal ? std::min(keys, l + 1) : keys;
         for (; seen < visible; ++seen) {
           const std::int64_t key_row = (b * T_k + seen) * H + h;
-          // TODO(1): roughly 4 lines; phi of this key into phi_k, and its share of the normaliser's sum into z.
+          // TODO(1): roughly 4 lines; phi of this key into phi_k; add it to z, the normaliser's sum.
           // TODO(1): budget: one phi per element of the key.
           vvt_dot(phi_k.data(), args.v + key_row * V, kv.data(), K, V);
         }
@@ -98,7 +98,7 @@ void linear_attention(const LinearAttentionArgs& args) {
   }
 }
 
-// The quadratic form: one row of scores phi(q) . phi(k) per query, cut off where the mask begins.
+// The quadratic form: one row of scores phi(q) . phi(k) per query, which ends at the mask.
 void linear_attention_quadratic(const LinearAttentionArgs& args) {
   check(args);
   const std::int64_t T_q = args.T_q, T_k = args.T_k, H = args.H, K = args.K, V = args.V;

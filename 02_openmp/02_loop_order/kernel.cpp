@@ -1,8 +1,8 @@
 // 02.02 loop_order: one exp for each key row and step, and a row of the state from left to right.
-// Change: from 02.00: the loops over value columns and key rows are swapped, and exp stands between them.
-// Why:    02.00 computes each exp V times, and walks down the state's columns: neighbours in time are V floats apart in memory.
+// Change: from 02.00: the loops over columns and key rows are swapped, with exp between them.
+// Why:    02.00 computes each exp V times, and reads down the state's columns, V floats apart.
 // Needs:  a compiler with OpenMP. All options of chapter 01.
-// Costs:  the output's row is read and written for each key row. See README.
+// Costs:  every key row loads and stores the output's row. See README.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -23,7 +23,7 @@ void wkv(const ladder::WkvArgs& args) {
       const std::int64_t head = b * H + h;
 
       // Declared inside the loop, so that no two threads share it.
-      std::vector<float> state(K * V);  // (K, V): S of the head at hand
+      std::vector<float> state(K * V);  // (K, V): S of the current head
       for (std::int64_t i = 0; i < K * V; ++i) {
         state[i] = args.initial_state != nullptr ? args.initial_state[head * K * V + i] : 0.0f;
       }

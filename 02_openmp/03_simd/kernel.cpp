@@ -1,8 +1,8 @@
 // 02.03 simd: value columns in SIMD lanes, by the compiler.
-// Change: rewrite of 02.02's inner loops: `omp simd` promises that rows do not overlap, and what is one number for a row is read once.
-// Why:    the compiler does not know which arrays overlap, so it checks at run time, or does one column at a time.
+// Change: rewrite of 02.02's inner loops: `omp simd` promises separate rows; row factors load once.
+// Why:    the compiler cannot tell which arrays overlap: it checks, or does one column at a time.
 // Needs:  a compiler with OpenMP. All options of chapter 01.
-// Costs:  the state still goes through the cache at every step. See README.
+// Costs:  every step still loads and stores the state in the cache. See README.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// kLanes value columns at a time, as far as the machine's registers hold so many.
+// kLanes value columns at a time, as far as the machine's registers are that wide.
 template <int kLanes>
 void wkv(const ladder::WkvArgs& args) {
   ladder::validate(args);
@@ -25,7 +25,7 @@ void wkv(const ladder::WkvArgs& args) {
       const std::int64_t head = b * H + h;
 
       // Declared inside the loop, so that no two threads share it.
-      std::vector<float> state(K * V);  // (K, V): S of the head at hand
+      std::vector<float> state(K * V);  // (K, V): S of the current head
       for (std::int64_t i = 0; i < K * V; ++i) {
         state[i] = args.initial_state != nullptr ? args.initial_state[head * K * V + i] : 0.0f;
       }

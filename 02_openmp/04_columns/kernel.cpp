@@ -1,8 +1,8 @@
 // 02.04 columns: several threads share a head's value columns.
-// Change: rewrite of 02.03's outer loops: OpenMP deals out parts of heads, cut where cache lines begin; one vector width.
-// Why:    with fewer heads than cores, cores are left without work.
+// Change: rewrite of 02.03's outer loops: threads get parts of heads, cut at cache lines.
+// Why:    with fewer heads than cores, some cores have no work.
 // Needs:  a compiler with OpenMP. All options of chapter 01.
-// Costs:  each part computes the exps of all key rows, and has memory for a whole state. See README.
+// Costs:  each part computes the exps of all key rows, and allocates a whole state. See README.
 #include "02_openmp/04_columns/columns.hpp"
 
 #include <omp.h>
@@ -17,7 +17,7 @@
 
 namespace openmp {
 
-constexpr std::int64_t kLine = 16;  // floats of a cache line: 64 bytes
+constexpr std::int64_t kLine = 16;  // floats per cache line of 64 bytes
 
 Columns columns_of(std::int64_t part, std::int64_t parts, std::int64_t V) {
   const std::int64_t lines = (V + kLine - 1) / kLine;
@@ -49,7 +49,7 @@ void wkv(const ladder::WkvArgs& args) {
 
       // Declared inside the loop, so that no two threads share it.
       std::vector<float> state(
-          K * V);  // (K, V): S of the head at hand, of which only the part's columns are used
+          K * V);  // (K, V): S of the current head, of which a part uses only its columns
       for (std::int64_t i = 0; i < K * V; ++i) {
         state[i] = args.initial_state != nullptr ? args.initial_state[head * K * V + i] : 0.0f;
       }

@@ -1,8 +1,8 @@
 // 02.05 register_tiles: WKV on all cores and all SIMD lanes.
-// Change: rewrite: a tile of the state stays in registers for a tile of time steps; one exp per decay; threads over heads and columns.
-// Why:    chapter 01 spends its time in exp and in waiting for single floats, on one core of several.
-// Needs:  GCC or Clang (vector extensions) and OpenMP; x86, or ARM (untested). All options of chapter 01.
-// Costs:  a copy of every operand through padded scratch; a K or V below a tile costs as much as a whole tile.
+// Change: rewrite: registers keep a state tile for a tile of steps; threads over heads and columns.
+// Why:    chapter 01 spends its time in exp and in waits for single floats, on one core of several.
+// Needs:  GCC or Clang (vector extensions), OpenMP; x86, or ARM (untested). Options as chapter 01.
+// Costs:  a copy of every operand through padded scratch; a K or V below a tile costs a whole tile.
 //         See README for what was measured.
 #include <algorithm>
 #include <cstdint>
@@ -14,8 +14,9 @@
 namespace openmp {
 namespace {
 
-// Scratch of one task: the states of its heads, and one time tile of the head at hand. Padding rows hold zeros, because o
-// sums over them; columns beyond the task's are computed like the others and never leave the scratch.
+// Scratch of one task: the states of its heads, and one time tile of the current head. Padding rows
+// are zeros, because o sums over them; columns past the task's are computed, but stay in the
+// scratch.
 struct Tile {
   std::int64_t rows;     // K, padded
   std::int64_t columns;  // the task's columns, padded
@@ -44,7 +45,7 @@ struct Tile {
   }
 };
 
-// Walks all register tiles of a state through `steps` time steps: o += q S, S = w S + k v.
+// Advances all register tiles of a state by `steps` time steps: o += q S, S = w S + k v.
 void advance(const Tile& tile, float* state, std::int64_t steps) {
   for (std::int64_t iv = 0; iv < tile.columns; iv += kTileColumns) {
     for (std::int64_t ik = 0; ik < tile.rows; ik += kRows) {
@@ -55,10 +56,10 @@ void advance(const Tile& tile, float* state, std::int64_t steps) {
           s[r][c] = load(corner + r * tile.columns + c * kVec);
       }
       for (std::int64_t step = 0; step < steps; ++step) {
-        // TODO(1): roughly 4 lines; where this step's q, k, w (from key row ik) and v (from column iv) begin in the tile.
+        // TODO(1): roughly 4 lines; pointers to this step's q, k, w (from key row ik) and v (from column iv) in the tile.
         float* o = tile.o + step * tile.columns + iv;
         for (int c = 0; c < kColumns; ++c) {
-          // TODO(1): roughly 1 line; one vector of v, which serves kRows rows.
+          // TODO(1): roughly 1 line; load one vector of v, which serves kRows rows.
           Vec out = load(o + c * kVec);
           // TODO(1): roughly 4 lines; every key row reads and updates its vector of the state.
           // TODO(1): budget: per key row three multiply-add operations, no load and no store of the state.
@@ -73,7 +74,7 @@ void advance(const Tile& tile, float* state, std::int64_t steps) {
   }
 }
 
-// Time step t of head (b, h) into row `step` of the tile; o starts with the bonus.
+// Stages time step t of head (b, h) in row `step` of the tile; o starts with the bonus.
 void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std::int64_t h,
            std::int64_t t, std::int64_t step) {
   const std::int64_t K = args.K;
@@ -85,7 +86,7 @@ void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std:
   float* w = tile.w + step * tile.rows;
   float* v = tile.v + step * tile.columns;
   float* o = tile.o + step * tile.columns;
-  // The next head's rows, for when this head's tile has been computed. Past the last one this is harmless.
+  // The next head's rows, for when this head's tile is computed. Past the last they are harmless.
   prefetch(args.q + (row + 1) * K, K);
   prefetch(args.k + (row + 1) * K, K);
   prefetch(args.v + (row + 1) * args.V + task.first, task.width);
@@ -102,9 +103,9 @@ void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std:
       store(w + ik, exp(load(tile.log_w + ik)));
   }
 
-  // sum_j q_j u_j k_j v_i = (sum_j q_j u_j k_j) v_i: K multiply-adds instead of K * V.
+  // sum_j q_j u_j k_j v_i = (sum_j q_j u_j k_j) v_i: K FMAs instead of K * V.
   Vec bonus{};
-  // TODO(2): roughly 3 lines; the bonus's sum over the key rows, a vector of them at a time; budget: K / kVec vector steps.
+  // TODO(2): roughly 3 lines; sum the bonus over the key rows, a vector of them at a time; budget: K / kVec vector steps.
   const float share = sum_of_lanes(bonus);
   for (std::int64_t iv = 0; iv < tile.columns; iv += kVec)
     store(o + iv, share * load(v + iv));

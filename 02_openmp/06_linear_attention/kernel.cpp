@@ -1,7 +1,7 @@
 // 02.06 linear_attention: from the classic loop to register tiles.
-// Change: rewrite of 02.05: the two passes over the state per time step (vvt_dot, vm_dot) become one pass per tile of kSteps steps, in registers.
-// Why:    the classic loop loads and stores the whole state at every step; it waits for the cache, not for multiply-adds.
-// Needs:  GCC or Clang (vector extensions) and OpenMP; x86, or ARM (untested). All options of chapter 01.
+// Change: rewrite of 02.05: one pass over the state per tile of steps; chapter 01 has two per step.
+// Why:    the classic loop loads and stores the state each step; it waits for the cache, not FMAs.
+// Needs:  GCC or Clang (vector extensions), OpenMP; x86, or ARM (untested). Options as chapter 01.
 // Costs:  a copy of every operand through scratch memory that is padded to whole tiles.
 //         See README for what was measured.
 #include "common/operators/linear_attention/linear_attention.hpp"
@@ -102,8 +102,9 @@ void linear_attention_classic(const LinearAttentionArgs& args) {
   }
 }
 
-// Scratch of one task: state and z of each of its heads, and one time tile of the head at hand. Padding rows hold zeros,
-// because o sums over them; columns beyond the task's are computed like the others and never leave the scratch.
+// Scratch of one task: state and z of each of its heads, and one time tile of the current head.
+// Padding rows are zeros, because o sums over them; columns past the task's are computed, but stay
+// in the scratch.
 struct AttentionTile {
   std::int64_t rows;     // K, padded
   std::int64_t columns;  // the task's columns, padded
@@ -111,7 +112,7 @@ struct AttentionTile {
   float* o;              // (kSteps, columns), not yet normalised
   float* q;              // (kSteps, rows)
   float* k;              // (kSteps, rows)
-  float* factor;         // (kSteps), what o is multiplied with at the end
+  float* factor;         // (kSteps), multiplies o at the end
   float* heads;  // (heads, 1 + columns, rows): z (rows) and the state (rows, columns) of each
 
   static std::int64_t floats(std::int64_t heads, std::int64_t rows, std::int64_t columns) {
@@ -132,7 +133,7 @@ struct AttentionTile {
   float* state(std::int64_t head) const { return z(head) + rows; }
 };
 
-// Walks all register tiles of a state through `steps` steps: S += k v where keys are taken in, o += q S where queries read.
+// Advances all register tiles of a state by `steps` steps: S += k v if kTakeIn, o += q S if kRead.
 template <bool kTakeIn, bool kRead>
 void advance(const AttentionTile& tile, float* state, std::int64_t steps) {
   for (std::int64_t iv = 0; iv < tile.columns; iv += kTileColumns) {
@@ -166,9 +167,9 @@ void advance(const AttentionTile& tile, float* state, std::int64_t steps) {
   }
 }
 
-// phi of x (K) into y (rows).
+// Stores phi of x (K) in y (rows).
 void stage_features(FeatureMap map, const float* x, std::int64_t K, float* y) {
-  // The next head's row, for when this head's tile has been computed. Past the last one this is harmless.
+  // The next head's rows, for when this head's tile is computed. Past the last they are harmless.
   prefetch(x + K, K);
   copy(y, x, K);
   if (map == FeatureMap::kIdentity) return;
@@ -176,10 +177,10 @@ void stage_features(FeatureMap map, const float* x, std::int64_t K, float* y) {
     const Vec value = load(y + ik);
     store(y + ik, value > 0.0f ? value + 1.0f : exp(value > 0.0f ? Vec{} : value));
   }
-  std::fill(y + K, y + round_up(K, kVec), 0.0f);  // phi(0) is 1, padding must be 0
+  std::fill(y + K, y + round_up(K, kVec), 0.0f);  // phi(0) is 1, but padding must be 0
 }
 
-// Key and value s of head h into row `step`; nothing beyond the last key.
+// Stages key and value s of head h in row `step`; zeros after the last key.
 void stage_key(const LinearAttentionArgs& args, const AttentionTile& tile, const Task& task,
                std::int64_t h, std::int64_t s, std::int64_t step) {
   float* k = tile.k + step * tile.rows;
@@ -199,7 +200,7 @@ void stage_key(const LinearAttentionArgs& args, const AttentionTile& tile, const
     store(z + ik, load(z + ik) + load(k + ik));
 }
 
-// Query l of head h into row `step`, with the keys taken in so far as its denominator.
+// Stages query l of head h in row `step`; its denominator sums the keys taken in so far.
 void stage_query(const LinearAttentionArgs& args, const AttentionTile& tile, const Task& task,
                  std::int64_t h, std::int64_t l, std::int64_t step) {
   float* q = tile.q + step * tile.rows;
@@ -221,7 +222,7 @@ void run(const LinearAttentionArgs& args, const AttentionTile& tile, const Task&
   const std::int64_t heads = task.end_head - task.first_head;
   std::fill(tile.z(0), tile.z(heads), 0.0f);
 
-  // The full form takes in all keys before the first query reads.
+  // The full form adds all keys before the first query reads the state.
   for (std::int64_t start = 0; !args.causal && start < keys; start += kSteps) {
     const std::int64_t steps = std::min(kSteps, keys - start);
     for (std::int64_t h = task.first_head; h < task.end_head; ++h) {

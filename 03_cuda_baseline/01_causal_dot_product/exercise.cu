@@ -1,8 +1,8 @@
-// 03 cuda_baseline: the causal dot product of linear attention, the state cut into strips of 8 key rows.
-// Change: rewrite: one block per (strip, batch, head), one thread per value column; the strip of the state lives in shared memory.
+// 03 cuda_baseline: the causal dot product of linear attention, in strips of 8 key rows.
+// Change: rewrite: a block per (strip, batch, head), a thread per column; strips in shared memory.
 // Why:    a strip is small enough for a block, and there are enough strips to fill the GPU.
 // Needs:  causal, identity feature map, no normaliser, T_q = T_k, V up to 1024; any CUDA GPU.
-// Costs:  every strip holds a part of each output, so the K/8 blocks of a head add theirs with atomics, in any order.
+// Costs:  the K/8 blocks of a head add their parts of each output with atomics, in any order.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -31,7 +31,7 @@ __global__ void causal_dot_product(const LinearAttentionArgs args) {
   const int V = blockDim.x;
   const int rows = args.K - first_row < kRows ? static_cast<int>(args.K - first_row) : kRows;
 
-  // No barrier anywhere: a thread reads and writes its own column of the strip only.
+  // No barrier is needed: a thread accesses only its own column of the strip.
   for (int row = 0; row < rows; ++row)
     kv_smem[row * V + iv] = 0.0f;
 
@@ -43,7 +43,7 @@ __global__ void causal_dot_product(const LinearAttentionArgs args) {
 
     float sum = 0.0f;
     for (int row = 0; row < rows; ++row) {
-      // TODO(1): roughly 3 lines; what this step does to the row of the strip, and what the row then gives to the output.
+      // TODO(1): roughly 3 lines; update the row of the strip with this step, then add its term to the output;
       // TODO(1): budget: one global read each of k and q; one read and one write of kv_smem.
     }
     atomicAdd(args.o + token * V + iv, sum);
@@ -67,7 +67,7 @@ void linear_attention(const LinearAttentionArgs& args) {
                   "B or H is too large; this kernel allows up to 65535");
   if (args.B == 0 || args.T_q == 0) return;
 
-  // atomicAdd adds to what is there.
+  // The kernel accumulates into o, so o must start at 0.
   CUDA_CHECK(cudaMemsetAsync(args.o, 0, args.B * args.T_q * args.H * args.V * sizeof(float),
                              ladder::cuda::stream()));
   const dim3 grid(static_cast<unsigned>((args.K + kRows - 1) / kRows),

@@ -1,8 +1,8 @@
 // 04.01 restrict: chapter 04's kernel with a promise to the compiler.
-// Change: from 04.00: the output's pointer is a parameter of its own, and __restrict__: what it reaches, no other pointer of the kernel reaches.
-// Why:    without the promise a store to o may change what a later load reads, so the loads of the next step wait for it.
-// Needs:  as 04, and an o that overlaps no input.
-// Costs:  nothing; the values that are loaded ahead take registers.
+// Change: from 04.00: o is a parameter of its own and __restrict__: no other pointer reaches it.
+// Why:    without the promise a store to o may change a later load's value, so the next loads wait.
+// Needs:  as 04, and o overlaps no input.
+// Costs:  registers for the values that are loaded ahead, nothing else.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using ladder::WkvArgs;
 
-// One warp per block: the smallest block the hardware schedules, so that few heads still spread over all multiprocessors.
+// One warp per block, the smallest block, so that few heads still spread over all SMs.
 constexpr int kThreads = 32;
 
 template <int kHeadSize>
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   // The last block may have more threads than there are channels left.
   if (channel >= args.B * args.H * kHeadSize) return;
-  // Columns lie side by side, then heads, then batches.
+  // channel = (b * H + h) * V + iv
   const std::int64_t iv = channel % kHeadSize;
   const std::int64_t h = channel / kHeadSize % args.H;
   const std::int64_t b = channel / kHeadSize / args.H;

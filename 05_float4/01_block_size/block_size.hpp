@@ -1,11 +1,12 @@
-// What a launch puts on a GPU, counted without one.
+// Counts a launch's warps per SM, without a GPU.
 #pragma once
 
 #include <cstdint>
 
 namespace block_size {
 
-// The warps on the multiprocessor that gets most blocks, where the blocks of `threads` threads, a multiple of 32, are dealt out evenly.
+// Warps on the SM with the most blocks, when blocks are dealt out evenly.
+// A block has `threads` threads, a multiple of 32.
 std::int64_t warps_on_busiest(std::int64_t channels, int threads, int multiprocessors);
 
 }  // namespace block_size

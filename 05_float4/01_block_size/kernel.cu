@@ -1,8 +1,8 @@
 // 05.01 block_size: chapter 05's kernel in blocks of 128 threads.
-// Change: from 05.00: a block has four warps instead of one, and how they spread over a GPU is counted beforehand.
-// Why:    larger blocks are said to be faster, because more warps are then on a multiprocessor: here that is counted, and tried.
+// Change: from 05.00: a block has four warps instead of one; a function counts how they spread.
+// Why:    larger blocks are said to put more warps on an SM; this lesson counts and measures it.
 // Needs:  as 05.
-// Costs:  the same requests; fewer and larger blocks, which spread over fewer multiprocessors.
+// Costs:  the same requests; fewer and larger blocks, which spread over fewer SMs.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -23,10 +23,10 @@ namespace {
 
 using ladder::WkvArgs;
 
-// Four warps: one for each scheduler of a multiprocessor.
+// Four warps: one for each scheduler of an SM.
 constexpr int kThreads = 128;
 
-// Floats in the widest load a thread can ask for, 16 bytes.
+// Floats in the widest load of a thread, 16 bytes.
 constexpr int kVec = 4;
 
 __device__ void load(float* to, const float* from) {
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads) wkv_block_128(const WkvArgs args) {
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   // The last block may have more threads than there are channels left.
   if (channel >= args.B * args.H * kHeadSize) return;
-  // Columns lie side by side, then heads, then batches.
+  // channel = (b * H + h) * V + iv
   const std::int64_t iv = channel % kHeadSize;
   const std::int64_t h = channel / kHeadSize % args.H;
   const std::int64_t b = channel / kHeadSize / args.H;

@@ -1,7 +1,7 @@
-// 06 shared_mem, one barrier: two places for a step's rows, and the next step's rows on their way in registers.
-// Change: rewrite of 06.00 for K = V = 64; rows of odd and even steps have places of their own, and a step loads what the next one needs.
-// Why:    06 waits twice a step for all threads, and once for memory: what it loads is stored at once.
-// Needs:  K = V = 64, fp32, no states, forward time; any CUDA GPU. The first kernel of this chapter allows the rest.
+// 06 shared_mem, one barrier: two buffers for a step's rows; registers for rows in flight.
+// Change: rewrite of 06.00 for K = V = 64: even and odd steps have buffers; a step loads the next.
+// Why:    06.00 has two barriers per step, and waits for its loads because it stores them at once.
+// Needs:  K = V = 64, fp32, no states, forward in time; any CUDA GPU. 06.00 allows the rest.
 // Costs:  four registers, and twice the shared memory.
 //         See README for what was measured.
 #include <cuda_runtime.h>
@@ -18,7 +18,7 @@ namespace {
 
 using ladder::WkvArgs;
 
-// K and V: the key rows of a head, and its value columns. A block has a thread for each.
+// K, V and the threads of a block.
 constexpr int kChannels = 64;
 
 // Elements per thread and access, 16 bytes of float.
@@ -53,10 +53,10 @@ __global__ void __launch_bounds__(kChannels) wkv_one_barrier(const WkvArgs args)
   fetch(0);
   for (std::int64_t t = 0; t < args.T; ++t) {
     const std::int64_t place = t % 2;
-    // TODO(1): roughly 3 lines; q, k and exp(log_w) go from their registers to this step's place; budget: one shared store of each.
+    // TODO(1): roughly 3 lines; store q, k and exp(log_w) from their registers in this step's buffer; budget: one shared store of each.
     const float v = v_next;
-    // TODO(2): roughly 2 lines; ask for the next step's rows, if there is one; then what keeps threads apart that write and read the same
-    // TODO(2): words; budget: one global read of each element, one barrier per step.
+    // TODO(2): roughly 2 lines; fetch the next step's rows, if there is one; then separate writes of shared memory
+    // TODO(2): from reads of the same words; budget: one global read of each element, one barrier per step.
 
     float sum[kVec] = {};
 #pragma unroll

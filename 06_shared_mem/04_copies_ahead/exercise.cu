@@ -1,8 +1,8 @@
-// 06 shared_mem, copies ahead: sixteen steps at a time, brought by asynchronous copies while the sixteen before are computed.
-// Change: rewrite of 06.02's staging: tiles of 16 steps; exp and the bonus once per tile, by all threads side by side.
-// Why:    a register holds one step that is on its way; a step is shorter than memory's latency, and has a barrier of its own.
-// Needs:  K = V = 64, fp32, no states, forward time; rows at multiples of 16 bytes; a GPU since Ampere (asynchronous copies).
-// Costs:  33 KB of shared memory a block.
+// 06 shared_mem, copies ahead: tiles of 16 steps; the next tile is copied asynchronously.
+// Change: rewrite of 06.02's staging: tiles of 16 steps; exp and bonus once per tile, in parallel.
+// Why:    registers keep one step in flight, less than the memory latency; each step has a barrier.
+// Needs:  K = V = 64, fp32, no states, forward in time; 16-byte aligned rows; a GPU since Ampere.
+// Costs:  33 KB of shared memory per block.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -19,13 +19,13 @@ namespace {
 
 using ladder::WkvArgs;
 
-// K and V: the key rows of a head, and its value columns. A block has a thread for each.
+// K, V and the threads of a block.
 constexpr int kChannels = 64;
 
-// Steps of a tile.
+// Steps per tile.
 constexpr int kTile = 16;
 
-// Elements per thread and access, 16 bytes of float; how many such pieces a row has, and steps of which a thread copies one.
+// Floats per access (16 bytes), vectors per row, and steps of which a thread copies one vector.
 constexpr int kVec = 4, kPieces = kChannels / kVec, kMySteps = kTile * kPieces / kChannels;
 
 struct alignas(sizeof(float4)) Tile {
@@ -44,10 +44,10 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
   const std::int64_t h = blockIdx.x % args.H;
   const std::int64_t b = blockIdx.x / args.H;
 
-  // A thread copies and prepares four channels of four steps: it waits for its own copies only.
+  // A thread prepares what it copied, 4 channels of 4 steps: it waits for its own copies only.
   const int my_channel = tid % kPieces * kVec, my_step = tid / kPieces * kMySteps;
 
-  // Steps beyond T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
+  // Steps past T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
   const auto fetch = [&](Tile& tile, std::int64_t first_t) {
     for (int s = my_step; s < my_step + kMySteps; ++s) {
       const std::int64_t t = first_t + s < args.T ? first_t + s : 0;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
   fetch(tiles[0], 0);
   for (std::int64_t first_t = 0; first_t < args.T; first_t += kTile) {
     Tile& tile = tiles[first_t / kTile % 2];
-    // TODO(3): roughly 4 lines; wait for this thread's copies, prepare the tile, meet the others, ask for the next tile if there is one;
+    // TODO(3): roughly 4 lines; wait for this thread's copies, prepare the tile, synchronize the block, fetch the next tile if there is one;
     // TODO(3): budget: one barrier per tile; no copies are waited for at once but those of the first tile.
 
     for (int s = 0; s < kTile && first_t + s < args.T; ++s) {

@@ -1,8 +1,8 @@
-// 06 shared_mem, shared columns: four lanes share the rows of four columns, and add up their sums together.
-// Change: rewrite of 06.04's inner loop: a state tile of 16 x 4 a thread instead of 64 x 1; outputs are summed over the lanes after four steps.
-// Why:    with one column a thread, every 16 bytes from shared memory serve four products only: reading is what a step does.
-// Needs:  K = V = 64, fp32, no states, forward time; rows at multiples of 16 bytes; a GPU since Ampere (asynchronous copies).
-// Costs:  shuffles, three for each output of four lanes. The sums of four steps wait in registers.
+// 06 shared_mem, shared columns: four lanes share the rows of four columns, and add up their sums.
+// Change: rewrite of 06.04's inner loop: 16 x 4 of the state per thread; lanes sum 4 steps at once.
+// Why:    with one column per thread, 16 bytes of shared memory serve only four operations.
+// Needs:  K = V = 64, fp32, no states, forward in time; 16-byte aligned rows; a GPU since Ampere.
+// Costs:  three shuffles per output, and registers for the sums of four steps.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -19,16 +19,16 @@ namespace {
 
 using ladder::WkvArgs;
 
-// K and V: the key rows of a head, and its value columns. A block has a thread for each.
+// K, V and the threads of a block.
 constexpr int kChannels = 64;
 
-// Steps of a tile.
+// Steps per tile.
 constexpr int kTile = 16;
 
-// Elements per thread and access, 16 bytes of float; how many such pieces a row has, and steps of which a thread copies one.
+// Floats per access (16 bytes), vectors per row, and steps of which a thread copies one vector.
 constexpr int kVec = 4, kPieces = kChannels / kVec, kMySteps = kTile * kPieces / kChannels;
 
-// A thread's part of the state: kRows key rows of kColumns value columns. kRowLanes lanes have all rows of the same columns.
+// A thread's part of the state: kRows x kColumns. kRowLanes lanes have all rows of their columns.
 constexpr int kRowLanes = 4, kRows = kChannels / kRowLanes, kColumns = 4;
 
 // Steps whose outputs are summed over the lanes together.
@@ -43,14 +43,14 @@ __device__ void move(float* to, const float* from) {
   *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
 }
 
-// A lane keeps one half of its sums, and adds to each what its partner has of it; the other half it gives to the partner, which is
-// `distance` lanes away. The upper of the two, in which that bit is set, keeps the upper half.
+// Swaps halves with the partner, `distance` lanes away: a lane keeps half of its sums, and adds the
+// partner's to them. The lane with that bit set keeps the upper half.
 template <int kHalf>
 __device__ void exchange_halves(float* sums, int lane, int distance) {
   const bool upper = (lane & distance) != 0;
 #pragma unroll
   for (int i = 0; i < kHalf; ++i) {
-    // TODO(1): roughly 3 lines; sums[i] becomes the sum that this lane keeps and what its partner has of it; budget: one shuffle.
+    // TODO(1): roughly 3 lines; sums[i] = the sum that this lane keeps, plus its partner's part of it; budget: one shuffle.
   }
 }
 
@@ -61,10 +61,10 @@ __global__ void __launch_bounds__(kChannels) wkv_shared_columns(const WkvArgs ar
   const std::int64_t h = blockIdx.x % args.H;
   const std::int64_t b = blockIdx.x / args.H;
 
-  // A thread copies and prepares four channels of four steps: it waits for its own copies only.
+  // A thread prepares what it copied, 4 channels of 4 steps: it waits for its own copies only.
   const int my_channel = tid % kPieces * kVec, my_step = tid / kPieces * kMySteps;
 
-  // Steps beyond T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
+  // Steps past T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
   const auto fetch = [&](Tile& tile, std::int64_t first_t) {
     for (int s = my_step; s < my_step + kMySteps; ++s) {
       const std::int64_t t = first_t + s < args.T ? first_t + s : 0;
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(kChannels) wkv_shared_columns(const WkvArgs ar
     Tile& tile = tiles[first_t / kTile % 2];
     __pipeline_wait_prior(0);  // this thread's copies have arrived
     prepare(tile);
-    __syncthreads();  // all have prepared this tile, and have left the one before, whose place the next one takes
+    __syncthreads();  // this tile is prepared; the previous one may be overwritten
     if (first_t + kTile < args.T) fetch(tiles[(first_t / kTile + 1) % 2], first_t + kTile);
 
     for (int s0 = 0; s0 < kTile && first_t + s0 < args.T; s0 += kBatch) {
@@ -115,29 +115,29 @@ __global__ void __launch_bounds__(kChannels) wkv_shared_columns(const WkvArgs ar
       for (int s = 0; s < kBatch; ++s) {
         alignas(sizeof(float4)) float v4[kColumns];
         move(v4, &tile.v[s0 + s][my_column]);
-        const float bonus = row_lane == 0 ? tile.bonus[s0 + s] : 0.0f;  // once, not once a lane
+        const float bonus = row_lane == 0 ? tile.bonus[s0 + s] : 0.0f;  // in one row lane
         for (int c = 0; c < kColumns; ++c)
           sums[s][c] = bonus * v4[c];
 #pragma unroll
         for (int r = 0; r < kRows; r += kVec) {
-          // The lanes of a column read neighbouring 16 bytes: no bank conflict.
+          // The lanes of a column load adjacent 16-byte vectors: no bank conflict.
           const int ik = (r / kVec * kRowLanes + row_lane) * kVec;
           alignas(sizeof(float4)) float q4[kVec], k4[kVec], w4[kVec];
           move(q4, &tile.q[s0 + s][ik]), move(k4, &tile.k[s0 + s][ik]);
           move(w4, &tile.w[s0 + s][ik]);
           for (int i = 0; i < kVec; ++i) {
             for (int c = 0; c < kColumns; ++c) {
-              // TODO(2): roughly 2 lines; row i of q, k and w meets column c of v and of the state; budget: no access to memory.
+              // TODO(2): roughly 2 lines; row i of q, k and w, with column c of v and of the state; budget: no access to memory.
             }
           }
         }
       }
       exchange_halves<kBatch * kColumns / 2>(sums[0], row_lane, 2);
       exchange_halves<kBatch * kColumns / 4>(sums[0], row_lane, 1);
-      const int step = s0 + row_lane;  // that is left in sums[0]
+      const int step = s0 + row_lane;  // the step of the sums that this lane kept
       if (first_t + step < args.T) {
         alignas(sizeof(float4)) float o4[kColumns];
-        // TODO(3): roughly 3 lines; this lane's four outputs of its step; budget: one store of 16 bytes.
+        // TODO(3): roughly 3 lines; store this lane's four outputs of its step; budget: one store of 16 bytes.
       }
     }
   }

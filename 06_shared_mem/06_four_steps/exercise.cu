@@ -1,8 +1,8 @@
-// 06 shared_mem, four steps at once: what four neighbouring steps take of each other is computed before the state is touched.
-// Change: rewrite of 06.05's inner loop: units of four steps; their decays, products and scores are prepared once, then the state takes all four.
-// Why:    a state element costs three operations in each step; four steps at once cost nine instead of twelve.
-// Needs:  K = V = 64, fp32, no states, forward time; rows at multiples of 16 bytes; a GPU since Ampere (asynchronous copies).
-// Costs:  sixteen scores a unit, and a NaN reaches up to three steps before it (0 times NaN is no number).
+// 06 shared_mem, four steps at once: their scores with each other are computed before the state.
+// Change: rewrite of 06.05's inner loop: groups of 4 steps, prepared once, then one state update.
+// Why:    a state element costs three operations per step; four steps at once cost 9 instead of 12.
+// Needs:  K = V = 64, fp32, no states, forward in time; 16-byte aligned rows; a GPU since Ampere.
+// Costs:  16 scores per step group; a NaN also reaches up to three earlier steps (0 * NaN is NaN).
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -20,29 +20,29 @@ namespace {
 
 using ladder::WkvArgs;
 
-// K and V: the key rows of a head, and its value columns. A block has a thread for each.
+// K, V and the threads of a block.
 constexpr int kChannels = 64;
 
-// Steps of a tile.
+// Steps per tile.
 constexpr int kTile = 16;
 
-// Elements per thread and access, 16 bytes of float; how many such pieces a row has, and steps of which a thread copies one.
+// Floats per access (16 bytes), vectors per row, and steps of which a thread copies one vector.
 constexpr int kVec = 4, kPieces = kChannels / kVec, kMySteps = kTile * kPieces / kChannels;
 
-// A thread's part of the state: kRows key rows of kColumns value columns. kRowLanes lanes have all rows of the same columns.
+// A thread's part of the state: kRows x kColumns. kRowLanes lanes have all rows of their columns.
 constexpr int kRowLanes = 4, kRows = kChannels / kRowLanes, kColumns = 4;
 
-// Steps that the state takes at once, and whose outputs are summed over the lanes together.
+// Steps per group: the state takes them at once, and lanes sum their outputs together.
 constexpr int kUnit = 4;
 
-// First as it is copied: q, k, log_w, v. Then, in a unit that begins at step t:
+// First the copied q, k, log_w and v. Then, for a step group that begins at step t:
 struct alignas(sizeof(float4)) Tile {
-  float q[kTile][kChannels];  // q_a * w_t * ... * w_{a-1}: reads the state before the unit
-  float k[kTile][kChannels];  // k_a * w_{a+1} * ... * w_{t+3}: what is left of k_a after the unit
+  float q[kTile][kChannels];  // q_a * w_t * ... * w_{a-1}: multiplies the state before the group
+  float k[kTile][kChannels];  // k_a * w_{a+1} * ... * w_{t+3}: k_a decayed to the group's end
   float w[kTile][kChannels];  // at step t: w_t * ... * w_{t+3}
   float v[kTile][kChannels];
   float score[kTile]
-             [kUnit];  // what o_a takes of v_b: for b < a through the state, for b = a by the bonus
+             [kUnit];  // weight of v_b in o_a: through the state for b < a, by the bonus for b = a
 };
 
 __device__ void move(float* to, const float* from) {
@@ -56,10 +56,10 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
   const std::int64_t h = blockIdx.x % args.H;
   const std::int64_t b = blockIdx.x / args.H;
 
-  // A thread copies and prepares four channels of four steps: it waits for its own copies only.
+  // A thread prepares what it copied, 4 channels of 4 steps: it waits for its own copies only.
   const int my_channel = tid % kPieces * kVec, my_step = tid / kPieces * kMySteps;
 
-  // Steps beyond T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
+  // Steps past T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
   const auto fetch = [&](Tile& tile, std::int64_t first_t) {
     for (int s = my_step; s < my_step + kMySteps; ++s) {
       const std::int64_t t = first_t + s < args.T ? first_t + s : 0;
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
   move(u, args.u + h * kChannels + my_channel);
   const auto prepare = [&](Tile& tile) {
     float score[kUnit][kUnit] = {};
-    alignas(sizeof(float4)) float decay[kVec] = {1, 1, 1, 1};  // since the unit began
+    alignas(sizeof(float4)) float decay[kVec] = {1, 1, 1, 1};  // since the group began
     alignas(sizeof(float4)) float k_left[kUnit][kVec];
 #pragma unroll
     for (int a = 0; a < kUnit; ++a) {
@@ -90,15 +90,15 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
       for (int i = 0; i < kVec; ++i) {
         score[a][a] += q4[i] * u[i] * k_left[a][i];
         const float w = expf(log_w4[i]);
-        // TODO(1): roughly 6 lines; this channel's term of the scores of earlier steps, then what is left of their k behind step a; then q
-        // TODO(1): with the decay since the unit began, and that decay behind step a; budget: one exp for each element, which is w.
+        // TODO(1): roughly 6 lines; this channel's term of the scores with earlier steps, then their k decayed by step a; then q with
+        // TODO(1): the decay since the group began, and that decay including step a; budget: one exp for each element, which is w.
       }
       move(&tile.q[my_step + a][my_channel], q4);
     }
     for (int a = 0; a < kUnit; ++a)
       move(&tile.k[my_step + a][my_channel], k_left[a]);
     move(&tile.w[my_step][my_channel], decay);
-    // Sixteen scores over sixteen lanes: each ends with one.
+    // 16 scores over 16 lanes: each lane ends with one.
     const int lane = tid % kPieces;
     shared_mem::sum_over_lanes<kUnit * kUnit, kPieces>(score[0], lane);
     tile.score[my_step + lane / kUnit][lane % kUnit] = score[0][0];
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
     Tile& tile = tiles[first_t / kTile % 2];
     __pipeline_wait_prior(0);  // this thread's copies have arrived
     prepare(tile);
-    __syncthreads();  // all have prepared this tile, and have left the one before, whose place the next one takes
+    __syncthreads();  // this tile is prepared; the previous one may be overwritten
     if (first_t + kTile < args.T) fetch(tiles[(first_t / kTile + 1) % 2], first_t + kTile);
 
     for (int s0 = 0; s0 < kTile && first_t + s0 < args.T; s0 += kUnit) {
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
         move(v4[a], &tile.v[s0 + a][my_column]);
 #pragma unroll
       for (int r = 0; r < kRows; r += kVec) {
-        // The lanes of a column read neighbouring 16 bytes: no bank conflict.
+        // The lanes of a column load adjacent 16-byte vectors: no bank conflict.
         const int ik = (r / kVec * kRowLanes + row_lane) * kVec;
         alignas(sizeof(float4)) float q4[kUnit][kVec], k4[kUnit][kVec], w4[kVec];
         for (int a = 0; a < kUnit; ++a)
@@ -129,8 +129,8 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
         move(w4, &tile.w[s0][ik]);
         for (int i = 0; i < kVec; ++i) {
           for (int c = 0; c < kColumns; ++c) {
-            // TODO(2): roughly 5 lines; all four steps read this element of the state, then it becomes what it is behind them; budget: nine
-            // TODO(2): operations.
+            // TODO(2): roughly 5 lines; all four steps read this element of the state, then it
+            // TODO(2): takes all four updates; budget: nine operations.
           }
         }
       }
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
         move(score, tile.score[step]);
         for (int c = 0; c < kColumns; ++c) {
           float sum = sums[0][c];
-          // TODO(3): roughly 2 lines; what this step takes of the unit's v; budget: four operations.
+          // TODO(3): roughly 2 lines; add this step's scores times the group's v; budget: four operations.
           o4[c] = args.scale * sum;
         }
         move(args.o + ((b * args.T + first_t + step) * args.H + h) * kChannels + my_column, o4);

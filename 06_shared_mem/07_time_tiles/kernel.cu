@@ -1,9 +1,9 @@
-// 06 shared_mem, time tiles: the recurrence, as fast as a multiprocessor can walk it.
-// Change: rewrite of 06.06 for every K and V, states, reverse, bf16 and GLA: a block is cut by a tiling, which the launcher chooses by the
-//         shape; what is copied and what is prepared have tiles of their own.
-// Why:    chapter 06's first kernel waits for memory and at a barrier in every step, and reads shared memory for every product.
-// Needs:  K up to 256, any V; initial and final state, reverse; fp32, bf16 or fp16; a GPU since Ampere (asynchronous copies).
-// Costs:  shared memory for one tile as it is copied and two as they are prepared; a NaN reaches up to three steps before it.
+// 06 shared_mem, time tiles: the recurrence in tiles of steps, with a tiling for each shape.
+// Change: rewrite of 06.06 for K up to 256, any V, states, reverse, bf16 and GLA: the launcher
+//         chooses a tiling by the shape; copied tiles and prepared tiles have separate buffers.
+// Why:    06.00 waits for memory and barriers each step, and loads shared memory for each product.
+// Needs:  K up to 256, any V; initial, final state, reverse; fp32, bf16, fp16; a GPU since Ampere.
+// Costs:  shared memory for a copied tile and two prepared ones; NaN reaches up to 3 earlier steps.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -40,40 +40,41 @@ using ladder::cuda::tiles::kVec;
 using ladder::cuda::tiles::load;
 using ladder::cuda::tiles::store;
 
-// Steps the state takes at once. More would save little: n steps cost 2n + 1 operations per element instead of 3n
-// (the bonus is a score), and n * n scores.
+// Steps per group; the state takes them at once. More would save little: n steps cost 2n + 1
+// operations per element instead of 3n (the bonus is a score), and n * n scores.
 constexpr int kUnit = 4;
 
-// ---- How a block is cut ----
+// ---- Tilings ----
 
-// Eleven ways, chosen by measurement. A thread holds kRows x kColumns elements of the state. kRowLanes lanes of a warp share a column's
-// rows; the other lanes and the kWarps warps take further columns. A tile has kSteps steps; outputs are summed over the lanes kBatch
-// steps at a time. The number is the largest K.
+// Eleven tilings, chosen by measurement. A thread holds kRows x kColumns elements of the state.
+// kRowLanes lanes of a warp share a column's rows; the other lanes and the kWarps warps have
+// further columns. A tile has kSteps steps; lanes sum outputs kBatch steps at a time. The number in
+// a name is the largest K.
 //
-// Few heads: a block has 16 columns, so that a few heads reach every multiprocessor.
+// Few heads: a block has 16 columns, so that a few heads reach every SM.
 // clang-format off
 struct Few32 { static constexpr int kRows = 4, kColumns = 1, kRowLanes = 8, kWarps = 4, kSteps = 32, kBatch = 8; };
 struct Few64 { static constexpr int kRows = 4, kColumns = 2, kRowLanes = 16, kWarps = 4, kSteps = 32, kBatch = 16; };
 struct Few128 { static constexpr int kRows = 4, kColumns = 2, kRowLanes = 32, kWarps = 8, kSteps = 32, kBatch = 16; };
 struct Few256 { static constexpr int kRows = 16, kColumns = 2, kRowLanes = 16, kWarps = 4, kSteps = 16, kBatch = 8; };
-// Many: a block has 32 or 64 columns.
+// Many heads: a block has 32 or 64 columns.
 struct Many32 { static constexpr int kRows = 4, kColumns = 4, kRowLanes = 8, kWarps = 2, kSteps = 32, kBatch = 8; };
 struct Many64 { static constexpr int kRows = 8, kColumns = 4, kRowLanes = 8, kWarps = 4, kSteps = 32, kBatch = 8; };
 struct Many128 { static constexpr int kRows = 8, kColumns = 4, kRowLanes = 16, kWarps = 8, kSteps = 16, kBatch = 8; };
 struct Many256 { static constexpr int kRows = 8, kColumns = 4, kRowLanes = 32, kWarps = 8, kSteps = 16, kBatch = 8; };
-// A crowd: a thread has more elements, so that fewer lanes ask shared memory for the same words; that needs several blocks on a
-// multiprocessor to hide what a step waits for.
+// More heads still: a thread has more elements, so that fewer lanes load the same words of shared
+// memory. This needs several blocks per SM to hide a step's latencies.
 struct Crowd64 { static constexpr int kRows = 16, kColumns = 4, kRowLanes = 4, kWarps = 2, kSteps = 16, kBatch = 4; };
 struct Crowd128 { static constexpr int kRows = 16, kColumns = 4, kRowLanes = 8, kWarps = 4, kSteps = 16, kBatch = 8; };
 struct Crowd256 { static constexpr int kRows = 16, kColumns = 4, kRowLanes = 16, kWarps = 8, kSteps = 16, kBatch = 8; };
 // clang-format on
 
-// What follows from one of them.
+// Constants that follow from a tiling.
 template <typename Cut>
 struct Tiling : Cut {
   using Cut::kBatch, Cut::kColumns, Cut::kRowLanes, Cut::kRows, Cut::kSteps, Cut::kWarps;
   static constexpr int kThreads = kWarps * kWarpSize;
-  static constexpr int kK = kRows * kRowLanes;  // key rows, those beyond K are zero
+  static constexpr int kK = kRows * kRowLanes;  // key rows; rows past K are zero
   static constexpr int kRowStride = kRowLanes < kWarpSize ? 2 : 1;  // from one row lane to the next
   static constexpr int kWarpColumns = kWarpSize / kRowLanes * kColumns;
   static constexpr int kV = kWarps * kWarpColumns;  // value columns of a block
@@ -83,7 +84,7 @@ struct Tiling : Cut {
   static_assert(kSteps % kBatch == 0 && kBatch % kUnit == 0 && kRows % kVec == 0);
 };
 
-// A tile as it lies in global memory.
+// A tile as copied from global memory.
 template <typename Element, typename LogW, typename Tiling>
 struct alignas(16) Raw {
   Element q[Tiling::kSteps][Tiling::kK], k[Tiling::kSteps][Tiling::kK];
@@ -91,25 +92,26 @@ struct alignas(16) Raw {
   Element v[Tiling::kSteps][Tiling::kV];
 };
 
-// A tile as the steps want it. In a unit that begins at step t:
+// A prepared tile. For a step group that begins at step t:
 template <typename Tiling>
 struct alignas(16) Ready {
-  // q_a * w_t * ... * w_{a-1}, in GLA up to w_a: reads the state before the unit
+  // q_a * w_t * ... * w_{a-1}, in GLA up to w_a: multiplies the state before the group
   float q[Tiling::kSteps][Tiling::kK];
-  // k_a * w_{a+1} * ... * w_{t+3}: what is left of k_a after the unit
+  // k_a * w_{a+1} * ... * w_{t+3}: k_a decayed to the group's end
   float k[Tiling::kSteps][Tiling::kK];
   float w[Tiling::kUnits][Tiling::kK];  // w_t * ... * w_{t+3}
-  // Lanes that finish outputs of different units read v of these side by side: the padding puts them in different banks.
+  // Padded so that lanes that finish outputs of different groups load v from different banks.
   float v[Tiling::kUnits][kUnit * Tiling::kV + Tiling::kUnitPadding];
-  // What o_a takes of v_b: for b < a through the state, for b = a by the bonus.
+  // Weight of v_b in o_a: through the state for b < a; for b = a the bonus, in GLA q_a . k_a.
   float score[Tiling::kUnits][kUnit][kUnit];
 };
 
-// ---- What a block and a thread have ----
+// ---- A block's and a thread's parts ----
 
-// What the kernel reads of BasicWkvArgs. nvcc loads a struct of up to 128 bytes at the start; of a longer one it reads each field
-// where it is used. With the fields of packed sequences (144 bytes) bf16 got 177 registers instead of 207: 733 us instead of 687
-// (B=8, T=4096, H=32, K=V=64, both in one process on an H200).
+// The fields of BasicWkvArgs that the kernel uses. nvcc loads a struct of up to 128 bytes at the
+// start, and each field of a longer one where it is used. With the fields of packed sequences (144
+// bytes) bf16 got 177 registers instead of 207: 733 us instead of 687 (B=8, T=4096, H=32, K=V=64,
+// both in one process on an H200).
 template <typename Element, typename LogW>
 struct TileArgs {
   std::int64_t B, T, H, K, V;
@@ -125,15 +127,15 @@ struct TileArgs {
 };
 static_assert(sizeof(TileArgs<float, float>) <= 128);
 
-// A block's head, and its columns of it, in global memory.
+// A block's head and columns in global memory.
 template <typename Element, typename LogW>
 struct Head {
   const int K, V, T;
-  const unsigned heads;  // 32 bits: a division of 64 is a subroutine, before the first load
+  const unsigned heads;  // 32 bits: a 64-bit division is a subroutine, before the first load
   const std::int64_t h, b;
   const int first_iv;  // V - first_iv columns are left
   const std::int64_t step_K, step_V, step_log_w;
-  const Element *const q, *const k, *const v;  // of time 0, at the block's first column
+  const Element *const q, *const k, *const v;  // at time 0; v at the block's first column
   const LogW* const log_w;
   Element* const o;
   const std::int64_t first_t, direction;
@@ -158,8 +160,8 @@ struct Head {
         direction(args.reverse ? -1 : 1) {}
 };
 
-// What a thread copies of a tile, and prepares: the same, so that nobody waits for anybody's copies. kLanes lanes share a unit of q, k
-// and log_w, and each has kVecs times four rows of its steps; kVLanes lanes share a step of v.
+// A thread prepares what it copied, so it waits for no other thread's copies. kLanes lanes share a
+// step group of q, k and log_w, with kVecs vectors of four rows each; kVLanes lanes a step of v.
 template <typename Tiling>
 struct Share {
   static constexpr int kLanes = Tiling::kK / kVec < kWarpSize ? Tiling::kK / kVec : kWarpSize;
@@ -179,9 +181,10 @@ struct Share {
   __device__ int row(int x) const { return (vec + x * kLanes) * kVec; }
 };
 
-// Which elements of the state a thread has. Its rows: four, then kRowLanes * 4 further on the next four. So the lanes of a column read
-// neighbouring 16 bytes of shared memory, which lie in different banks. A request of 16 bytes per lane takes four wavefronts, but two
-// where lane i and lane i ^ 1 (or i ^ 2) ask for the same: bit 0 of the lane is a column's (for q, k, w), bit 1 a row's (for v).
+// A thread's elements of the state. Its rows come in fours, kRowLanes * 4 apart, so that the lanes
+// of a column load adjacent 16-byte vectors, which are in different banks. A request of 16 bytes
+// per lane takes four wavefronts, but two if lane i and lane i ^ 1 (or i ^ 2) load the same vector:
+// bit 0 of the lane is a column's (for q, k, w), bit 1 a row's (for v).
 template <typename Tiling>
 struct Elements {
   const int row_lane, column;  // the first of kColumns columns, in the block
@@ -198,7 +201,7 @@ struct Elements {
   }
 };
 
-// After sum_over_lanes: which of kCount sums a lane has.
+// The sums, out of kCount, that a lane has after sum_over_lanes.
 template <int kCount, int kLanes>
 struct Sums {
   static constexpr int kMine = kCount > kLanes ? kCount / kLanes : 1;
@@ -207,7 +210,7 @@ struct Sums {
   static __device__ bool writes(int lane) { return lane % kSameLanes == 0; }
 };
 
-// ---- A tile comes, and is prepared ----
+// ---- Fetch a tile and prepare it ----
 
 template <typename Tiling, typename Element>
 __device__ void load_bonus(float (&u_reg)[Share<Tiling>::kVecs][kVec], const Element* u, int K,
@@ -221,7 +224,7 @@ __device__ void load_bonus(float (&u_reg)[Share<Tiling>::kVecs][kVec], const Ele
   }
 }
 
-// Steps beyond T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
+// Steps past T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
 template <bool kAligned, typename Tiling, typename Element, typename LogW>
 __device__ void fetch(Raw<Element, LogW, Tiling>& raw_smem, const Head<Element, LogW>& head,
                       const Share<Tiling>& share, int first_step) {
@@ -259,7 +262,8 @@ __device__ void fetch(Raw<Element, LogW, Tiling>& raw_smem, const Head<Element, 
   __pipeline_commit();
 }
 
-// Step a of a unit, in one key row: what the step takes of those before it, what is left of these behind it. `k_left` has this step's k.
+// Prepares step a of a group in one key row: its scores with earlier steps, and their decay.
+// `k_left[a]` holds its k.
 template <Recurrence kRecurrence>
 __device__ void prepare_step(int a, int i, float& q, float log_w, float u, float& decay,
                              float (&k_left)[kUnit][kVec], float* score) {
@@ -273,7 +277,7 @@ __device__ void prepare_step(int a, int i, float& q, float log_w, float u, float
     }
     q *= decay;
     decay *= w;
-  } else {  // read after the update: this step's decay reaches what q reads, and its own k v is read too
+  } else {  // q reads the updated state, which has this step's decay and its k v
     const float w = expf(log_w);
     for (int before = 0; before < a; ++before)
       k_left[before][i] *= w;
@@ -294,7 +298,7 @@ __device__ void prepare(Ready<Tiling>& ready, const Raw<Element, LogW, Tiling>& 
 #pragma unroll
     for (int x = 0; x < Share<Tiling>::kVecs; ++x) {
       const int ik = share.row(x);
-      alignas(sizeof(float4)) float decay[kVec] = {1, 1, 1, 1};  // since the unit began
+      alignas(sizeof(float4)) float decay[kVec] = {1, 1, 1, 1};  // since the group began
       alignas(sizeof(float4)) float k_left[kUnit][kVec];
 #pragma unroll
       for (int a = 0; a < kUnit; ++a) {
@@ -325,9 +329,9 @@ __device__ void prepare(Ready<Tiling>& ready, const Raw<Element, LogW, Tiling>& 
                &raw_smem.v[s][share.v_column]);
 }
 
-// ---- The state takes four steps, and outputs are finished ----
+// ---- Advance the state by four steps, and finish outputs ----
 
-// `s0` is the unit's first step. Each of the four has a sum for each column of this thread, over the thread's rows.
+// `s0` is the group's first step. `sums`: (4 steps, kColumns), over the rows of this thread.
 template <typename Tiling>
 __device__ void advance(float* sums, float (&state)[Tiling::kRows][Tiling::kColumns],
                         const Ready<Tiling>& ready, const Elements<Tiling>& mine, int s0) {
@@ -363,8 +367,8 @@ __device__ void advance(float* sums, float (&state)[Tiling::kRows][Tiling::kColu
   }
 }
 
-// The outputs that this lane has of kBatch steps, which begin at step s0 of the tile and step first_step + s0 of the sequence. `sums`
-// hold what they take of the state.
+// Stores this lane's outputs of the kBatch steps from step s0 of the tile, which is step first_step
+// + s0 of the sequence. `sums` hold their terms from the state.
 template <bool kAligned, typename Tiling, typename Element, typename LogW>
 __device__ void store_outputs(float* sums, const Ready<Tiling>& ready,
                               const Head<Element, LogW>& head, float scale,
@@ -395,8 +399,8 @@ __device__ void store_outputs(float* sums, const Ready<Tiling>& ready,
 
 // ---- The kernel ----
 
-// The 1 says that one block on a multiprocessor is enough: left to itself, the compiler saves registers for more blocks, and has
-// fewer loads under way.
+// The 1 declares one block per SM to be enough. Without it the compiler saves registers for more
+// blocks, and keeps fewer loads in flight.
 template <Recurrence kRecurrence, typename Tiling, bool kAligned, typename Element, typename LogW>
 __global__ void __launch_bounds__(Tiling::kThreads, 1)
     wkv_time_tiles(const TileArgs<Element, LogW> args) {
@@ -432,7 +436,7 @@ __global__ void __launch_bounds__(Tiling::kThreads, 1)
 
   if (head.T > 0) prepare<kRecurrence>(ready_smem[0], raw_smem, u_reg, share, lane);
   for (int first_step = 0, tile = 0; first_step < head.T; first_step += Tiling::kSteps, ++tile) {
-    __syncthreads();  // everybody has prepared this tile, and has left the one before, whose place the next one takes
+    __syncthreads();  // this tile is prepared; the previous one may be overwritten
     if (first_step + Tiling::kSteps < head.T)
       fetch<kAligned>(raw_smem, head, share, first_step + Tiling::kSteps);
     const Ready<Tiling>& ready = ready_smem[tile % 2];
@@ -497,7 +501,7 @@ void choose(const BasicWkvArgs<Element, LogW>& args) {
   if (args.T == 1) return single_step<kRecurrence, kAligned>(args);
   const int multiprocessors = ladder::cuda::multiprocessors_to_fill();
   const double blocks = static_cast<double>(args.B * args.H * ((args.V + 63) / 64));
-  const double share = blocks / multiprocessors;  // blocks of 64 columns per multiprocessor
+  const double share = blocks / multiprocessors;  // blocks of 64 columns per SM
   if (args.K <= 32) {
     if (share <= 0.5) return launch<kRecurrence, Few32, kAligned>(args);
     return launch<kRecurrence, Many32, kAligned>(args);
@@ -517,7 +521,7 @@ void choose(const BasicWkvArgs<Element, LogW>& args) {
   launch<kRecurrence, Crowd256, kAligned>(args);
 }
 
-// Whether all rows consist of whole words of four elements.
+// True if all rows consist of aligned vectors of four elements.
 template <typename Element, typename LogW>
 bool is_aligned(const BasicWkvArgs<Element, LogW>& args) {
   const auto off = [](const auto* pointer) {
@@ -553,7 +557,7 @@ void gla(const BasicWkvArgs<Element, LogW>& args) {
 const ladder::Registration registration{
     {.name = "wkv_time_tiles",
      .device = ladder::DeviceKind::kCuda,
-     .fma_share = 0.75,  // nine for four steps
+     .fma_share = 0.75,  // 9 operations for 4 steps instead of 12
      .launchers = ladder::launchers<ladder::Wkv>(wkv<float, float>, wkv<bfloat16, bfloat16>,
                                                  wkv<bfloat16, float>, wkv<float16, float16>) +
                   ladder::launchers<ladder::Gla>(gla<float, float>, gla<bfloat16, bfloat16>,

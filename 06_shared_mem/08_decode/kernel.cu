@@ -1,8 +1,8 @@
-// 06 shared_mem, decode: one step, as a model takes it when it writes text.
-// Change: rewrite: no tile and no pipeline; a block reads 64 columns of the state, and issues every load before it uses the first.
-// Why:    the state is read once and written once, and nothing else matters: what counts is how many loads are under way.
-// Needs:  T = 1, any K and V; initial and final state; fp32, bf16 or fp16. wkv_time_tiles calls it, and checks its arguments.
-// Costs:  a block's eight warps add up their outputs in shared memory, behind one barrier.
+// 06 shared_mem, decode: a single step, as in text generation.
+// Change: rewrite: no tile, no pipeline; a block has 64 columns, and issues all loads before a use.
+// Why:    the state is loaded and stored once, so the number of loads in flight decides the time.
+// Needs:  T = 1; states; fp32, bf16, fp16. wkv_time_tiles (K up to 256) checks arguments, calls it.
+// Costs:  a block's eight warps add up their outputs in shared memory, after one barrier.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -30,12 +30,12 @@ using ladder::cuda::tiles::kVec;
 using ladder::cuda::tiles::load;
 using ladder::cuda::tiles::store;
 
-// Sixteen lanes read 64 columns of a row, 256 bytes; the block's sixteen such groups of lanes have four key rows each.
+// 16 lanes load 64 columns of a row, 256 bytes; the block's 16 groups of lanes have 4 rows each.
 constexpr int kStepColumns = 64;
 constexpr int kStepThreads = 256;
 constexpr int kStepRows = 4;
 constexpr int kStepRowLanes = kStepThreads / (kStepColumns / kVec);
-// On a multiprocessor: as many as leave a thread the registers for all its loads at once.
+// Blocks per SM: few enough that a thread has registers for all its loads at once.
 constexpr int kStepBlocks = 4;
 
 template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
   load<kVec, kAligned>(v_reg, args.v + token * V + first_iv + my_iv, columns);
 
   for (int first_ik = 0; first_ik < K; first_ik += kStepRowLanes * kStepRows) {
-    // Every load before the first use: what counts is how many are under way.
+    // All loads before the first use, so that the most are in flight.
     alignas(sizeof(float4)) float state[kStepRows][kVec] = {};
     alignas(sizeof(float4)) float q_reg[kStepRows] = {}, k_reg[kStepRows] = {};
     alignas(sizeof(float4)) float log_w_reg[kStepRows] = {};

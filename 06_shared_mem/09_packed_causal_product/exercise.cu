@@ -1,8 +1,8 @@
-// 06 shared_mem: the packed causal product of linear attention, the state in registers, tiles of time steps in shared memory.
-// Change: rewrite: a few lanes share a column of the state and add their parts of o by shuffles; a block has whole columns.
-// Why:    no atomics, and each key, query and value is fetched once per block, a tile of steps ahead of its use.
-// Needs:  K a multiple of 4 up to 256, V a multiple of 4, 16-byte aligned arrays; asynchronous copies (sm_80) to be fast.
-// Costs:  one shuffle per output element or so, two barriers per tile; blocks that share a head fetch q and k each.
+// 06 shared_mem: the packed causal product, state in registers, tiles of steps in shared memory.
+// Change: rewrite: a few lanes share a state column and add their parts of o by shuffles.
+// Why:    no atomics; a block fetches each key, query, value once, a tile of steps before its use.
+// Needs:  K (to 256), V multiples of 4; 16-byte aligned arrays; sm_80 for asynchronous copies.
+// Costs:  about one shuffle per output, two barriers per tile; blocks of a head each fetch q and k.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -22,8 +22,9 @@ namespace {
 
 using ladder::LinearAttentionArgs;
 
-// How a block cuts its part of the state. kRowLanes lanes share a row of q; each holds kRowVecs float4 of every kColumns
-// columns. A block has kBlockColumns columns and stages kSteps time steps; sums are exchanged every kGroup steps.
+// The tiling of a block's part of the state. kRowLanes lanes share a row of q; each holds kRowVecs
+// float4 of every kColumns columns. A block has kBlockColumns columns and stages kSteps time steps;
+// lanes add up sums every kGroup steps.
 template <int kRowLanes_, int kRowVecs_, int kColumns_, int kBlockColumns_, int kSteps_,
           int kGroup_>
 struct Cut {
@@ -32,15 +33,15 @@ struct Cut {
   static constexpr int kRows = kRowLanes * kRowVecs * 4;
   static constexpr int kRowWarps = (kRows + 31) / 32;
   static constexpr int kThreads = kBlockColumns / kColumns * kRowLanes;
-  static constexpr int kMinBlocks = kThreads == 256 ? 2 : 0;          // 0: no wish
+  static constexpr int kMinBlocks = kThreads == 256 ? 2 : 0;          // 0: no minimum
   static constexpr int kTile = kSteps * (2 * kRows + kBlockColumns);  // floats of q, k and v
   static constexpr int kSharedBytes = (2 * kTile + kRowWarps * kSteps) * sizeof(float);
   static_assert(kThreads % 32 == 0 && kThreads >= kRows && kSteps % kGroup == 0 &&
                 kSteps % 16 == 0);
 };
 
-// A tile's steps of x into rows of kWidth floats; zeros where there is nothing. A thread copies and maps the same 16-byte
-// words, so it sees its own copies without a barrier.
+// Copies a tile's steps of x into rows of kWidth floats, zeros where x has none. A thread maps the
+// vectors that it copied itself, so it needs no barrier in between.
 template <int kWidth, typename C>
 __device__ void stage(float* x_smem, const float* x, int stride, int width, Range range) {
   [[maybe_unused]] constexpr int kUnroll =
@@ -57,7 +58,7 @@ __device__ void stage(float* x_smem, const float* x, int stride, int width, Rang
   }
 }
 
-// q and k lie behind one another and are mapped in one loop.
+// q and k are contiguous, so one loop maps both.
 template <typename C>
 __device__ void map_features(float* qk_smem, int width, Range queries, Range keys) {
   constexpr int kVecs = C::kSteps * C::kRows / 4;
@@ -67,12 +68,12 @@ __device__ void map_features(float* qk_smem, int width, Range queries, Range key
     const bool there = i < kVecs ? queries.has(step) : keys.has(step);
     float4 x = *reinterpret_cast<const float4*>(qk_smem + i * 4);
     x = make_float4(elu_plus_one(x.x), elu_plus_one(x.y), elu_plus_one(x.z), elu_plus_one(x.w));
-    // phi(0) is 1, padding must stay 0.
+    // phi(0) is 1, but padding must stay 0.
     if (there && channel < width) *reinterpret_cast<float4*>(qk_smem + i * 4) = x;
   }
 }
 
-// Thread ik carries row ik of z, the sum of k, through the tile; a warp adds up its 32 rows of q . z for 16 steps at once.
+// Thread ik keeps row ik of z, the sum of k; a warp sums its 32 rows of q . z, 16 steps at once.
 template <typename C>
 __device__ void sum_denominators(const float* q_smem, const float* k_smem, float& z,
                                  float* denominator_smem) {
@@ -129,8 +130,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 
   float state[C::kRowVecs * 4][C::kColumns] = {};
   float z = 0.0f;
-  int now = 1;  // which of the two tiles
-  // From one tile before the first on, so that the staging code is there once: 32 KB of instructions are cached.
+  int now = 1;  // the tile in use, of two
+  // Starts one tile early, so that the staging code exists once: 32 KB of instructions are cached.
   for (std::int64_t t0 = -C::kSteps; t0 < steps.end; t0 += C::kSteps, now ^= 1) {
     float* const q_smem = tiles + now * C::kTile;
     float* const k_smem = q_smem + C::kSteps * C::kRows;
@@ -144,17 +145,17 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
     if (!kPlain && args.feature_map != ladder::FeatureMap::kIdentity) {
       map_features<C>(q_smem, K, queries, range_of<C::kSteps>(t0, steps.keys));
     }
-    __syncthreads();  // everybody's copies are here
+    __syncthreads();  // all threads' copies of this tile have arrived
     if (!kPlain && args.normalize) {
       sum_denominators<C>(q_smem, k_smem, z, denominator_smem);
       __syncthreads();
     }
 
-    // Meant to have no bank conflicts: the kRowLanes lanes read neighbouring float4 of q and k, the others of the warp the same ones;
-    // v is read in neighbouring words by neighbouring groups of lanes.
+    // No bank conflicts by design: the kRowLanes lanes load adjacent float4 of q and k, the warp's
+    // other lanes the same ones; adjacent groups of lanes load adjacent words of v.
 #pragma unroll 1
     for (int group = 0; group < C::kSteps; group += C::kGroup) {
-      float out[C::kGroup * C::kColumns] = {};  // this lane's rows' part of o
+      float out[C::kGroup * C::kColumns] = {};  // o, summed over this lane's rows
 #pragma unroll
       for (int s = 0; s < C::kGroup; ++s) {
         const int step = group + s;
@@ -163,8 +164,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 #pragma unroll
         for (int i = 0; i < C::kRowVecs; ++i) {
           float q_reg[4], k_reg[4];
-          // TODO(1): roughly 3 lines; four rows of k and of q for this lane, by `load`: together its kRowLanes lanes take all rows, each row
-          // TODO(1): once; budget: two reads of 16 bytes, no bank conflict.
+          // TODO(1): roughly 3 lines; load four rows of k and of q for this lane, by `load`: together its kRowLanes
+          // TODO(1): lanes have all rows, each row once; budget: two reads of 16 bytes, no bank conflict.
 #pragma unroll
           for (int e = 0; e < 4; ++e) {
 #pragma unroll
@@ -176,8 +177,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
           }
         }
       }
-      // TODO(2): roughly 1 line; the lanes' parts of the sums in `out` become whole sums: lane l has those from l * kOut on; budget: for
-      // TODO(2): all of them no more shuffles than sums.
+      // TODO(2): roughly 1 line; add up the lanes' parts of the sums in `out`: lane l then has the
+      // TODO(2): whole sums from l * kOut on; budget: for all of them no more shuffles than sums.
 
       constexpr int kOut = C::kGroup * C::kColumns / C::kRowLanes;
       constexpr int kWord = kOut < C::kColumns ? kOut : C::kColumns;
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
         store<kWord>(o_tile + static_cast<std::int64_t>(step) * stride_V + c, out + i);
       }
     }
-    __syncthreads();  // before the next tile but one is written over this one
+    __syncthreads();  // all threads have read this tile; its buffer may be refilled
   }
 }
 
@@ -224,10 +225,10 @@ void linear_attention(const LinearAttentionArgs& args) {
   require_shape(args);
   if (args.B == 0 || args.T_q == 0) return;
   const int multiprocessors = ladder::cuda::multiprocessors_to_fill();
-  // Narrow blocks (16 columns) spread few heads over the machine, wide ones (64) read q and k less often. The rule: narrow
-  // while at most 512 of their threads meet on a multiprocessor. H200 (132), B=1, T=1024, narrow | wide: K=V=64, H=132:
-  // 0.149 | 0.151 ms, H=144: 0.192 | 0.154; K=V=128, H=33: 0.153 | 0.160, H=36: 0.233 | 0.160; K=V=256, H=16: 0.252 | 0.288,
-  // H=17: 0.385 | 0.287.
+  // Narrow blocks (16 columns) spread few heads over the GPU, wide ones (32 or 64) load q and k
+  // less often. The rule: narrow while at most 512 of their threads share an SM. H200 (132 SMs),
+  // B=1, T=1024, narrow | wide: K=V=64, H=132: 0.149 | 0.151 ms, H=144: 0.192 | 0.154; K=V=128,
+  // H=33: 0.153 | 0.160, H=36: 0.233 | 0.160; K=V=256, H=16: 0.252 | 0.288, H=17: 0.385 | 0.287.
   const std::int64_t narrow_blocks = args.B * args.H * ((args.V + 15) / 16);
   if (narrow_blocks <= multiprocessors * (args.K <= 64 ? 4 : 2)) {
     if (args.K <= 32) return launch_packed<Cut<8, 1, 2, 16, 32, 16>>(args);

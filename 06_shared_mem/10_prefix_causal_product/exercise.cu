@@ -1,9 +1,9 @@
 // 06 shared_mem: the causal product for few heads, parallel over time by prefix sums.
-// Change: rewrite: a warp takes a few consecutive steps, its lanes the key rows; the state before the warp's first step is a prefix sum
-//         over the block's warps.
-// Why:    with few heads most of the machine would idle; this way a block advances 32 or 64 steps at once, for 8 columns.
-// Needs:  K a multiple of 4 up to 256, V a multiple of 4, 16-byte aligned arrays; warp shuffles.
-// Costs:  k v is summed twice (three multiply-adds instead of two), and q and k are fetched by every block of 8 columns.
+// Change: rewrite: a warp has a few consecutive steps, a lane a few key rows; the state before the
+//         warp's first step is a prefix sum over the block's warps.
+// Why:    with few heads most of a GPU idles; a block takes 16 to 64 steps of 8 columns at once.
+// Needs:  K (to 256), V multiples of 4; 16-byte aligned arrays; warp shuffles.
+// Costs:  k v is summed twice (three FMAs, not two), and each block of 8 columns fetches q and k.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using ladder::LinearAttentionArgs;
 
-// Rows (or columns) of kSteps consecutive time steps: the next ones wait in registers.
+// Fetches rows (or columns) of kSteps consecutive time steps into registers.
 template <int kSteps, int kCount>
 __device__ void fetch(float (&x_reg)[kSteps][kCount], const float* x, int stride, Range range,
                       int width) {
@@ -40,7 +40,7 @@ __device__ void fetch(float (&x_reg)[kSteps][kCount], const float* x, int stride
   }
 }
 
-// phi; what lies outside stays 0, though phi(0) is 1.
+// Applies phi; elements past the end stay 0, although phi(0) is 1.
 template <int kSteps, int kCount>
 __device__ void map_features(float (&x_reg)[kSteps][kCount], Range range, int width) {
 #pragma unroll
@@ -51,7 +51,7 @@ __device__ void map_features(float (&x_reg)[kSteps][kCount], Range range, int wi
   }
 }
 
-// Lane l has the kRows rows from l * kRows on. Normalised, one more column, whose values are all 1, sums k.
+// Lane l has kRows rows from l * kRows on. With kNormalize, one more column, of ones, sums k.
 template <int kRows, int kSteps, int kWarps, bool kNormalize>
 __global__ void __launch_bounds__(kWarps * 32)
     prefix_causal_product(const LinearAttentionArgs args) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kWarps * 32)
   constexpr int kState = kColumns * kRows * 32;  // a block's part of the state
   constexpr int kThreads = kWarps * 32;
   constexpr int kScans = (kState + kThreads - 1) / kThreads;
-  // Without bank conflicts: neighbouring lanes use neighbouring words.
+  // No bank conflicts: adjacent lanes use adjacent words.
   extern __shared__ float sum_smem[];  // (kWarps, kColumns, kRows, 32)
 
   const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kWarps * 32)
     fetch(next_v, v + t * stride_V, stride_V, keys, columns);
   };
   float* const mine = sum_smem + warp * kState + lane;  // (kColumns, kRows), 32 apart
-  float carry[kScans] = {};                             // the state before the block's first step
+  float carry[kScans] = {};                             // the state before the iteration
 
   fetch_next(warp * kSteps);
   for (std::int64_t t0 = 0; t0 < steps.end; t0 += kWarps * kSteps) {
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kWarps * 32)
     }
     fetch_next(t + kWarps * kSteps);
 
-    // 1. What this warp's steps add to the state.
+    // 1. The sum that this warp's steps add to the state.
 #pragma unroll
     for (int i = 0; i < kColumns * kRows; ++i) {
       float sum = 0.0f;
@@ -118,18 +118,19 @@ __global__ void __launch_bounds__(kWarps * 32)
     }
     __syncthreads();
 
-    // 2. Sums over the warps before: each thread takes its elements of the state through all warps.
+    // 2. Sums over earlier warps: each thread takes its elements of the state through all warps.
 #pragma unroll
     for (int i = 0; i < kScans; ++i) {
       const int element = i * kThreads + tid;
       if (kState % kThreads != 0 && element >= kState) continue;
-      // TODO(1): roughly 7 lines; over the place of each warp's sum: what this element of the state is before that warp's steps; carry[i]
-      // TODO(1): becomes what it is behind the round; budget: one read and one write of shared memory for each sum.
+      // TODO(1): roughly 7 lines; replace each warp's sum by this element of the state before that warp's steps; carry[i]
+      // TODO(1): becomes its value after the iteration; budget: one read and one write of shared memory for each sum.
     }
-    // The one barrier behind the scan is enough: in the next round a lane writes only words that it reads itself below.
+    // The prefix sums are complete. No other barrier is needed: in the next iteration a lane
+    // overwrites only words that it alone reads below.
     __syncthreads();
 
-    // 3. The warp's own steps, from the right state on.
+    // 3. The warp's own steps, from the state before them.
     float out[kSteps * kPrefixColumns] = {}, denominator[kSteps] = {};
 #pragma unroll
     for (int i = 0; i < kColumns * kRows; ++i) {
@@ -137,12 +138,12 @@ __global__ void __launch_bounds__(kWarps * 32)
       float kv = mine[i * 32];
 #pragma unroll
       for (int s = 0; s < kSteps; ++s) {
-        // TODO(2): roughly 4 lines; the element takes in this step's k v, then q reads it: for column c of o, or for the denominator behind
-        // TODO(2): the last column; budget: two multiply-adds.
+        // TODO(2): roughly 4 lines; add this step's k v to the element, then q times it to column c
+        // TODO(2): of o, or to the denominator past the last column; budget: two multiply-adds.
       }
     }
 
-    // 4. The dot products with q: 32 lanes' parts. A lane's sums and its denominator belong to the same step.
+    // 4. The dot products with q, over 32 lanes. A lane's sums and denominator have the same step.
     sum_over_lanes<kSteps * kPrefixColumns, 32>(out, lane);
     constexpr int kOut = kSteps * kPrefixColumns / 32;
     static_assert(kOut >= 1 && kPrefixColumns % kOut == 0 && kSteps <= 32);
@@ -179,8 +180,8 @@ void launch_prefix(const LinearAttentionArgs& args) {
   return launch_prefix<kRows, kSteps, kWarps, false>(args);
 }
 
-// Four warps while they take a whole sequence in one round, eight otherwise. 16 warps leave 128 registers a thread, which is
-// half the steps: at no length were they faster.
+// Four warps if they have the whole sequence in one iteration, eight otherwise. 16 warps leave 128
+// registers per thread, so half the steps: at no length were they faster.
 template <int kRows, int kSteps>
 void launch_prefix(const LinearAttentionArgs& args) {
   if (args.T_q <= 4 * kSteps) return launch_prefix<kRows, kSteps, 4>(args);

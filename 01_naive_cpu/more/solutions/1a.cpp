@@ -1,4 +1,4 @@
-      // A pointer to the head's part; the condition stands outside of the loops.
+      // A pointer to the head's part; the condition is outside the loops.
       for (float& s : state) s = 0.0f;
       if (args.initial_state != nullptr) {
         const float* from = args.initial_state + head * K * V;

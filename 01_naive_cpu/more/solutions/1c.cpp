@@ -1,4 +1,4 @@
-      // The vector's own words.
+      // By the vector's member functions.
       if (const float* first = args.initial_state; first == nullptr) {
         state.assign(K * V, 0.0f);
       } else {

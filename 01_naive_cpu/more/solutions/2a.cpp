@@ -4,7 +4,7 @@
         const float* const v = &args.v[row * V];
         const float* const u = &args.u[h * K];
 // ----
-            // State and bonus are multiplied by q one by one.
+            // State and bonus are each multiplied by q.
             float& s = state[ik * V + iv];
             const float kv = v[iv] * k[ik];
             sum += q[ik] * s + q[ik] * u[ik] * kv;

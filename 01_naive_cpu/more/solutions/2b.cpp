@@ -1,4 +1,4 @@
-        // Pointers that are moved on, from the outermost index to the innermost.
+        // Pointers that advance, from the outermost index to the innermost.
         const float *q = args.q, *k = args.k, *v = args.v, *u = args.u;
         q += ((b * T + t) * H + h) * K;
         k += q - args.q;

@@ -1,2 +1,2 @@
-// Dealt out one by one, each thread's heads fixed beforehand.
+// Static, one by one: each thread's heads are fixed beforehand.
 #pragma omp parallel for collapse(2) schedule(static, 1)

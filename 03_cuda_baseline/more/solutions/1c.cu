@@ -1,4 +1,4 @@
-  // What is left after each division goes into the next.
+  // Each division's quotient goes into the next.
   std::int64_t channel = blockIdx.x;
   channel *= kThreads;
   channel += threadIdx.x;

@@ -1,2 +1,2 @@
-  // The host waits until the zeros are there, which it need not.
+  // The host waits for the zeros, which is not necessary.
   CUDA_CHECK(cudaMemset(args.o, 0, sizeof *args.o * channels * args.T));

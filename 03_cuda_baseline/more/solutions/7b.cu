@@ -1,2 +1,2 @@
-  // The error stays where it is.
+  // The error is not cleared.
   CUDA_CHECK(cudaPeekAtLastError());

@@ -1,3 +1,3 @@
-  // An exception of one's own.
+  // With an exception of its own.
   if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess)
     throw ladder::CudaError(cudaGetErrorString(status));

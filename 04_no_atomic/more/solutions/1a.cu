@@ -1,4 +1,4 @@
-    // The bonus and the state are multiplied by q one by one.
+    // The bonus and the state are each multiplied by q.
     float sum = 0.0f;
 // ----
       const float q_ik = q[ik];

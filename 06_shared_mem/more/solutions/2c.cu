@@ -1,4 +1,4 @@
-    // Barriers that also vote; nobody asks for the result.
+    // Barriers that also vote; its result is not used.
     __syncthreads_and(1);
 // ----
     __syncthreads_and(1);

@@ -1,4 +1,4 @@
-  // A loop over the whole grid: one turn here.
+  // A loop over the whole grid: one iteration here.
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < N;
        i += step) {

@@ -1,4 +1,4 @@
-  // The arrays one after the other, freed in the opposite order.
+  // The arrays in order, freed in the opposite order.
   check(cudaMalloc(&device_a, bytes), "cudaMalloc of a");
   check(cudaMemcpy(device_a, a, bytes, cudaMemcpyHostToDevice), "the copy of a");
   check(cudaMalloc(&device_b, bytes), "cudaMalloc of b");

@@ -1,4 +1,4 @@
-  // The sum goes where a was, and the copies are asynchronous ones of one stream.
+  // The sum overwrites a, and the copies are asynchronous ones of one stream.
   check(cudaMalloc(reinterpret_cast<void**>(&device_a), bytes), "cudaMalloc of a");
   check(cudaMalloc(reinterpret_cast<void**>(&device_b), bytes), "cudaMalloc of b");
   device_c = device_a;

@@ -1,4 +1,4 @@
-  // Pointers that go on by the stride, together with what is left.
+  // Pointers that advance by the stride, and a count of the rest.
   const float *a = args.a + first, *b = args.b + first;
   float* c = args.c + first;
   for (std::int64_t left = args.N - first; left > 0; left -= stride) {

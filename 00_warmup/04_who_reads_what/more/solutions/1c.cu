@@ -1,4 +1,4 @@
-  // The sectors are counted: those of the lanes' first bytes ascend, and a lane's bytes lie in one.
+  // The sectors are counted: those of the lanes' first bytes ascend, and a lane's bytes are in one.
   int first = 0, apart = 4;  // in bytes
   if (pattern == ReadPattern::kBroadcast) apart = 0;
   if (pattern == ReadPattern::kStrided) apart = 32;

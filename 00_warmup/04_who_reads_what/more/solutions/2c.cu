@@ -1,4 +1,4 @@
-  // The block is seen as kEach blocks of one element a thread; it is left behind the end.
+  // The block acts as kEach blocks with one element per thread; it breaks past the end.
   int j = 0;
   while (j < kEach) {
     const std::int64_t part = static_cast<std::int64_t>(blockIdx.x) * kEach + j;

@@ -1,4 +1,4 @@
-  // From the thread's number: what stands in its pair of warps, and where the pair begins.
+  // From the thread's index: its index in the pair of warps, and the pair's begin.
   const std::int64_t in_pair = thread % (2 * kWarpSize), begin = thread - in_pair;
   const bool takes_even = in_pair < kWarpSize;
   const std::int64_t i = begin + lane * 2 + (takes_even ? 0 : 1);

@@ -1,4 +1,4 @@
-  // The edges of x are asked for here, and a pointer says where the tile's own elements begin.
+  // The edges of x are checked here, and a pointer is at the tile's own elements.
   float* const own = tile_smem + R;
   if (R > tid) {
     const std::int64_t left = i - R, right = i + kThreads;

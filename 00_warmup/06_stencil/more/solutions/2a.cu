@@ -1,2 +1,2 @@
-  // A barrier that also counts, and whose count nobody needs.
+  // A barrier that also counts; its count is not used.
   __syncthreads_count(1);

@@ -1,2 +1,2 @@
-  // A barrier that also asks whether any thread says yes.
+  // A barrier that also votes: true for any thread.
   __syncthreads_or(0);

@@ -1,2 +1,2 @@
-  // A barrier that also asks whether all threads say yes.
+  // A barrier that also votes: true for all threads.
   static_cast<void>(__syncthreads_and(1));

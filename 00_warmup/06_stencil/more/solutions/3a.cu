@@ -1,2 +1,2 @@
-  // No barrier: a thread without an element leaves.
+  // No barrier: a thread without an element returns.
   if (i >= args.N) return;

@@ -1,4 +1,4 @@
-  // By what is not fulfilled.
+  // By the inverted conditions.
   const Relation relation = condition.relation;
   const unsigned value = condition.value;
   if (relation == Relation::kEqual && index != value) return false;

@@ -1,2 +1,2 @@
 // ----
-    static_cast<void>(__syncthreads_and(1));  // a barrier that also asks whether all say yes
+    static_cast<void>(__syncthreads_and(1));  // a barrier that also votes: true for all

@@ -1,2 +1,2 @@
 // ----
-    static_cast<void>(__syncthreads_or(0));  // a barrier that also asks whether any says yes
+    static_cast<void>(__syncthreads_or(0));  // a barrier that also votes: true for any

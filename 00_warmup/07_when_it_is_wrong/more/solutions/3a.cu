@@ -1,4 +1,4 @@
-  // From the first axis on: a stride is the product of the sizes behind it.
+  // From the first axis on: a stride is the product of the sizes after it.
   for (int axis = 0; axis < 3; ++axis) {
     std::int64_t behind = 1;
     for (int later = axis + 1; later < 3; ++later)

@@ -1,4 +1,4 @@
-  // Axes of one element are passed over; the elements so far are counted.
+  // Axes of one element are skipped; the elements so far are counted.
   std::int64_t elements = 1;
   int axis = 3;
   while (axis-- > 0) {

@@ -1,4 +1,4 @@
-    // The host waits, and asks for the copies afterwards.
+    // The host waits, and enqueues the copies afterwards.
     CUDA_CHECK(cudaEventSynchronize(empty[buffer].event));
 // ----
     CUDA_CHECK(cudaEventRecord(empty[buffer].event, kernels.stream));

@@ -1,4 +1,4 @@
-    // The host asks until the answer is yes.
+    // The host polls until the event is complete.
     while (cudaEventQuery(empty[buffer].event) == cudaErrorNotReady) {
     }
 // ----

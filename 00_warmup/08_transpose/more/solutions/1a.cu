@@ -1,4 +1,4 @@
-    // Nested questions, and pointers to a row of x and a row of y.
+    // Nested conditions, and pointers to a row of x and a row of y.
     const std::int64_t m = i + first_m;
     if (m < args.M) {
       const float* row = args.x + m * args.N;

@@ -1,4 +1,4 @@
-  // Passes are counted, and the edges are asked for once where a pass cannot change them.
+  // Passes are counted, and the edges are checked once where a pass cannot change them.
   const int first = threadIdx.y;
   if (tile_n + lane < args.N) {
     for (int pass = 0; pass < kTile / kRows; ++pass) {

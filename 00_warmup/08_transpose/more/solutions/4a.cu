@@ -1,4 +1,4 @@
-    // The elements are turned in a loop, as an array of floats; a row of the tile is a pointer.
+    // The elements are transposed in a loop, as an array of floats; a row of the tile is a pointer.
     float x[kVec][kVec];
     for (int i = 0; i < kVec; ++i)
       *reinterpret_cast<float4*>(x[i]) = *reinterpret_cast<const float4*>(from + i * args.N);

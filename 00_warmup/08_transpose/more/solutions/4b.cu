@@ -1,4 +1,4 @@
-    // Another swizzle, by addition: eight neighbours of a row and of a column have eight places modulo 8 as well.
+    // Another swizzle, by addition: eight neighbours of a row and of a column have eight indices modulo 8 as well.
     const float4 a = *reinterpret_cast<const float4*>(from);
     const float4 b = *reinterpret_cast<const float4*>(from + args.N);
     const float4 c = *reinterpret_cast<const float4*>(from + 2 * args.N);

@@ -1,4 +1,4 @@
-    // The loads through an array of vectors, and the stores row by row of the turned elements.
+    // The loads through an array of vectors, and the stores row by row of the transposed elements.
     const float4* vectors = reinterpret_cast<const float4*>(from);
     const std::int64_t pitch = args.N / kVec;
     const float4 x[kVec] = {vectors[0], vectors[pitch], vectors[2 * pitch], vectors[3 * pitch]};

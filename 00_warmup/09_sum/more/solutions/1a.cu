@@ -1,4 +1,4 @@
-  // The barrier stands at the end of each level.
+  // The barrier is at the end of each level.
   __shared__ float part_smem[kThreads];
   const unsigned tid = threadIdx.x;
   const std::int64_t n = tid + std::int64_t{kThreads} * blockIdx.x;

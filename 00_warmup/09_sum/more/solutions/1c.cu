@@ -1,4 +1,4 @@
-  // The vector is folded: the first thread adds what the last has.
+  // The vector is folded: the first thread adds the last thread's sum.
   __shared__ float sums_smem[kThreads];
   const int tid = threadIdx.x;
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kThreads + tid;

@@ -1,4 +1,4 @@
-  // Rounds of a block's threads.
+  // Iterations of a block's threads.
   const int rounds = (bins + kThreads - 1) / kThreads;
   for (int round = 0; round < rounds; ++round) {
     const int bin = round * kThreads + tid;

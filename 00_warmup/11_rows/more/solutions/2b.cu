@@ -1,4 +1,4 @@
-  // The largest arrives in lane 0, which hands it out; a row begins at -INFINITY.
+  // The maximum arrives in lane 0, which broadcasts it; a row begins at -INFINITY.
   for (int distance = kWarpSize / 2; distance >= 1; distance >>= 1)
     x = fmaxf(__shfl_down_sync(0xffffffffu, x, distance), x);
   x = __shfl_sync(0xffffffffu, x, 0);

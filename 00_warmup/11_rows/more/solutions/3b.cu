@@ -1,4 +1,4 @@
-  // The row of a warp from the number of the thread in the grid; a division by the root.
+  // The row of a warp from the thread's index in the grid; a division by the root.
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t m = thread / kWarpSize, lane = thread % kWarpSize;
   if (m >= args.M) return;

@@ -1,4 +1,4 @@
-  // Each square is divided by N before it is added, and rows are walked from their end.
+  // Each square is divided by N before it is added, and rows are read from their end.
   const std::int64_t m = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarpSize;
   if (m >= args.M) return;
   const std::int64_t last = args.N - 1 - threadIdx.x % kWarpSize;

@@ -1,4 +1,4 @@
-  // exp is computed twice: the registers keep x. The places of maximum and sum are exchanged.
+  // exp is computed twice: the registers keep x. The arrays of maximum and sum are swapped.
   float most = -INFINITY;
   for (int i = kHeld - 1; i >= 0; --i)
     most = fmaxf(x[i], most);

@@ -1,4 +1,4 @@
-  // Four partial maxima and sums, one for each place of a vector.
+  // Four partial maxima and sums, one for each element of a vector.
   float most[kVec] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY}, sums[kVec] = {};
   for (int i = 0; i < kHeld; ++i)
     most[i % kVec] = fmaxf(most[i % kVec], x[i]);

@@ -1,4 +1,4 @@
-  // A list of all places in an order by chance; each is followed by the next of the list.
+  // A list of all elements in random order; each is followed by the next of the list.
   std::vector<unsigned> order(places);
   for (unsigned i = 0; i < places; ++i)
     order[i] = i;

@@ -1,4 +1,4 @@
-  // As ours, from the front: a place is exchanged with a later one.
+  // As ours, from the front: an element is swapped with a later one.
   std::minstd_rand random(seed);
   for (unsigned i = 0; i < places; ++i)
     next[i] = i;

@@ -1,4 +1,4 @@
-    // The places of a thread grow, so behind the first that is not there none is.
+    // A thread's indices grow, so after the first one past the end all are.
     if (four >= fours) break;
     loaded[i] = x[four];
 // ----

@@ -1,4 +1,4 @@
-  // The least of all four at once.
+  // The minimum of all four at once.
   const int warps = (threads + has.lanes - 1) / has.lanes;
   const int registers = rounded_up(registers_per_thread * has.lanes, has.registers_at_a_time);
   const int by_registers =

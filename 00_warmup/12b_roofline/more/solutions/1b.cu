@@ -1,4 +1,4 @@
-  // Each limit is asked whether that many blocks fit.
+  // Each limit is checked for that many blocks.
   int warps = threads / has.lanes;
   if (threads % has.lanes != 0) ++warps;
   if (blocks * warps > has.warps) blocks = has.warps / warps;

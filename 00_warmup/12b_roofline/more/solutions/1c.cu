@@ -1,4 +1,4 @@
-  // Shared memory first, in pieces; then threads, as many as full warps have.
+  // Shared memory first, in allocation units; then threads, as many as full warps have.
   const int piece = has.shared_bytes_at_a_time;
   const int pieces = (shared_bytes + has.shared_bytes_reserved + piece - 1) / piece;
   blocks = std::min(blocks, has.shared_bytes / piece / pieces);

@@ -1,4 +1,4 @@
-  // By the thread's number in its block.
+  // By the thread's index in its block.
   const int tid = threadIdx.y * kColumns + threadIdx.x;
   const std::int64_t n = blockIdx.x % blocks_across * kColumns + tid % kColumns;
   if (n >= args.N) return;

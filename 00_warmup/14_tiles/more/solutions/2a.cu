@@ -1,2 +1,2 @@
-    // None behind the last tiles: nothing is stored any more.
+    // None after the last tiles: no stores follow.
     if (first_k + kTile < K) __syncthreads();

@@ -1,4 +1,4 @@
-      // A pointer that walks down a column of A's tile.
+      // A pointer that moves down a column of A's tile.
       const float factor = b_smem[k][column];
       const float* a_next = &a_smem[row][k];
       for (float& each : sum) {

@@ -1,4 +1,4 @@
-    // A pointer that walks down a column of the transposed tile.
+    // A pointer that moves down a column of the transposed tile.
     float* to = &a_smem[a_k][a_row];
     for (const float each : a4) {
       *to = each;

@@ -1,4 +1,4 @@
   fetch();
   const int first = 0;
   store(first);
-  static_cast<void>(__syncthreads_or(0));  // a barrier that also asks whether any says yes
+  static_cast<void>(__syncthreads_or(0));  // a barrier that also votes: true for any

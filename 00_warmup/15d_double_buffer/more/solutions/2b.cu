@@ -1,4 +1,4 @@
-    // Behind the end it fetches zeros, without a load.
+    // Past the end it fetches zeros, without a load.
     fetch();
 // ----
     buffer ^= 1;

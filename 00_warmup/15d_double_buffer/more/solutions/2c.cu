@@ -1,4 +1,4 @@
-    // Behind the last tiles nothing is left to do.
+    // After the last tiles no work is left.
     if (K > next_k) fetch();
 // ----
     if (next_k >= K) break;

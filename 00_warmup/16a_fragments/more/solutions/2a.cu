@@ -1,2 +1,2 @@
-  // As A's, with row and column exchanged.
+  // As A's, with row and column swapped.
   return {(lane & 3) << 1 | i << 3, lane >> 2};

@@ -1,4 +1,4 @@
-      // B first; its fragments meet each of A's at once.
+      // B first; its fragments are multiplied with each of A's at once.
       for (int j = 0; j < kSide; ++j)
         load_b(b[j], b_tile, k, warp_n + kBlock * j, lane);
       for (int i = 0; i < kSide; ++i) {

@@ -1,4 +1,4 @@
-  // The four matrices in another order, and the registers put right again.
+  // The four matrices in another order, and the registers reordered.
   std::uint32_t y[4];
   ladder::cuda::load_matrices_transposed(
       y, tile.at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));

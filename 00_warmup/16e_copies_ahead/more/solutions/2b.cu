@@ -1,4 +1,4 @@
-    // Without empty groups at the end: there the number of those that may be on their way shrinks, to none.
+    // Without empty groups at the end: there the number of groups in flight shrinks to none.
     if (tile + kStages - 1 < count) {
       fetch(tile + kStages - 1);
       __pipeline_commit();

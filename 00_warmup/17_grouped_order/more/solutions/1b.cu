@@ -1,4 +1,4 @@
-  // Group after group is left behind.
+  // Group after group is subtracted.
   std::int64_t first = 0, rest = block;
   while (rest >= group * across) {
     rest -= group * across;

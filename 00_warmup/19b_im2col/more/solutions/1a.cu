@@ -1,4 +1,4 @@
-  // As one takes a number of seconds apart.
+  // As seconds become hours, minutes and seconds.
   const std::int64_t kx = k % args.KW;
   k /= args.KW;
   const std::int64_t ky = k % args.KH;

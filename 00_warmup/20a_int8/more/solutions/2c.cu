@@ -1,4 +1,4 @@
-  // Whole numbers are subtracted.
+  // Integers are subtracted.
   const int whole = static_cast<int>(q);
   const int zero = args.zero == nullptr ? 128 : args.zero[k / args.GROUP * args.N + n];
   q = static_cast<float>(whole - zero);

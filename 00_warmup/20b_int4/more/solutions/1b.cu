@@ -1,4 +1,4 @@
-  // To the lowest place, and back to its own.
+  // To the lowest position, and back to its own.
   const unsigned q = word >> 4 * nibble & 15u;
   bits = q << 4 * (nibble % 6);
 // ----

@@ -1,4 +1,4 @@
-  // By the number of the other lane.
+  // By the index of the other lane.
   const int own = threadIdx.x % kWarpSize;
   for (int bit = 4; bit >= 3; --bit) {
     for (int column = 0; column < kColumns; ++column) {

@@ -1,4 +1,4 @@
-  // From its own parts to those of the split behind it.
+  // From its own parts to those of the next split.
   int begin = 0;
   for (int before = 0; before < split; ++before)
     begin += parts_each;

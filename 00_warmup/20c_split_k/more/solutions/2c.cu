@@ -1,4 +1,4 @@
-  // An element's partial sums lie side by side.
+  // An element's partial sums are adjacent.
     partial[at * splits + split] = total;
 // ----
   int split = 0;

@@ -1,4 +1,4 @@
-        // One offset for three arrays; rows from the last to the first, with the state as it was in a register.
+        // One offset for three arrays; rows from the last to the first, with the old state in a register.
         const std::int64_t row = step * tile.rows + ik;
         const float *q = tile.q + row, *k = tile.k + row, *w = tile.w + row;
         const float* v = &tile.v[step * tile.columns + iv];

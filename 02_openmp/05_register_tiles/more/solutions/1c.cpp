@@ -1,4 +1,4 @@
-        // Pointers that walk from row to row, and a state that changes in two steps.
+        // Pointers that move from row to row, and a state that changes in two steps.
         const float *const first_q = &tile.q[step * tile.rows], *const v = tile.v + iv;
         const std::int64_t to_k = tile.k - tile.q, to_w = tile.w - tile.q;
 // ----

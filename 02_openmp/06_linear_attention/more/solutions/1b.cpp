@@ -1,4 +1,4 @@
-        // Indices in place of pointers; all rows take in the key before the first one is read.
+        // Indices in place of pointers; the key is added to all rows before the first one is read.
         const std::int64_t row = ik + tile.rows * step, column = iv + tile.columns * step;
 // ----
           const Vec value = load(tile.v + column + c * kVec);

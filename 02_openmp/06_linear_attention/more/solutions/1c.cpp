@@ -1,4 +1,4 @@
-        // The row's new state in a register of its own, and columns that are moved on by whole vectors.
+        // The row's new state in a register of its own, and columns that advance by whole vectors.
         const float *q = tile.q + ik, *k = tile.k + ik, *v = tile.v + iv;
         q += step * tile.rows, k += step * tile.rows, v += step * tile.columns;
 // ----

@@ -1,4 +1,4 @@
-  // Where z begins is computed here; a head has at least one vector.
+  // The begin of z is computed here; a head has at least one vector.
   float* const z = tile.heads + (h - task.first_head) * (tile.columns + 1) * tile.rows;
   std::int64_t ik = 0;
   do {

@@ -1,4 +1,4 @@
-      // A pointer to the place; it is written last.
+      // A pointer to the element; it is stored last.
       float* const own = kv_smem + iv + row * V;
       float kv = *own;
       kv += v * *(k + row);

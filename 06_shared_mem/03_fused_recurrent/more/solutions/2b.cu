@@ -1,4 +1,4 @@
-    // Before the first step nobody has read.
+    // Before the first step no lane has read.
     if (step > 0) __syncwarp();
     *(q_smem + lane) = q;
     *(k_smem + lane) = k;

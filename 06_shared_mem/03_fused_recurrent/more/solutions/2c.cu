@@ -1,4 +1,4 @@
-    // The three words of this lane one after the other, by their pointers.
+    // The three words of this lane in sequence, by their pointers.
     float* const words[] = {q_smem + lane, k_smem + lane, w_smem + lane};
     const float values[] = {q, k, w};
     __syncwarp();

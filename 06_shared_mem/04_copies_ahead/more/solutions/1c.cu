@@ -1,4 +1,4 @@
-      // A step beyond T is filled without a copy: nobody asks for it.
+      // A step past T is filled without a copy.
       if (zeros == 0) {
         __pipeline_memcpy_async(&tile.w[s][my_channel], log_w, sizeof(float4));
         __pipeline_memcpy_async(&tile.q[s][my_channel], &args.q[element], sizeof(float4));

@@ -1,4 +1,4 @@
-    // The other place by its address.
+    // The other buffer by its address.
     Tile& other = &tile == &tiles[0] ? tiles[1] : tiles[0];
     __pipeline_wait_prior(0);
     prepare(tile);

@@ -1,4 +1,4 @@
-    // One after the other, as functions.
+    // In sequence, as functions.
     const auto arrive = [] { __pipeline_wait_prior(0); };
     const auto meet = [] { __syncthreads(); };
     arrive(), prepare(tile), meet();

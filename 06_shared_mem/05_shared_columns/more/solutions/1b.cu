@@ -1,4 +1,4 @@
-    // The upper lane first turns its halves round.
+    // The upper lane first swaps its halves.
     if (upper) {
       const float lower_sum = sums[i];
       sums[i] = sums[i + kHalf];

@@ -1,4 +1,4 @@
-        // The scores first, then all that shrinks.
+        // The scores first, then the decays.
         for (int b4 = 0; b4 < a; ++b4)
           score[a][b4] = score[a][b4] + k_left[b4][i] * q4[i];
         q4[i] = decay[i] * q4[i];

@@ -1,4 +1,4 @@
-            // One loop, with what the element was kept aside.
+            // One loop, with the element's old value in a register.
             const float before = state[r + i][c];
             float after = w4[i] * before;
             for (int a = 0; a < kUnit; ++a) {

@@ -1,4 +1,4 @@
-          // As 16-byte words, without `load`: word n of the step's row.
+          // As 16-byte vectors, without `load`: word n of the step's row.
           const int n = step * (C::kRows / 4) + i * C::kRowLanes + row_lane;
           const float4 k4 = reinterpret_cast<const float4*>(k_smem)[n];
           const float4 q4 = reinterpret_cast<const float4*>(q_smem)[n];

@@ -1,4 +1,4 @@
-      // One warp's sum after the other, without an array.
+      // The warps' sums in sequence, without an array.
 #pragma unroll
       for (int w = 0; w < kWarps; ++w) {
         const float own = sum_smem[w * kState + element];

@@ -1,4 +1,4 @@
-      // The sums behind each warp first, then each is handed to the next warp.
+      // The sums after each warp first, then each goes to the next warp.
       float behind[kWarps + 1];
       behind[0] = carry[i];
 #pragma unroll
