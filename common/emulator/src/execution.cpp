@@ -1006,6 +1006,10 @@ bool note(const Configuration& configuration, const Kernel& kernel) {
 
 }  // namespace
 
+bool notes_launches() {
+  return settings().noted != nullptr;
+}
+
 bool note_copy(const void* stream) {
   if (settings().copies == nullptr) return false;
   settings().copies->push_back(stream);

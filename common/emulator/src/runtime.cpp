@@ -182,7 +182,7 @@ void* place_on_device(std::size_t whole) {
 
 // What a late read finds is poison, or nothing.
 void release_on_device(unsigned char* base, std::size_t whole) {
-  if (keeps_freed_addresses() || whole >= kLargeBytes) {
+  if (keeps_freed_addresses() || whole >= kLargeBytes || notes_launches()) {
     give_back_to_system(base, whole);
   } else {
     std::memset(within_reach(base), kPoison, whole);
@@ -219,7 +219,7 @@ cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool o
   auto* const user = static_cast<unsigned char*>(base) + kGuardBytes;
   auto* const reached = static_cast<unsigned char*>(within_reach(user));
   std::memset(reached - kGuardBytes, kGuard, kGuardBytes);
-  if (!sparse) std::memset(reached, kPoison, bytes);
+  if (!sparse && !notes_launches()) std::memset(reached, kPoison, bytes);
   std::memset(reached + bytes, kGuard, kGuardBytes);
   state().allocations[reinterpret_cast<std::uintptr_t>(user)] = {bytes, on_device};
   state().device_bytes += bytes;

@@ -49,6 +49,9 @@ std::string check_allocation_guards();
 // What is wrong with a kernel's read or write of [pointer, pointer + bytes), which no compiler's hook sees; empty if nothing.
 std::string wrong_access(const void* pointer, std::size_t bytes, bool written);
 
+// Whether launches are noted and not run.
+bool notes_launches();
+
 // Notes a copy or a fill of that stream (null: the default one), which is then not done; false where none are noted.
 bool note_copy(const void* stream);
 
