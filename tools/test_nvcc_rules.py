@@ -94,3 +94,4 @@ class NvccRules(InAFolder):
         self.assertEqual((refused, doubles), ({}, [9]))
         self.assertIn("in line 2: a float becomes a double", learning.in_double("a\nb\n", "a\n", [1, 2]))
         self.assertEqual(learning.in_double("a\nb\n", "a\nb\n", [1, 2]), "")
+        self.assertIn("in line 1: a float becomes a double", learning.in_double("double s;\ns += x;\n", "float s;\ns += x;\n", [2]))
