@@ -84,8 +84,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       const int h = first_head + i / tiles, first_query = i % tiles * kQueries;
       const int stage = hopper::place_of<kStages>(i);
       hopper::Barrier* const here = &smem.queries_here[stage];
-      // TODO(1): roughly 6 lines; wait until the stage is read, which in the first round it is; then ask for the 64 rows of q and of d_o
-      // TODO(1): from first_query on, head h, and for the slot's stats; their bytes count at `here`; budget: one copy for each panel
+      // TODO(1): roughly 6 lines; wait until the stage is empty; load, on `here`, q's and d_o's
+      // TODO(1): rows from first_query, head h, and slot's stats; budget: one copy for each panel
     }
     return;
   }
@@ -144,8 +144,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as wgmma reads it
       hopper::store_matrices(&smem.ds[ds_row][unit * kUnit], weights[s]);
     }
-    // TODO(2): roughly 3 lines; let the products see dS; say that this thread has read the stage; wait for the other consumer's dS;
-    // TODO(2): budget: a named barrier, and no barrier of the block
+    // TODO(2): roughly 3 lines; make dS visible to wgmma; release the stage; wait for the other's
+    // TODO(2): dS; budget: a named barrier, and no barrier of the block
     multiply_ds<bfloat16, kD>(dq, ds_columns, k_columns);
     hopper::wait_products<0>();
     hopper::pin(dq);
