@@ -55,7 +55,7 @@ struct GlaLayerArgs {
   template <typename Self, typename Visit>
   static void arrays(Self& s, const Visit& visit) {
     const std::int64_t keys = s.H * s.K, values = s.H * s.V;
-    // Without tokens nothing is looked at.
+    // Without tokens no array is checked.
     const Presence weight = s.B == 0 || s.T == 0 ? Presence::kOptional : Presence::kRequired;
     visit("x", s.x, {{"b", s.B}, {"t", s.T}, {"c", s.d_model}});
     visit("w_q", s.w_q, {{"c", s.d_model}, {"j", keys}}, weight);
@@ -77,7 +77,8 @@ namespace chunkwise {
 
 using GlaLauncher = std::function<void(const ladder::WkvArgs&)>;
 
-// `gla` is a launcher of the registry: launcher<Gla, WkvArgs>(implementation). std::invalid_argument for bad arguments, before anything is written.
+// `gla` is a launcher of the registry: launcher<Gla, WkvArgs>(implementation). Throws
+// std::invalid_argument for bad arguments, before anything is written.
 void gla_layer(const ladder::GlaLayerArgs& args, const GlaLauncher& gla);
 
 }  // namespace chunkwise
