@@ -75,9 +75,9 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
     // q decays from the chunk's start to its own step, k from its own step to the chunk's end:
     // products of factors w <= 1.
     float w_before = 1.0f, w_after = 1.0f;
-    // TODO(1): roughly 8 lines; for each step of the chunk, q as the state before the chunk meets it and k as it goes into the
-    // TODO(1): state after the chunk, to q_state_smem and k_state_smem; and w_after, the decay of the whole chunk. Two running
-    // TODO(1): products, w_before from the first step on and w_after from the last one back, no division. budget: each row is
+    // TODO(1): roughly 8 lines; q and k of each step, decayed since the chunk's start and until its
+    // TODO(1): end, to q_state_smem and k_state_smem; and w_after, the chunk's decay. Two running
+    // TODO(1): products, w_before forwards and w_after backwards, no division. budget: each row is
     // TODO(1): read once in shared memory for each product, no expf.
     w_chunk_smem[tid] = w_after;
     __syncthreads();  // the chunk's rows are complete
@@ -103,8 +103,8 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
           const int ik = (n * kKeyThreads + part) * kVec;
           alignas(sizeof(float4)) float q4[kVec], w4[kVec];
           read(q4, &q_smem[t][ik]), read(w4, &w_smem[t][ik]);
-          // TODO(2): roughly 4 lines; what these four channels give to the score of key s against query t, and then the decay
-          // TODO(2): of step t, which every later query sees. budget: one multiply-add and one multiplication per channel.
+          // TODO(2): roughly 4 lines; add these four channels to key s's score for query t, then
+          // TODO(2): decay by step t. budget: one multiply-add and one multiplication per channel.
         }
       }
       for (int distance = kKeyThreads / 2; distance > 0; distance /= 2)
@@ -115,9 +115,9 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
 
     for (int t = 0; t < kChunk && first + t < args.T; ++t) {
       float sum[kVec] = {};
-      // TODO(3): roughly 14 lines; the query as the state meets it, times this thread's column of the state, and the step's row
-      // TODO(3): of scores, times this thread's column of v; four elements at a time by read(), into the four sums. Both loops
-      // TODO(3): unrolled (#pragma unroll), so that state and v stay in registers. budget: 16 + 4 reads of 16 bytes.
+      // TODO(3): roughly 14 lines; the decayed query times this thread's column of the state, and
+      // TODO(3): the scores times its column of v; by read(), four at a time, into four sums. Both
+      // TODO(3): loops unrolled: state and v stay in registers. budget: 16 + 4 reads of 16 bytes.
       args.o[((b * args.T + first + t) * args.H + h) * kChannels + tid] =
           args.scale * (sum[0] + sum[1] + sum[2] + sum[3]);
     }
@@ -125,8 +125,8 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
 #pragma unroll
     for (int ik = 0; ik < kChannels; ik += kVec) {
       alignas(sizeof(float4)) float w4[kVec], k4[kVec];
-      // TODO(4): roughly 8 lines; rows ik to ik + 3 of this thread's column: the decay of the whole chunk, once, and then what
-      // TODO(4): each of the chunk's keys adds with its value. budget: 1 + 16 reads of 16 bytes.
+      // TODO(4): roughly 8 lines; rows ik to ik + 3 of this column: decay of the whole chunk, then
+      // TODO(4): each key of the chunk times its value. budget: 1 + 16 reads of 16 bytes.
     }
     __syncthreads();  // all threads have finished this chunk; its rows may be overwritten
   }
