@@ -1,4 +1,4 @@
-// 07 chunkwise: WKV on a GPU, 16 steps at a time; one block per (batch, head), one thread per value column.
+// 07 chunkwise: WKV on a GPU, 16 steps at a time; (batch, head) per block, value column per thread.
 // Change: rewrite of 06.00 for K = V = 64: inside a chunk each output is a sum of scores times
 //         values; the state is updated once per chunk.
 // Why:    06 decays and updates 64 state elements per thread at every step, and all its threads
@@ -35,7 +35,7 @@ constexpr int kVec = 4;
 // says which padding would end them.
 using Rows = float[kChunk][kChannels + kVec];
 
-// For the scores, four threads share a key's channels: each has a quarter of them, one vector in every four.
+// For the scores, four threads share a key's channels: each has one vector in every four.
 constexpr int kKeyThreads = kChannels / kChunk;
 constexpr int kKeyVectors = kChannels / kVec / kKeyThreads;
 

@@ -1,11 +1,12 @@
 // A whole layer of gated linear attention, forward: the arguments every implementation takes.
 //
-//     q = x W_q    k = x W_k    v = x W_v    g = logsigmoid(x W_1 W_2 + b) / 16
-//     o = GLA(q, k, v, g), head by head                                     (common/operators/wkv/wkv.hpp)
-//     n = o / sqrt(mean(o^2) + eps) * norm                                  per head: the mean is over its V channels
-//     y = (n * silu(x W_g)) W_o                                             silu(z) = z / (1 + exp(-z))
+//   q = x W_q    k = x W_k    v = x W_v    g = logsigmoid(x W_1 W_2 + b) / 16
+//   o = GLA(q, k, v, g), head by head         (common/operators/wkv/wkv.hpp)
+//   n = o / sqrt(mean(o^2) + eps) * norm      per head: the mean is over its V channels
+//   y = (n * silu(x W_g)) W_o                 silu(z) = z / (1 + exp(-z))
 //
-// Source: Yang et al., "Gated Linear Attention Transformers with Hardware-Efficient Training" (2024), sec. 4.4.
+// Source: Yang et al., "Gated Linear Attention Transformers with Hardware-Efficient Training"
+// (2024), sec. 4.4.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// 09c scores in registers: a warp computes the scores of 16 tokens itself, as a factor in
-// registers.
+// 09c scores in registers: a warp computes the scores of 16 tokens itself, as a register factor.
 // Change: 07.09b with products over 16 tokens at a time; a chunk of 64 is only the unit of copies.
 // Why:    warps swapped scores through shared memory: 8 KB, a barrier, and loads.
 // Needs:  what 07 needs.

@@ -1,5 +1,4 @@
-// 07 chunkwise, places used again: WKV on tensor cores, with buffers that are reused in an
-// iteration.
+// 07 chunkwise, places used again: WKV on tensor cores, with buffers that are reused at once.
 // Change: from 07.13: v and log_w have one buffer each, which is refilled in the half of an
 //         iteration that does not read it; o uses v's buffer.
 // Why:    double buffers for all four inputs and one for o leave room for two blocks per SM; now

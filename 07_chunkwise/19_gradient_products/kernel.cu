@@ -1,5 +1,4 @@
-// 07 chunkwise, gradient products: WKV's gradients in chunks, with sums as products on tensor
-// cores.
+// 07 chunkwise, gradient products: WKV's gradients in chunks, with sums on tensor cores.
 // Change: rewrite of 07.18: matrix products are computed by tensor cores. The textbook's difference
 //         for d_log_w is a second way.
 // Why:    one instruction of a warp does 1,024 tf32 FMAs. The difference needs only q dq and k dk,

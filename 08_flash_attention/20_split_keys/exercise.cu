@@ -1,5 +1,4 @@
-// 08 flash attention, decoding: few queries, a long cache; keys are split over blocks. bf16 and
-// fp16.
+// 08 flash attention, decoding: few queries, long cache; keys split over blocks. bf16 and fp16.
 // Change: rewrite: a block has some of the keys, and all query heads that share them; a second
 //         kernel merges the blocks' results.
 // Why:    with one query per head most of the GPU is idle if a block takes all keys, although only
