@@ -1,4 +1,4 @@
-// 07 chunkwise: WKV on a GPU, 16 steps at a time; a block per (batch, head), a thread per column.
+// 07 chunkwise: WKV on a GPU, 16 steps at a time; (batch, head) per block, value column per thread.
 // Change: rewrite of 06.00 for K = V = 64: inside a chunk each output is a sum of scores times
 //         values; the state is updated once per chunk.
 // Why:    06 decays and updates 64 state elements per thread at every step, and all its threads
