@@ -1,4 +1,5 @@
-// A test of kernels of WKV in chunks: through which tokens' decays does each query see each key? For tests only.
+// A test of WKV kernels in chunks: which tokens' decays apply between each key and each query? For
+// tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@
 
 namespace chunkwise {
 
-// Tokens `first` to `last`, none where last is first - 1.
+// Tokens `first` to `last`; none if last is first - 1.
 struct Range {
   std::int64_t first, last;
 };
@@ -25,8 +26,8 @@ inline std::string words(const Range& r) {
   return "tokens " + std::to_string(r.first) + " to " + std::to_string(r.last);
 }
 
-// q and k are 1 in a single channel, and v_s is 1 in column s only. So column s of o_l is what the decays leave of key s for query l.
-// 36 tokens: two units of 16 and a part of one.
+// q and k are 1 in a single channel, and v_s is 1 in column s only. So column s of o_l is the part
+// of key s that the decays leave for query l. 36 tokens: two sub-chunks of 16 and a partial one.
 inline void expect_decays_between(const std::string& implementation) {
   constexpr std::int64_t kT = 36, kSize = 64;
   constexpr double kClose = 0.015;  // five numbers are rounded to bf16, each by up to 0.002
@@ -43,7 +44,8 @@ inline void expect_decays_between(const std::string& implementation) {
     sums.push_back(sums.back() + log_w);
   }
   const auto decay = [&](const Range& r) { return std::exp(sums[r.last + 1] - sums[r.first]); };
-  // The range that leaves so much, if one of its ends is right. All such ranges leave different parts.
+  // The range that leaves this part, if one of its ends is right. All such ranges leave different
+  // parts.
   const auto range_of = [&](double left, const Range& right) -> std::optional<Range> {
     for (std::int64_t t = 0; t < kT; ++t) {
       for (const Range& range : {Range{t, right.last}, Range{right.first, t}}) {

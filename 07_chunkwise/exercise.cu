@@ -1,8 +1,11 @@
-// 07 chunkwise: WKV on a GPU, 16 steps at a time; one block per (batch, head), one thread per value column.
-// Change: rewrite of 06.00 for K = V = 64: inside a chunk each output is a sum of scores times values; the state moves on once a chunk.
-// Why:    06 decays and updates 64 state elements a thread at every step, and all its threads wait twice for a single step's rows.
+// 07 chunkwise: WKV on a GPU, 16 steps at a time; (batch, head) per block, value column per thread.
+// Change: rewrite of 06.00 for K = V = 64: inside a chunk each output is a sum of scores times
+//         values; the state is updated once per chunk.
+// Why:    06 decays and updates 64 state elements per thread at every step, and all its threads
+//         wait twice for a single step's rows.
 // Needs:  K = V = 64, fp32, forward in time, no states in or out; any CUDA GPU.
-// Costs:  16 x 16 scores a chunk, half of them zeros; 23 KB of shared memory a block. A NaN in v reaches its whole chunk.
+// Costs:  16 x 16 scores per chunk, half of them zeros; 23 KB of shared memory per block. A NaN in
+//         v reaches its whole chunk.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -18,7 +21,8 @@ namespace {
 
 using ladder::WkvArgs;
 
-// K and V. A block has a thread for each value column; while rows are staged, thread i has channel i of q, k and w instead.
+// K and V. A block has a thread per value column; while rows are staged, thread i has channel i of
+// q, k and w instead.
 constexpr int kChannels = 64;
 
 // Steps per chunk. A thread keeps its column of a chunk's values in registers.
@@ -27,10 +31,11 @@ constexpr int kChunk = 16;
 // Elements per access to shared memory, 16 bytes of float.
 constexpr int kVec = 4;
 
-// Rows of a chunk in shared memory. One vector of padding leaves a few bank conflicts; the page says which would end them.
+// Rows of a chunk in shared memory. One vector of padding leaves a few bank conflicts; the page
+// says which padding would end them.
 using Rows = float[kChunk][kChannels + kVec];
 
-// For the scores, four threads share a key's channels: each has a quarter of them, one vector in every four.
+// For the scores, four threads share a key's channels: each has one vector in every four.
 constexpr int kKeyThreads = kChannels / kChunk;
 constexpr int kKeyVectors = kChannels / kVec / kKeyThreads;
 
@@ -40,7 +45,7 @@ __device__ void read(float* to, const float* from_smem) {
 
 __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
   __shared__ alignas(sizeof(float4)) Rows q_smem, k_smem, w_smem;
-  __shared__ alignas(sizeof(float4)) Rows q_state_smem, k_state_smem;  // as the state meets them
+  __shared__ alignas(sizeof(float4)) Rows q_state_smem, k_state_smem;  // decayed for the state
   __shared__ alignas(sizeof(float4)) float scores_smem[kChunk][kChunk];
   __shared__ alignas(sizeof(float4)) float u_smem[kChannels], w_chunk_smem[kChannels];
 
@@ -55,7 +60,8 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
     float v[kChunk];  // column tid of the chunk's values
 #pragma unroll
     for (int t = 0; t < kChunk; ++t) {
-      // Past the end the last step again, which no output sees: a branch would make these loads wait for each other.
+      // Past the end the last step is loaded again, which no output uses: a branch would serialize
+      // these loads.
       const std::int64_t step = min(first + t, args.T - 1);
       const std::int64_t element = ((b * args.T + step) * args.H + h) * kChannels + tid;
       const std::int64_t decay =
@@ -66,11 +72,12 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
       v[t] = args.v[element];
     }
 
-    // q decays from the chunk's beginning to its own step, k from its own step to the chunk's end: products of factors w <= 1.
+    // q decays from the chunk's start to its own step, k from its own step to the chunk's end:
+    // products of factors w <= 1.
     float w_before = 1.0f, w_after = 1.0f;
-    // TODO(1): roughly 8 lines; for each step of the chunk, q as the state before the chunk meets it and k as it goes into the
-    // TODO(1): state after the chunk, to q_state_smem and k_state_smem; and w_after, the decay of the whole chunk. Two running
-    // TODO(1): products, w_before from the first step on and w_after from the last one back, no division. budget: each row is
+    // TODO(1): roughly 8 lines; q and k of each step, decayed since the chunk's start and until its
+    // TODO(1): end, to q_state_smem and k_state_smem; and w_after, the chunk's decay. Two running
+    // TODO(1): products, w_before forwards and w_after backwards, no division. budget: each row is
     // TODO(1): read once in shared memory for each product, no expf.
     w_chunk_smem[tid] = w_after;
     __syncthreads();  // the chunk's rows are complete
@@ -86,7 +93,8 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
         own_score += q4[i] * u4[i] * key[n][i];
     }
 
-    // Against each later query, after the decay of the steps between: one more factor w <= 1 for each. No earlier query sees it.
+    // Against each later query, with the decay of the steps between: one more factor w <= 1 for
+    // each. No earlier query sees it.
     for (int t = 0; t < kChunk; ++t) {
       float score = t == s ? own_score : 0.0f;
       if (t > s) {
@@ -95,8 +103,8 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
           const int ik = (n * kKeyThreads + part) * kVec;
           alignas(sizeof(float4)) float q4[kVec], w4[kVec];
           read(q4, &q_smem[t][ik]), read(w4, &w_smem[t][ik]);
-          // TODO(2): roughly 4 lines; what these four channels give to the score of key s against query t, and then the decay
-          // TODO(2): of step t, which every later query sees. budget: one multiply-add and one multiplication per channel.
+          // TODO(2): roughly 4 lines; add these four channels to key s's score for query t, then
+          // TODO(2): decay by step t. budget: one multiply-add and one multiplication per channel.
         }
       }
       for (int distance = kKeyThreads / 2; distance > 0; distance /= 2)
@@ -107,9 +115,9 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
 
     for (int t = 0; t < kChunk && first + t < args.T; ++t) {
       float sum[kVec] = {};
-      // TODO(3): roughly 14 lines; the query as the state meets it, times this thread's column of the state, and the step's row
-      // TODO(3): of scores, times this thread's column of v; four elements at a time by read(), into the four sums. Both loops
-      // TODO(3): unrolled (#pragma unroll), so that state and v stay in registers. budget: 16 + 4 reads of 16 bytes.
+      // TODO(3): roughly 14 lines; the decayed query times this thread's column of the state, and
+      // TODO(3): the scores times its column of v; by read(), four at a time, into four sums. Both
+      // TODO(3): loops unrolled: state and v stay in registers. budget: 16 + 4 reads of 16 bytes.
       args.o[((b * args.T + first + t) * args.H + h) * kChannels + tid] =
           args.scale * (sum[0] + sum[1] + sum[2] + sum[3]);
     }
@@ -117,8 +125,8 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
 #pragma unroll
     for (int ik = 0; ik < kChannels; ik += kVec) {
       alignas(sizeof(float4)) float w4[kVec], k4[kVec];
-      // TODO(4): roughly 8 lines; rows ik to ik + 3 of this thread's column: the decay of the whole chunk, once, and then what
-      // TODO(4): each of the chunk's keys adds with its value. budget: 1 + 16 reads of 16 bytes.
+      // TODO(4): roughly 8 lines; rows ik to ik + 3 of this column: decay of the whole chunk, then
+      // TODO(4): each key of the chunk times its value. budget: 1 + 16 reads of 16 bytes.
     }
     __syncthreads();  // all threads have finished this chunk; its rows may be overwritten
   }

@@ -1,4 +1,5 @@
-// What the chapter's kernels of linear attention share: how they cut time, and what a key or a query is made of.
+// Shared by the chapter's kernels of linear attention: the division of time, and the features of a
+// key or a query.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,12 +13,13 @@
 
 namespace chunkwise {
 
-// Key rows that a block's registers or shared memory hold.
+// Key rows that fit into a block's registers or shared memory.
 constexpr int kMaxRows = 256;
-constexpr std::int64_t kMaxColumns = 1 << 20;  // so that a grid's blocks can be counted
+constexpr std::int64_t kMaxColumns = 1 << 20;  // so that a grid can count its blocks
 
-// Step t takes in key t if there is one, then answers query t - first_query if there is one. In the causal form both begin at 0; in
-// the full form the queries come after all keys, where the next chunk begins.
+// Step t adds key t if there is one, then computes query t - first_query if there is one. In the
+// causal form both begin at 0; in the full form the queries come after all keys, from the next
+// chunk on.
 struct Steps {
   std::int64_t first_query;
   std::int64_t count;
@@ -29,7 +31,7 @@ Steps steps_of(const ladder::BasicLinearAttentionArgs<Element>& args, int chunk)
   return {first_query, first_query + args.T_q};
 }
 
-// The keys of sequence b that there are, or are not cut off.
+// The keys of sequence b that exist and are not masked.
 template <typename Element>
 __device__ std::int64_t keys_of(const ladder::BasicLinearAttentionArgs<Element>& args,
                                 std::int64_t b) {
@@ -37,19 +39,20 @@ __device__ std::int64_t keys_of(const ladder::BasicLinearAttentionArgs<Element>&
   return args.key_lengths != nullptr ? ladder::cuda::clamped(args.key_lengths[b], 0, keys) : keys;
 }
 
-// How many of the `most` rows from `from` on there are.
+// The number of rows in bounds among the `most` rows from `from` on.
 inline __device__ int rows_from(std::int64_t from, std::int64_t count, int most) {
   if (from < 0 || from >= count) return 0;
   return count - from < most ? static_cast<int>(count - from) : most;
 }
 
-// phi where it is not the identity. The exponential stands outside of the choice, so that there is no branch.
+// phi unless it is the identity. The exponential is outside the condition, so that there is no
+// branch.
 inline __device__ float elu_plus_one(float x) {
   const float exponential = expf(x);
   return x > 0.0f ? x + 1.0f : exponential;
 }
 
-// What these kernels ask for beyond ladder::validate.
+// Requirements of these kernels beyond ladder::validate.
 template <typename Element>
 void require_shape(const ladder::BasicLinearAttentionArgs<Element>& args) {
   ladder::validate(args);

@@ -1,5 +1,6 @@
-// What lessons 17 to 19 compute, the gradients of WKV in fp32, of heads of 64 channels: they refuse the rest. And the kernel that adds up what
-// blocks have left of du and of d_log_w: for lessons 18, 19 and 20b.
+// The arguments of lessons 17 to 19: gradients of WKV in fp32, for heads of 64 channels; the rest
+// is rejected. Also the kernel that sums the blocks' parts of du and of d_log_w, for lessons 18, 19
+// and 20b.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +16,7 @@ namespace chunkwise {
 
 constexpr int kChannels = 64;  // K and V
 
-// `lesson` says who refuses.
+// `lesson` is named in the error message.
 inline void require_plain_gradients(const ladder::WkvGradArgs& args, const char* lesson) {
   ladder::validate(args);
   ladder::require_square_heads_without_state(args.forward, lesson);

@@ -1,4 +1,5 @@
-// What lessons 12 to 14 and 16 compute: WKV in bf16, of heads of 64 channels. They refuse the rest.
+// The arguments of lessons 12 to 14 and 16: WKV in bf16, for heads of 64 channels; the rest is
+// rejected.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,7 +17,8 @@ constexpr int kChannels = 64;  // K and V
 
 enum class States { kRefused, kAllowed };
 
-// What these kernels ask for beyond ladder::validate: rows move 16 bytes at a time, and a head of a sequence is a block.
+// Requirements beyond ladder::validate: rows are copied in 16-byte vectors, and a block has a head
+// of a sequence.
 inline void require_plain_wkv(const ladder::WkvBf16Args& args, States states = States::kRefused) {
   const bool allowed = states == States::kAllowed;
   ladder::validate(args);

@@ -1,4 +1,5 @@
-// A test of the gradients of WKV that refuse states: the suite asks for no gradients of states there. For tests only.
+// A test of WKV gradients that reject states; the suite does not request gradients of states there.
+// For tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ template <typename Args = ladder::WkvGradArgs>
 void expect_gradients_of_states_refused(const std::string& implementation) {
   float some = 0;
   std::remove_pointer_t<decltype(Args::d_log_w)> element{};
-  Args plain;  // without steps, so that no other array is asked for
+  Args plain;  // without steps, so that no other array is needed
   plain.forward.B = plain.forward.H = 1;
   plain.forward.K = plain.forward.V = 64;
   plain.forward.u = plain.d_log_w = &element;

@@ -1,4 +1,4 @@
-// A chunk of tokens in shared memory, for the small kernels of linear attention: 02_chunk_walk and 03_chunk_states.
+// A chunk of tokens in shared memory, for 02_chunk_walk and 03_chunk_states.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,12 +16,14 @@ constexpr int kChunk = 16;
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / kWarpSize;
 
-// A lane has a value column. With a normaliser the last lane has a column of ones instead: its o is the denominator.
+// A lane has a value column. With a normaliser the last lane has a column of ones instead, whose o
+// is the denominator.
 inline __host__ __device__ int columns_of(const ladder::LinearAttentionArgs& args) {
   return args.normalize ? kWarpSize - 1 : kWarpSize;
 }
 
-// Floats from one row of q_smem and k_smem to the next: odd, so that a column of them lies in different banks.
+// Floats between rows of q_smem and k_smem: odd, so that the elements of a column are in different
+// banks.
 inline __host__ __device__ int row_stride(const ladder::LinearAttentionArgs& args) {
   return static_cast<int>(args.K) | 1;
 }

@@ -1,4 +1,5 @@
-// What the kernels that take all of the operator's options share: a sequence with its window, a grid of slots, and which widths they have.
+// Shared by the kernels with all of the operator's options: a sequence with its window, a grid of
+// slots, and the allowed widths.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,9 +16,9 @@ namespace flash_attention {
 
 using ladder::FullAttentionArgs;
 
-// Of the keys that a query sees, these are the last `window`.
+// A query sees only the last `window` of its keys.
 struct WindowedSequence : Sequence {
-  std::int64_t window = kMostRows;  // of so many nothing is hidden
+  std::int64_t window = kMostRows;  // the default hides nothing
 
   __host__ __device__ std::int64_t first_key_seen(std::int64_t l) const {
     const std::int64_t first_key = keys_seen(l) - window;
@@ -40,15 +41,15 @@ inline __device__ Visible visible_from(const WindowedSequence& s, std::int64_t f
   return visible;
 }
 
-// Packed sequences lie in slots.
+// Packed sequences use slots.
 template <typename Element>
 void require_grid(const FullAttentionArgs<Element>& args) {
   const BasicAttentionArgs<Element>& part = args;
   require_grid(part, kMostPacked);
 }
 
-// Channels of v and o: D where the arguments are the part. Where they are all, a launcher has filled in D_v, so that no thread has to
-// choose.
+// Channels of v and o: D for arguments without D_v. With D_v, the launcher has filled it in, so
+// that no thread has to choose.
 template <typename Args>
 __device__ std::int64_t value_channels(const Args& args) {
   if constexpr (requires { args.D_v; }) {
@@ -63,13 +64,14 @@ Args with_value_channels(Args args) {
   return args;
 }
 
-// A tile is as wide as the wider of the two wants it.
+// The tile must fit the wider of the two.
 template <typename Args>
 std::int64_t most_channels(const Args& args) {
   return args.D > args.channels_of_v() ? args.D : args.channels_of_v();
 }
 
-// Where row `first` + `row` begins. With two strides, products of 64 bits for each row take registers that a kernel with options has not.
+// The offset of row `first` + `row`. With two strides, a 64-bit product per row needs registers
+// that a kernel with options does not have.
 template <bool kOptions>
 __device__ std::int64_t row_offset(std::int64_t first, int row, std::int64_t stride) {
   const int within = row * static_cast<int>(stride);
@@ -88,7 +90,7 @@ template <typename Element>
 void require_units_of_channels(const BasicAttentionArgs<Element>& args) {
   require_units("D", args.D, kMostChannels);
 }
-// Of v, too.
+// Also for v.
 template <typename Args>
 void require_units_of_all_channels(const Args& args, std::int64_t most = kMostChannels) {
   require_units("D", args.D, most);

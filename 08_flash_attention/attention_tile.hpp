@@ -1,9 +1,9 @@
-// What the steps of the forward pass on tensor cores share: how the work is cut, the mask, the softmax of scores that lie in a warp's
-// registers, and the way out.
+// Shared by the forward steps on tensor cores: the work of a block, the mask, the softmax of scores
+// in a warp's registers, and the store of the result.
 //
-// A warp has kRowBlocks blocks of 16 queries. Of every 16 x 8 accumulator
-// (common/cuda/tiles/fragment.hpp) a lane holds two rows, lane / 4 and lane / 4 + 8, and two columns
-// of each: four lanes share a row, and they have the same rows of every accumulator.
+// A warp has kRowBlocks blocks of 16 queries. A lane holds two rows of every 16 x 8 accumulator
+// (common/cuda/tiles/fragment.hpp), lane / 4 and lane / 4 + 8, and two columns of each. Four lanes
+// share a row, and they have the same rows of every accumulator.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -30,24 +30,27 @@ using ladder::cuda::tiles::Accumulator;
 
 constexpr int kBlock = 16;  // rows of a block of a product
 
-// o takes kRowBlocks * kD / 2 registers of a lane, the scores kRowBlocks * kKeys / 2; there are 64 Ki of them, 255 for a lane.
+// Registers per lane: kRowBlocks * kD / 2 for o, kRowBlocks * kKeys / 2 for the scores. An SM has
+// 64 Ki of them, and a lane at most 255.
 template <int kD>
 struct Cut {
   static constexpr int kWarps = 4, kThreads = kWarps * kWarpSize;
   static constexpr int kRowBlocks =
-      kD <= 128 ? 2 : 1;  // how often a loaded block of K or V is used
+      kD <= 128 ? 2 : 1;  // the number of uses of a loaded block of K or V
   static constexpr int kQueries = kWarps * kRowBlocks * kBlock;
   static constexpr int kKeys = kD == 64 ? 128 : 64;
-  static constexpr int kBlocks = kD == 32 ? 3 : 2;  // of threads, per multiprocessor
+  static constexpr int kBlocks = kD == 32 ? 3 : 2;  // thread blocks per SM
   static constexpr int kBytes = (kQueries + 2 * kKeys) * kD * 2;
 };
 
-// What a block of query_grid() attends with: the sequence's queries from `first` on, those with the most keys first. There may be none.
+// The queries of a block of query_grid(): the sequence's from `first` on, those with the most keys
+// first. There may be none.
 struct BlockQueries {
   WindowedSequence sequence;
   std::int64_t first;
 };
-// kPacked: apart, since a kernel that knows of packed sequences has other registers, and is up to 6 % slower without them.
+// kPacked is a template parameter because code for packed sequences changes the registers, and
+// costs the other kernels up to 6 %.
 template <int kQueries, bool kPacked, typename Element>
 __device__ BlockQueries queries_of_block(const FullAttentionArgs<Element>& args) {
   if constexpr (!kPacked) {
@@ -60,7 +63,7 @@ __device__ BlockQueries queries_of_block(const FullAttentionArgs<Element>& args)
   return {s, first < 0 ? s.queries : first};
 }
 
-// Of two kernels the one for these arguments; it may have its shared memory.
+// Returns the kernel for these arguments, with its shared memory allowed.
 template <typename C, typename Element>
 auto one_of(const FullAttentionArgs<Element>& args, const char* who,
             void (*of_packed)(FullAttentionArgs<Element>),
@@ -70,7 +73,8 @@ auto one_of(const FullAttentionArgs<Element>& args, const char* who,
   return kernel;
 }
 
-// Where a head's rows of q and o begin, from the block's first query on, and those of k and v; how far apart they lie. In elements.
+// Offsets of a head's rows, in q and o from the block's first query on, in k and v; and their
+// strides. In elements.
 struct HeadPlaces {
   int D, stride_q, stride_k;
   std::int64_t q_offset, k_offset;
@@ -86,18 +90,20 @@ __device__ HeadPlaces places_of(const FullAttentionArgs<Element>& args, const Se
 
 // Tiles of keys, from the first key on.
 struct KeyTiles {
-  int count = 0;  // that some query of the block sees
-  int whole = 0;  // of them, from the first on: every query sees every key
+  int count = 0;  // seen by some query of the block
+  int whole = 0;  // the first of them: every query sees every key
 };
 
-// Tiles of keys, from the first key on, and those among them that lie in front of the windows.
+// Tiles of keys, of which the first are out of every window.
 struct WindowTiles : KeyTiles {
-  // That some query of the block sees; of which every query of the block sees every key, up to `whole`.
+  // Tiles from `first` on are seen by some query of the block; those from `first_whole` to `whole`
+  // - 1 by all queries, with every key.
   int first = 0, first_whole = 0;
   __device__ bool is_whole(int tile) const { return tile >= first_whole && tile < whole; }
 };
 
-// visit(score, row, key) for each score of a warp whose rows begin with `first_row`, with the keys from `first_key` on.
+// visit(score, row, key) for each score of a warp, with rows from `first_row` and keys from
+// `first_key` on.
 template <int kRowBlocks, int kKeys, typename Visit>
 __device__ void for_each_score(Accumulator (&scores)[kRowBlocks][kKeys], int first_row,
                                int first_key, Visit visit) {
@@ -114,7 +120,8 @@ __device__ void for_each_score(Accumulator (&scores)[kRowBlocks][kKeys], int fir
   }
 }
 
-// The scores of a warp, whose first row is `first_row`, with the keys from `first_key` on: no weight for what is not to be seen.
+// Sets the scores of masked keys to -inf. The warp's rows begin at `first_row`, its keys at
+// `first_key`.
 template <int kRowBlocks, int kKeys>
 __device__ void mask(Accumulator (&scores)[kRowBlocks][kKeys], const Visible& visible,
                      int first_row, int first_key) {
@@ -133,12 +140,13 @@ __device__ void mask(Accumulator (&scores)[kRowBlocks][kKeys], const Visible& vi
   }
 }
 
-// The softmax of a warp's rows, tile of keys after tile. Weights are powers of 2: exp(scale s) is 2^(scale log2(e) s).
+// The softmax of a warp's rows over tiles of keys. Weights are powers of 2: exp(scale s) is
+// 2^(scale log2(e) s).
 template <int kRowBlocks>
 struct OnlineSoftmax {
-  float scale;                   // times log2(e)
-  float largest[kRowBlocks][2];  // scaled score so far, the same in all four lanes of a row
-  float sum[kRowBlocks][2];      // of this lane's weights; relative to the largest, as o is
+  float scale;                   // including log2(e)
+  float largest[kRowBlocks][2];  // maximum scaled score so far, the same in all four lanes of a row
+  float sum[kRowBlocks][2];      // sum of this lane's weights, relative to `largest` like o
 
   explicit __device__ OnlineSoftmax(float natural_scale)
       : scale(natural_scale * ladder::cuda::kLog2e) {
@@ -150,7 +158,7 @@ struct OnlineSoftmax {
     }
   }
 
-  // Makes weights of the scores, and what the tiles before have left in o and in the sums relative to the new largest.
+  // Turns the scores into weights, and rescales o and the sums to the new maximum.
   template <int kKeys, int kChannels>
   __device__ void update(Accumulator (&scores)[kRowBlocks][kKeys],
                          Accumulator (&o)[kRowBlocks][kChannels]) {
@@ -166,13 +174,13 @@ struct OnlineSoftmax {
           most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
         most = fmaxf(largest[b][i], ladder::cuda::tiles::quad_max(most) * scale);
         offset[b][i] =
-            most == -INFINITY ? 0.0f : most;  // no key yet: its weight is 2^-inf, not 2^(inf - inf)
+            most == -INFINITY ? 0.0f : most;  // no key yet: a weight of 2^-inf, not 2^(inf - inf)
         shrink[b][i] = ladder::cuda::exp2_flushed(largest[b][i] - offset[b][i]);
         grown = grown || shrink[b][i] != 1.0f;
         largest[b][i] = most;
       }
     }
-    if (__any_sync(kAllLanes, grown)) {  // seldom, after the first tiles
+    if (__any_sync(kAllLanes, grown)) {  // rare after the first tiles
 #pragma unroll
       for (int b = 0; b < kRowBlocks; ++b) {
 #pragma unroll
@@ -198,19 +206,20 @@ struct OnlineSoftmax {
     }
   }
 
-  // Adds up what all four lanes of a row have.
+  // The sum of all four lanes of a row.
   __device__ float total(int b, int i) const {
     return ladder::cuda::tiles::quad_sum(sum[b][i]);
   }
-  // The natural logarithm of the sum of exp(scale s); -inf where there was no key.
+  // The natural logarithm of the sum of exp(scale s); -inf for a row without keys.
   __device__ float lse(int b, int i, float total) const {
     return largest[b][i] * ladder::cuda::kLn2 + logf(total);
   }
 };
 
-// A softmax of scores that are more than scaled: by a scale of 0 or below, or bent by a softcap. bend() makes them what they count as,
-// before they are masked. Where neither is asked for it does nothing, and update() scales, whose maximum is of scores that are not
-// scaled yet: with a scale below 0 it would be their least, and 0 times a masked score is no number.
+// A softmax for a softcap, or a scale of 0 or below. bend() then applies both to the scores before
+// they are masked; otherwise it does nothing and update() scales. update() takes the maximum of
+// unscaled scores: with a negative scale it would be the minimum, and 0 times a masked score is
+// NaN.
 template <int kRowBlocks>
 struct BentSoftmax : OnlineSoftmax<kRowBlocks> {
   float natural_scale, softcap;
@@ -232,9 +241,9 @@ struct BentSoftmax : OnlineSoftmax<kRowBlocks> {
   }
 };
 
-// What a warp has found for its rows, of which the first `rows` exist, goes to o and lse, `columns` of each row. By way of
-// `tile`, its rows of the queries' tile, so that lanes next to each other store units next to each
-// other; no other warp looks at them.
+// Stores the result of a warp's rows, of which the first `rows` are in bounds, to o and lse,
+// `columns` of each row. It passes through `tile`, the warp's own rows of the queries' tile, so
+// that neighbouring lanes store neighbouring 16-byte vectors; no other warp reads them.
 template <typename Tile, int kRowBlocks, int kChannels>
 __device__ void send(typename Tile::Element* o, int stride, float* lse, int rows, Tile tile,
                      const Accumulator (&sums)[kRowBlocks][kChannels],
@@ -268,8 +277,9 @@ __device__ void send(typename Tile::Element* o, int stride, float* lse, int rows
   }
 }
 
-// The width of the tile for rows of D channels, a multiple of 8: the narrowest that there is and that has room. The widest takes 96 KB of
-// shared memory with its queries, keys and values: less than the 99 KB that a block can have on the GPUs with the least (sm_86, sm_89).
+// The width of the tile for rows of D channels, a multiple of 8: the narrowest that fits. The
+// widest needs 96 KB of shared memory for queries, keys and values, less than the 99 KB per block
+// of the smallest GPUs (sm_86, sm_89).
 static_assert(Cut<kMostChannels>::kBytes <= 99 * 1024);
 inline int width_of_tile(std::int64_t D) {
   for (const int width : {32, 64, 96, 128}) {
@@ -278,7 +288,7 @@ inline int width_of_tile(std::int64_t D) {
   return kMostChannels;
 }
 
-// What these kernels ask of their arguments beyond D: rows that can be moved in 16-byte units, and a grid that there is.
+// Requirements besides D: rows of whole 16-byte vectors, and a grid within the limits.
 template <typename Args>
 void require_tensor_core_tiles(const Args& args) {
   validate(args);
@@ -294,7 +304,7 @@ void require_tensor_core_tiles(const Args& args) {
   }
 }
 
-// Of a kernel with all options, D too: units of 16 bytes.
+// For a kernel with all options, D too is limited to whole 16-byte vectors.
 template <typename Element>
 void require_tensor_core_tiles(const FullAttentionArgs<Element>& args) {
   require_tensor_core_tiles<FullAttentionArgs<Element>>(args);

@@ -1,4 +1,4 @@
-// What a call of the gradients writes where there is nothing to add.
+// Gradients of a call without sequences.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@
 
 namespace flash_attention {
 
-// Without any sequence nobody adds to the gradients: they are zeros. Of all arguments, or of the part.
+// Without a sequence no block adds to the gradients, so they are set to zero here.
 template <typename Args>
 void clear_gradients(const Args& args) {
   const auto& forward = args.forward;

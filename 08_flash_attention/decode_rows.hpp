@@ -1,4 +1,5 @@
-// Decoding: the rows of queries that share the keys of one kv head, where they lie in q, o and lse, and what is known of a row.
+// Decoding: the rows of queries that share the keys of one kv head, their indices in q, o and lse,
+// and a row's partial result.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,38 +14,38 @@
 
 namespace flash_attention::decode {
 
-constexpr int kRows = 16;  // of a tile of queries, as tensor cores take them
+constexpr int kRows = 16;  // rows of a tile of queries, one MMA's
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// The rows that share the keys of one kv head: query l, head g of the group is row l * group + g. Packed sequences lie in one batch,
-// and their rows one behind the other.
+// The rows that share the keys of one kv head: query l, head g of the group is row l * group + g.
+// Packed sequences are in one batch, and their rows are contiguous.
 struct Rows {
   int group = 1, count = 0;
-  int tiles = 0;  // of kRows; of packed sequences, slots
+  int tiles = 0;  // of kRows; slots if packed
 };
 
-// Where row `row` of kv head h lies in q and o, counted in rows.
+// The index of row `row` of kv head h in q and o, counted in rows.
 template <typename Args>
 __device__ std::int64_t query_of(const Args& args, const Rows& rows, std::int64_t b, std::int64_t h,
                                  int row) {
   return (b * args.T_q + row / rows.group) * args.H_q + h * rows.group + row % rows.group;
 }
 
-// What a block attends with: `count` rows of kv head h in batch b, and the keys of one of `splits` splits.
+// A block's work: `count` rows of kv head h in batch b, and the keys of one of `splits` splits.
 struct BlockRows {
   std::int64_t b, h;
   int first, count;
   int split, splits;
 };
 
-// What a row's keys so far, or some of them, give in four columns: the largest score (base 2), the sum of the weights
-// exp2(score - m), and the sum of the values with these weights.
+// The result of some of a row's keys, in four columns: the maximum score (base 2), the sum of the
+// weights exp2(score - m), and the sum of the values with these weights.
 struct Partial {
   float m = kNothing, l = 0.0f;
   float4 acc = {0.0f, 0.0f, 0.0f, 0.0f};
 };
 
-// The answer, four columns of it.
+// Writes four columns of the final result.
 template <typename Args>
 __device__ void finish(const Args& args, const Rows& rows, std::int64_t b, std::int64_t h, int row,
                        int column, const Partial& p) {

@@ -1,8 +1,9 @@
-// Decoding: a tile of 16 rows of queries in a warp's registers, and what the warp computes with a stage of keys and values in shared
-// memory.
+// Decoding: a tile of 16 rows of queries in a warp's registers, and a warp's computation with a
+// stage of keys and values in shared memory.
 //
-// The rows of a tile share the keys of one kv head. Of every product a lane has two rows, lane / 4 and lane / 4 + 8
-// (common/cuda/tiles/fragment.hpp). The product of the weights and v stands in the kernels: as a function here it took two registers more.
+// The rows of a tile share the keys of one kv head. A lane has two rows of every product, lane / 4
+// and lane / 4 + 8 (common/cuda/tiles/fragment.hpp). The product of the weights and v is in the
+// kernels, because as a function here it needed two more registers.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,19 +24,20 @@ using namespace ladder::cuda::tiles;
 
 constexpr int kUnit = 8;  // elements of a 16-byte copy
 
-// Tiles of kD columns, of which D are channels (D_v, of v) and the others zeros. A block's warps have keys of their own, each kStages
-// stages of kKeys keys and values, all but one of them on their way: 64 KB and more in a block.
+// Tiles of kD columns, of which D are channels (D_v for v) and the others zeros. A block's warps
+// have their own keys, each kStages stages of kKeys keys and values. All stages but one are in
+// flight: 64 KB and more per block.
 template <int kD>
 struct Cut {
-  static constexpr int kBytes = 96 * 1024;  // of shared memory, what any GPU since sm_80 has
+  static constexpr int kBytes = 96 * 1024;  // of shared memory, available on all GPUs since sm_80
   static constexpr int kWarps = kD == 256 ? 2 : 4;
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kKeys = kD <= 64 ? 32 : 16;
-  static constexpr int kTile = kKeys * kD;  // elements of k, and as many of v
+  static constexpr int kTile = kKeys * kD;  // elements of k, and of v
   static constexpr int kStages = kBytes / (kWarps * 4 * kTile);
 };
 
-// The queries as the A of a product. Rows and channels that do not exist are zeros.
+// The queries as the A of a product. Out-of-bounds rows and channels are zeros.
 template <int kBlocks, typename Args>
 __device__ void load_queries(std::uint32_t (&q_reg)[kBlocks][4], const Args& args, const Rows& rows,
                              const BlockRows& at, int lane) {
@@ -55,8 +57,8 @@ __device__ void load_queries(std::uint32_t (&q_reg)[kBlocks][4], const Args& arg
   }
 }
 
-// A negative scale is that of -q, so that the largest score remains the largest. All of q is loaded first: a sign flipped beside its
-// load waits for it, and so does the next load.
+// With a negative scale -q is used, so that the maximum score remains the maximum. All of q is
+// loaded first: a sign flipped right after its load waits for it, and delays the next load.
 template <int kBlocks>
 __device__ void flip_signs(std::uint32_t (&q_reg)[kBlocks][4], float scale) {
   const std::uint32_t sign = scale < 0.0f ? 0x80008000u : 0u;
@@ -65,7 +67,7 @@ __device__ void flip_signs(std::uint32_t (&q_reg)[kBlocks][4], float scale) {
     q_reg[i / 4][i % 4] ^= sign;
 }
 
-// Of the lane's two rows: they see the keys hidden[i] to seen[i] - 1.
+// The lane's two rows see the keys hidden[i] to seen[i] - 1.
 struct VisibleKeys {
   std::int64_t seen[2], hidden[2];
 
@@ -80,7 +82,7 @@ struct VisibleKeys {
     }
   }
 
-  // No weight for what a row does not see, of the keys from t on.
+  // Masks the keys that a row does not see, among those from t on.
   template <bool kWindow, int kScores>
   __device__ void mask(float (&scores)[kScores][4], std::int64_t t, int lane) const {
 #pragma unroll
@@ -113,7 +115,7 @@ __device__ void multiply_by_keys(float (&scores)[kScores][4],
   }
 }
 
-// Scores as they count, with the scale and the softcap.
+// Applies the scale and the softcap.
 template <int kScores>
 __device__ void scale_and_cap(float (&scores)[kScores][4], float scale, float softcap) {
   const Softcap cap(softcap);
@@ -125,14 +127,14 @@ __device__ void scale_and_cap(float (&scores)[kScores][4], float scale, float so
   }
 }
 
-// What the keys so far give for the lane's two rows: the largest score (base 2), the sum of the weights exp2(score - m), of the lane's
-// own columns, and the sum of the values with these weights.
+// The result of the keys so far for the lane's two rows: the maximum score (base 2), the sum of the
+// weights exp2(score - m) of the lane's own columns, and the sum of the values with these weights.
 template <int kD>
 struct OnlineSoftmax {
   float acc[kD / 8][4] = {};
   float l[2] = {}, m[2] = {kNothing, kNothing};
 
-  // Scores of further keys become weights, and what the keys before have left becomes relative to the new m.
+  // Turns the scores of further keys into weights, and rescales the earlier sums to the new m.
   template <int kScores>
   __device__ void update(float (&scores)[kScores][4], float to_base_2) {
 #pragma unroll

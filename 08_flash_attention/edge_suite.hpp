@@ -1,5 +1,6 @@
-// Tests of what attention must do where its arguments end: at tiles, sequences, heads, alignments and limits; of bad lengths and of
-// NaN. register_forward_edges("attention_sm90", {...}) and register_backward_edges register them for one implementation.
+// Tests of attention at the limits of its arguments: of tiles, sequences, heads, alignments; with
+// bad lengths and with NaN. register_forward_edges("attention_sm90", {...}) and
+// register_backward_edges register them for one implementation.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace flash_attention::edges {
 
-// What the implementation can do.
+// The features of the implementation.
 struct Support {
   ladder::Precision precision = ladder::Precision::kBf16;
   bool packed = true, key_lengths = true;
@@ -21,18 +22,19 @@ struct Support {
   std::int64_t D = 64;
   bool all_options = false;  // a window and a softcap
   bool scale_of_0 = false;
-  bool any_D = false;  // up to most_D, that is a multiple of D_step
+  bool any_D = false;  // multiples of D_step up to most_D
   std::int64_t D_step = 8, most_D = 256;
   std::int64_t D_v = 0;                  // of the cases; 0: D
-  bool any_D_v = false;                  // unlike D, likewise
+  bool any_D_v = false;                  // also different from D
   bool little_shared_memory = true;      // 99 KB are enough for all options
-  std::vector<std::string> limits = {};  // arguments of which it takes a certain number at most
-  bool slots = false;  // packed sequences lie in slots.hpp's: there may be many more
+  std::vector<std::string> limits = {};  // arguments with a maximum
+  bool slots = false;                    // packed sequences use slots.hpp: there may be many more
 };
 
-// Whether case n of a test that runs under each schedule is this one's: a device's schedules share the cases. A GPU has one.
+// Whether case n of a test that runs under each schedule is due: a device's schedules share the
+// cases. A GPU has one.
 bool is_due(std::size_t n);
-// Whether kernels run on a GPU, not in the emulator.
+// Whether kernels run on a GPU and not in the emulator.
 bool on_a_gpu();
 
 bool register_forward_edges(const std::string& name, const Support& support);

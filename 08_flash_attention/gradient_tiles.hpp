@@ -1,4 +1,4 @@
-// Tiles of 16-bit elements in shared memory and products of them, as the gradients' kernels need them.
+// Tiles of 16-bit elements in shared memory and their products, for the gradients' kernels.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -32,29 +32,31 @@ using ladder::cuda::kWarpSize;
 
 // ---- Tiles ----
 
-// Rows of kColumns elements in shared memory, each in the place that a swizzled tile has for it: so the same unit of 16 bytes of any eight
-// neighbouring rows lies in all 32 banks, which is what one access of a warp to a matrix of 8 x 8 wants.
+// Swizzled rows of kColumns elements in shared memory: the same 16-byte vector of eight
+// neighbouring rows covers all 32 banks, so a warp's access to an 8 x 8 matrix has no conflicts.
 template <typename Element, int kColumns>
 struct Tile {
   static constexpr int kUnit = 16 / sizeof(Element);
   static constexpr int kUnits = kColumns / kUnit;  // of a row
   Element* x;
 
-  // As in common/cuda/tiles/swizzle.hpp; written out, so that the compiler makes of it what was measured.
+  // As in common/cuda/tiles/swizzle.hpp, but written out, so that the compiler generates the code
+  // that was measured.
   static __device__ int place(unsigned row, unsigned column) {
     const unsigned twist = ladder::cuda::tiles::Tile<Element, kColumns>::twist(row);
     return static_cast<int>(row * kColumns + (column / kUnit ^ twist) * kUnit + column % kUnit);
   }
-  // From place(row, column) to place(row + rows, column + columns): `rows` is a multiple of 8, and `columns` one of 8 that has no
-  // bit in common with `column`. With constants it is one instruction or none: units change places among the first 64 (32)
-  // columns, the second and so on; what goes on to the next ones is an offset.
+  // From place(row, column) to place(row + rows, column + columns). `rows` is a multiple of 8, and
+  // `columns` one of 8 that shares no bit with `column`. With constants it is at most one
+  // instruction, because vectors are swizzled within 64 (32) columns, and the rest is an offset.
   static __device__ int move(int place, int rows, int columns) {
     constexpr int kAmong = kColumns % 64 == 0 ? 64 : 32;
     return (place ^ columns % kAmong) + columns / kAmong * kAmong + rows * kColumns;
   }
 };
 
-// The channels of a row: as many as its tile has columns, or fewer, a multiple of 8. Of q, k and their gradients D, of all others D_v.
+// The channels of a row: all columns of its tile, or fewer, a multiple of 8. D for q, k and their
+// gradients, D_v for all others.
 template <typename S>
 struct Channels {
   int D;
@@ -63,9 +65,10 @@ struct Channels {
   __device__ bool has(int column) const { return !S::kAllOptions || column < D; }
 };
 
-// Asks for kRows rows of an array whose rows are `stride` elements apart. Rows from `rows` on are not read, but zeros, and so are
-// columns that are no channels. Threads take steps of a multiple of eight rows, and of 16 units where a row has more of them than
-// an eighth of the threads can take, so that a unit's place among eight does not change.
+// Starts the copies of kRows rows of an array whose rows are `stride` elements apart. Rows from
+// `rows` on, and columns that are no channels, become zeros and are not read. Threads step by a
+// multiple of eight rows, and of 16 vectors if a row has more than an eighth of the threads can
+// copy, so that the swizzle of a thread's vectors does not change.
 template <int kThreads, int kRows, typename S, int kColumns, typename Element>
 __device__ void fetch(Tile<Element, kColumns> to_smem, const Element* from, std::int64_t stride,
                       int rows, Channels<S> channels) {
@@ -92,11 +95,14 @@ __device__ void fetch(Tile<Element, kColumns> to_smem, const Element* from, std:
 
 // ---- Operands ----
 
-// What lane loads 16 bytes from where, for 16 x 16 elements from (row, column) on: matrices of 8 x 8 in the order upper left,
-// lower left, upper right, lower right, or upper left, upper right, lower left, lower right.
+// The tile index of the 16 bytes that a lane loads, for 16 x 16 elements from (row, column) on. The
+// 8 x 8 matrices are in the order upper left, lower left, upper right, lower right, or upper left,
+// upper right, lower left, lower right.
 //
-//   first factor A[m][k]    rows are m: load_matrices, columns first    rows are k: load_matrices_transposed, rows first
-//   second factor B[k][n]   rows are n: load_matrices, rows first       rows are k: load_matrices_transposed, columns first
+//   first factor A[m][k]    rows are m: load_matrices, columns first
+//                           rows are k: load_matrices_transposed, rows first
+//   second factor B[k][n]   rows are n: load_matrices, rows first
+//                           rows are k: load_matrices_transposed, columns first
 template <typename Tile>
 __device__ int columns_first(int row, int column, int lane) {
   return Tile::place(row + lane % 16, column + lane / 16 * 8);
@@ -105,7 +111,7 @@ template <typename Tile>
 __device__ int rows_first(int row, int column, int lane) {
   return Tile::place(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8);
 }
-// Where a lane has its first two elements of a sum.
+// The index of a lane's first two elements of an accumulator.
 template <typename Tile>
 __device__ int sums_place(int row, int column, int lane) {
   return Tile::place(row + lane / 4, column + lane % 4 * 2);
@@ -113,7 +119,7 @@ __device__ int sums_place(int row, int column, int lane) {
 
 // ---- Products ----
 
-// Two sums side by side, rounded, as the first factor of the next product.
+// Two neighbouring accumulators, rounded, as the first factor of the next product.
 template <typename Element>
 __device__ void pack_factor(std::uint32_t (&a)[4], const float (&left)[4],
                             const float (&right)[4]) {
@@ -123,7 +129,7 @@ __device__ void pack_factor(std::uint32_t (&a)[4], const float (&left)[4],
   a[3] = ladder::cuda::pack<Element>(right[2], right[3]);
 }
 
-// Two 16 x 8 sums side by side take the products of a with b's halves.
+// Adds the products of a with b's halves to two neighbouring 16 x 8 accumulators.
 template <typename Element>
 __device__ void multiply(float (&left)[4], float (&right)[4], const std::uint32_t (&a)[4],
                          const std::uint32_t (&b)[4]) {
@@ -144,7 +150,8 @@ __device__ void clear(float (&sum)[kM][kN][4]) {
   }
 }
 
-// sum[m][n] = rows of `a` times rows of `b`, over all kColumns columns. a_place is columns_first(), b_place rows_first().
+// sum[m][n] = rows of `a` times rows of `b`, over all kColumns columns. a_place is columns_first(),
+// b_place rows_first().
 template <typename Element, int kColumns, int kM, int kN>
 __device__ void multiply_rows(float (&sum)[kM][kN][4], Tile<Element, kColumns> a_smem, int a_place,
                               Tile<Element, kColumns> b_smem, int b_place) {
@@ -167,7 +174,8 @@ __device__ void multiply_rows(float (&sum)[kM][kN][4], Tile<Element, kColumns> a
   }
 }
 
-// sum[m][n] += a[m] times 16 rows of `b`, of which every kStep-th 16 columns. b_place is columns_first().
+// sum[m][n] += a[m] times 16 rows of `b`, of which it takes every kStep-th 16 columns. b_place is
+// columns_first().
 template <int kStep, typename Element, int kColumns, int kM, int kN>
 __device__ void multiply_add(float (&sum)[kM][kN][4], const std::uint32_t (&a)[kM][4],
                              Tile<Element, kColumns> b_smem, int b_place) {
@@ -182,7 +190,7 @@ __device__ void multiply_add(float (&sum)[kM][kN][4], const std::uint32_t (&a)[k
   }
 }
 
-// The 16 x 16 elements of a first factor, to sums_place().
+// Stores a first factor of 16 x 16 elements at sums_place().
 template <typename Element, int kColumns>
 __device__ void put(Tile<Element, kColumns> tile_smem, int place, const std::uint32_t (&a)[4]) {
 #pragma unroll
@@ -192,8 +200,8 @@ __device__ void put(Tile<Element, kColumns> tile_smem, int place, const std::uin
   }
 }
 
-// Sums, times `factor`, to an array whose rows are `stride` elements apart: rows from `rows` on do not exist; of the columns
-// every kStep-th 16, from `first_column` on.
+// Stores sums, times `factor`, to an array whose rows are `stride` elements apart. Rows from `rows`
+// on are out of bounds. `to` has every kStep-th 16 columns, from `first_column` on.
 template <int kStep, typename S, typename Element, int kM, int kN>
 __device__ void store(const float (&sum)[kM][kN][4], float factor, Element* to, std::int64_t stride,
                       int rows, int first_column, Channels<S> channels, int lane) {
@@ -216,7 +224,7 @@ __device__ void store(const float (&sum)[kM][kN][4], float factor, Element* to, 
 
 // ---- Scores with all options ----
 
-// A score's weight, and the derivative of the score that counts by the one that was multiplied.
+// A score's weight, and the derivative of the final score by the product q k^T.
 struct Bend {
   float scale, softcap;  // the natural scale
 
@@ -224,7 +232,7 @@ struct Bend {
   explicit __device__ Bend(const FullAttentionArgs<Element>& forward)
       : scale(forward.scale), softcap(forward.softcap) {}
 
-  // Makes P of a score and, of dP, what times P is dS. lse is in base 2.
+  // Turns the score into P, and dP into dS / P. lse is in base 2.
   __device__ void apply(float& score, float& dp, float lse, float delta) const {
     float slope = 1.0f;
     score *= scale;
@@ -238,13 +246,15 @@ struct Bend {
   }
 };
 
-// ---- Who does what ----
+// ---- The work of blocks and warps ----
 
-// A block keeps a tile of keys and streams tiles of queries past it. Warps are partners when they share their keys: of the scores
-// each computes those of some of the queries, of the gradients every second 16 channels.
+// A block keeps a tile of keys, and tiles of queries are streamed past it. Partner warps share
+// their keys: each computes the scores of some of the queries, and every second 16 channels of the
+// gradients.
 //
-// With kAllOptions a kernel has a window, a softcap and fewer channels than columns, of v another number than of q. One that has not is the faster one: it knows more
-// when it is compiled. With kSmall, which has all options too, a block needs no more than kLeastMemory of shared memory.
+// A kernel with kAllOptions supports a window, a softcap, fewer channels than columns, and another
+// number for v than for q. Without it a kernel is faster, because more is known at compile time.
+// kSmall, which has all options too, needs at most kLeastMemory of shared memory per block.
 template <int kColumns, bool kTheAllOptions, bool kTheSmall = false>
 struct Shape {
   static constexpr int kD = kColumns;
@@ -252,29 +262,30 @@ struct Shape {
   template <typename Element>
   using Args = std::conditional_t<kAllOptions, FullAttentionGradArgs<Element>,
                                   BasicAttentionGradArgs<Element>>;
-  // A warp has 32 keys (16 where D is 256) by 32 or 64 queries of scores and as many registers of sums as there can be. Two
-  // blocks of 64 keys are quicker than one of 128: while one waits, the other computes.
+  // A warp has 32 keys (16 if D is 256), 32 or 64 queries of scores, and as many accumulators as
+  // fit. Two blocks of 64 keys are faster than one of 128, because one computes while the other
+  // waits.
   static constexpr int kQueries = kSmall ? (kD <= 96 ? 64 : 32) : kD <= 64 ? 128 : 64;
   static constexpr int kKeys = kD <= 64 ? 128 : kSmall && kD == 256 ? 32 : 64;
   static constexpr int kWarps = kD == 96 || kD == 128 || (kSmall && kD == 256) ? 4 : 8;
   static constexpr int kThreads = kWarps * kWarpSize;
-  static constexpr int kBlocks = kD == 96 || kD == 128 ? 2 : 1;    // at once on a multiprocessor
-  static constexpr int kScoreTiles = kSmall && kD == 256 ? 1 : 2;  // P and dS, or the same for both
+  static constexpr int kBlocks = kD == 96 || kD == 128 ? 2 : 1;    // per SM, at once
+  static constexpr int kScoreTiles = kSmall && kD == 256 ? 1 : 2;  // P and dS, or one for both
   static constexpr int kPartners = 2;
   static constexpr int kWarpKeys = kKeys / (kWarps / kPartners);
   static constexpr int kWarpQueries = kQueries / kPartners;
   static constexpr int kWarpChannels = kD / kPartners;
 };
 
-// ---- What is known of each query beforehand ----
+// ---- Precomputed for each query ----
 
 template <int kQueries>
 struct QueryRows {
-  float lse[kQueries];    // base 2; infinity where no key is seen, so that all of the row's p are 0
+  float lse[kQueries];    // base 2; infinity if no key is seen, so that all p of the row are 0
   float delta[kQueries];  // d_o . o
 };
 
-// Shared memory of a block: its keys; queries in use and on their way.
+// A block's shared memory: its keys; queries, double buffered: one tile in use, one in flight.
 template <typename Element, typename S>
 struct Memory {
   Element k[S::kKeys * S::kD], v[S::kKeys * S::kD];
@@ -283,8 +294,9 @@ struct Memory {
   QueryRows<S::kQueries> rows[2];
 };
 
-// Tiles of queries are numbered over all sequences, the last tile of a sequence may be ragged: so before sequence n lie at most
-// first_query / kQueries whole ones and n ragged ones. Each has a number per query head.
+// Tiles of queries are numbered over all sequences, and the last tile of a sequence may be partial,
+// so that at most first_query / kQueries whole ones and n partial ones come before sequence n. Each
+// has a number per query head.
 inline __device__ std::int64_t first_tile_of(const Sequence& sequence, int n, int kQueries) {
   return sequence.first_query / kQueries + n;
 }
@@ -294,10 +306,10 @@ std::int64_t query_tiles(const BasicAttentionArgs<Element>& args, int kQueries) 
 }
 
 constexpr int kRowThreads = 256;
-// Eight lanes a row.
+// Eight lanes per row.
 constexpr int kRowLanes = 8;
 
-// Blocks: query_grid(). Rows of a tile that do not exist get zeros.
+// Blocks: query_grid(). Out-of-bounds rows of a tile get zeros.
 template <typename Element, int kQueries>
 __global__ void __launch_bounds__(kRowThreads)
     describe_queries(const BasicAttentionGradArgs<Element> args, const int D_v,
@@ -339,7 +351,7 @@ __global__ void __launch_bounds__(kRowThreads)
   }
 }
 
-// Rows are read and written 16 bytes at a time.
+// Rows are accessed in 16-byte vectors.
 template <typename Element>
 void require_alignment(const FullAttentionGradArgs<Element>& args) {
   const BasicAttentionArgs<Element>& forward = args.forward;
@@ -357,10 +369,12 @@ void require_alignment(const FullAttentionGradArgs<Element>& args) {
   }
 }
 
-// What a block of an RTX 3090 or 4090 can have (sm_86, sm_89); no GPU with these instructions has less.
+// The limit per block of an RTX 3090 or 4090 (sm_86, sm_89); no GPU with these instructions has
+// less.
 constexpr std::size_t kLeastMemory = 99 * 1024;
 
-// Launches with the Shape of so many columns that has what the arguments ask for, and no more shared memory than the device.
+// Launches with the Shape of that many columns that supports the arguments and fits the device's
+// shared memory.
 template <int kColumns, typename Element, typename BytesOf, typename Launch>
 void launch_with_columns(const FullAttentionArgs<Element>& forward, BytesOf bytes_of,
                          Launch launch) {
@@ -377,7 +391,8 @@ void launch_with_columns(const FullAttentionArgs<Element>& forward, BytesOf byte
   launch(All{});
 }
 
-// Launches with a Shape; complains about what these kernels cannot do. bytes_of(shape) is an integral_constant: the shared memory of a block.
+// Launches with a Shape, or rejects the arguments. bytes_of(shape) is an integral_constant: a
+// block's shared memory.
 template <typename Element, typename BytesOf, typename Launch>
 void launch_with_shape(const FullAttentionGradArgs<Element>& args, BytesOf bytes_of,
                        Launch launch) {

@@ -1,4 +1,4 @@
-// What the tests of the steps to Hopper's forward kernel share: lessons 12 to 14.
+// Shared by the tests of lessons 12 to 14, the steps to Hopper's forward kernel.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ inline void expect_right_forward(const char* name, ladder::AttentionCase c) {
                                                    make_problem(c));
 }
 
-// Of scratch_sm90.cu: a case in bf16. The loop that checks an exercise says for which stage one fails.
+// For scratch_sm90.cu: a case in bf16. The loop that checks an exercise reports for which stage one
+// fails.
 inline bool register_stage(const char* name, const char* stage, const ladder::Shape& shape) {
   return ladder::testing::register_hole(name, stage, "attention", shape, {}, {}, "bf16");
 }

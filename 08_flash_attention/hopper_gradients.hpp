@@ -1,5 +1,6 @@
-// What the Hopper kernels of the gradients share: the kernels before and after, the five products, the way from S to P and dS, and the
-// way out. A block keeps 128 keys and values; each of two warpgroups has 64 of them, and all queries of a step.
+// Shared by the Hopper kernels of the gradients: the kernels before and after, the five products,
+// the computation of P and dS from S, and the stores. A block keeps 128 keys and values. Each of
+// two warpgroups has 64 of them, and all queries of a step.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,34 +26,36 @@ namespace hopper = ladder::cuda::hopper;
 constexpr int kKeys = 128;    // of a block
 constexpr int kQueries = 64;  // of a step: its S and dP fit into registers beside dk and dv
 
-constexpr int kConsumers = 2;                   // warpgroups that calculate,
-constexpr int kGroupKeys = kKeys / kConsumers;  // so many keys each
+constexpr int kConsumers = 2;                   // warpgroups that compute,
+constexpr int kGroupKeys = kKeys / kConsumers;  // with this many keys each
 constexpr int kConsumerThreads = kConsumers * hopper::kWarpgroup;
 
 constexpr int kRowBytes = 2 * hopper::kPanel;                                     // of a panel
-constexpr int kQueryPanel = kQueries * kRowBytes, kKeyPanel = kKeys * kRowBytes;  // bytes
-constexpr int kUnit = 8;  // elements of 16 bytes
+constexpr int kQueryPanel = kQueries * kRowBytes, kKeyPanel = kKeys * kRowBytes;  // in bytes
+constexpr int kUnit = 8;  // elements of a 16-byte vector
 
 constexpr int kEndThreads = 256;  // of a block of the kernels before and after
 
-enum Named { kBothGroups = 1, kOwnGroup = 2 };  // named barriers; and kOwnGroup + 1
+enum Named { kBothGroups = 1, kOwnGroup = 2 };  // named barriers; also kOwnGroup + 1
 
 // A tile of rows of kD elements, in panels of 64 columns.
 template <typename Element, int kD, int kRows>
 using Panels = Element[kD / hopper::kPanel][kRows][hopper::kPanel];
 
-// Rows in memory have D elements: kD, or fewer where a tile is wider. Then the copies fill it with zeros, and nobody stores these.
+// Rows in memory have D elements: kD, or fewer if the tile is wider. Then TMA fills the tile with
+// zeros, and no thread stores these.
 template <int kD>
 struct WholeRows {
   __host__ __device__ constexpr operator int() const { return kD; }
 };
 
-// ---- Before: what the steps need of each query ------------------------------------------------------------------------------
+// ---- Before: lse and delta of each query ----
 //
-// A block per query tile and head, which has a slot: 64 pairs (lse, delta) in `stats`, and a tile of sums of dq, in the order in which
-// the warpgroups hold them.
+// A block per query tile and head, which has a slot: 64 pairs (lse, delta) in `stats`, and a tile
+// of sums of dq, in the order of the warpgroups' registers.
 
-// A sequence's first row in q and in lse, and its queries; the tile's first row of these; its head and its slot.
+// A sequence's first row in q and in lse, and its number of queries; the tile's first row among
+// these; its head and slot.
 struct QueryTile {
   std::int64_t first_query, first_lse, queries;
   std::int64_t first_row;
@@ -68,8 +71,8 @@ __device__ void prepare_tile(const ladder::BasicAttentionGradArgs<Element>& args
   const int first = static_cast<int>(threadIdx.x) / kLanes;
   const bool is_column = lane * kUnit < D;
 
-  // All loads at once. Behind the last query that one's row once more, and behind the last column the first: a branch would have them
-  // wait for one another.
+  // All loads are issued before any is used. Rows past the last query load that query again, and
+  // columns past the last one load the first, because a branch would serialize the loads.
   uint4 o[kPasses], d_o[kPasses];
   float lse[kPasses];
 #pragma unroll
@@ -94,7 +97,8 @@ __device__ void prepare_tile(const ladder::BasicAttentionGradArgs<Element>& args
     for (int step = kLanes / 2; step > 0; step /= 2)
       delta += __shfl_xor_sync(~0u, delta, step);
     if (lane != 0) continue;
-    // A query that sees no key, or is not there, weighs every key with exp2(.. - inf) = 0.
+    // With lse = inf every key's weight is exp2(.. - inf) = 0, for a query that sees no key or is
+    // out of bounds.
     const bool sees_keys = tile.first_row + row < tile.queries && lse[pass] != -INFINITY;
     float* const pair = stats + (std::int64_t{tile.slot} * kQueries + row) / 2 * 4 + row % 2;
     pair[0] = sees_keys ? lse[pass] * ladder::cuda::kLog2e : INFINITY;
@@ -102,9 +106,9 @@ __device__ void prepare_tile(const ladder::BasicAttentionGradArgs<Element>& args
   }
 }
 
-// ---- After: dq in 16 bits ---------------------------------------------------------------------------------------------------
+// ---- After: dq in 16 bits ----
 
-// A tile's rows, each more than a multiple of 32 banks long: the pairs that a warp writes lie in different banks.
+// A tile's rows, padded, so that the pairs of a warp's stores are in different banks.
 template <typename Element, int kD>
 using PaddedRows = Element[kQueries][kD + kUnit];
 
@@ -119,7 +123,8 @@ __device__ void finish_tile(PaddedRows<Element, kD>& rows_smem,
   for (int i = 0; i < kQueries * kD / 4; i += kEndThreads) {
     const int at = i + static_cast<int>(threadIdx.x);
     const float4 x = sums[at];
-    // Each warpgroup has half of the columns, 8 by 8; see hopper.hpp for the four floats of a thread.
+    // Each warpgroup has half of the columns, 8 by 8; see hopper.hpp for the four floats of a
+    // thread.
     const int thread = at % hopper::kWarpgroup, block = at / hopper::kWarpgroup;
     const int row = thread / 32 * 16 + thread % 32 / 4, column = block * 8 + thread % 4 * 2;
     *reinterpret_cast<std::uint32_t*>(&rows_smem[row][column]) =
@@ -139,11 +144,11 @@ __device__ void finish_tile(PaddedRows<Element, kD>& rows_smem,
   }
 }
 
-// ---- The products of a step -------------------------------------------------------------------------------------------------
+// ---- The products of a step ----
 //
-// Each warpgroup has 64 of the keys. It takes S and dP transposed, keys by queries: then P^T and dS^T, packed, are the A of
-// dv += P^T d_o and dk += dS^T q, and never leave the registers. Only dq = dS k, a sum over both warpgroups' keys, wants dS in
-// shared memory.
+// Each warpgroup has 64 of the keys. It computes S and dP transposed, keys by queries: then P^T and
+// dS^T, packed, are the A of dv += P^T d_o and dk += dS^T q, and never leave the registers. Only dq
+// = dS k, a sum over both warpgroups' keys, needs dS in shared memory.
 
 // S^T = k q^T, or dP^T = v d_o^T.
 template <typename Element, int kD>
@@ -172,7 +177,7 @@ __device__ void add_weighted_rows(float (&sum)[kD / 2],
   hopper::commit_products();
 }
 
-// dq = dS k, the warpgroup's half of the columns.
+// dq = dS k, for the warpgroup's half of the columns.
 template <typename Element, int kD>
 __device__ void multiply_ds(float (&dq)[kD / 4], std::uint64_t ds, std::uint64_t keys) {
   hopper::fence_operands();
@@ -192,7 +197,7 @@ __device__ void add_to_memory(float* sums, const float (&dq)[kD / 4]) {
                        dq[4 * b + 3]);
 }
 
-// ---- From S to P and dS, in registers ---------------------------------------------------------------------------------------
+// ---- From S to P and dS, in registers ----
 //
 // `stats` are those of the step, from the thread's own pair of queries on.
 
@@ -208,7 +213,7 @@ inline __device__ void weigh(float (&p)[kQueries / 2], const float4* stats, floa
   }
 }
 
-// dS^T = P^T o (dP^T - delta), in the place of dP^T.
+// dS^T = P^T o (dP^T - delta), which replaces dP^T.
 inline __device__ void differentiate(float (&ds)[kQueries / 2], const float (&p)[kQueries / 2],
                                      const float4* stats) {
 #pragma unroll
@@ -220,7 +225,7 @@ inline __device__ void differentiate(float (&ds)[kQueries / 2], const float (&p)
   }
 }
 
-// ---- The way out ------------------------------------------------------------------------------------------------------------
+// ---- Stores ----
 
 // A block's rows of dk and dv: `count` from `first` on, of one of H heads.
 struct KeyRows {
@@ -228,7 +233,7 @@ struct KeyRows {
   int H, head, count;
 };
 
-// The warpgroup's rows of dk or dv: through shared memory, so that whole rows are stored.
+// Stores the warpgroup's rows of dk or dv, through shared memory, so that whole rows are stored.
 template <typename Element, int kD, typename Columns = WholeRows<kD>>
 __device__ void store_rows(Panels<Element, kD, kKeys>& tile_smem, const KeyRows& rows, int group,
                            const float (&sum)[kD / 2], float scale, Element* to, Columns D = {}) {
@@ -255,14 +260,14 @@ __device__ void store_rows(Panels<Element, kD, kKeys>& tile_smem, const KeyRows&
   }
 }
 
-// ---- On the host ------------------------------------------------------------------------------------------------------------
+// ---- On the host ----
 
 inline void require_at_most(const char* name, std::int64_t value, std::int64_t most) {
   ladder::require(value <= most, std::string(name) + " is " + std::to_string(value) +
                                      "; allowed in this kernel: up to " + std::to_string(most));
 }
 
-// What copies and wide loads want of the pointers.
+// The alignment that copies and wide loads need.
 template <typename Element>
 void require_copyable(const ladder::BasicAttentionGradArgs<Element>& args) {
   const ladder::BasicAttentionArgs<Element>& forward = args.forward;

@@ -1,4 +1,4 @@
-// What the tests of the steps to attention's gradients on Hopper share: lessons 18b to 18d.
+// Shared by the tests of lessons 18b to 18d, the steps to attention's gradients on Hopper.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ inline void expect_right_gradients(const char* name, ladder::AttentionCase c) {
                                                            ladder::AttentionGradProblem(c));
 }
 
-// A case for each stage of scratch_sm90.cu; the loop that checks an exercise says for which stage it fails. In turn: two query heads for
-// one of keys, with two tiles of keys, so four steps of a block; three times a ragged tile of keys, and `queries` queries; two batches.
+// A case for each stage of scratch_sm90.cu; the loop that checks an exercise reports for which
+// stage it fails. In order: two query heads for one key head, with two tiles of keys, so a block
+// has four steps; three times a partial tile of keys, and `queries` queries; two batches.
 inline bool register_gradient_stages(const char* name, const std::string (&stages)[5],
                                      std::int64_t queries) {
   const ladder::Shape two_heads = {{"B", 1},   {"T", 130},  {"H", 2},   {"K", 128},

@@ -1,4 +1,5 @@
-// What lessons 11 to 14 have from 10: tiles of panels in shared memory, and the two products of a warpgroup, in bf16.
+// Shared by lessons 11 to 14, from lesson 10: tiles of panels in shared memory, and a warpgroup's
+// two products, in bf16.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +15,7 @@ namespace hopper = ladder::cuda::hopper;
 using hopper::kPanel;
 using hopper::Order;
 
-constexpr int kRows = 64;   // of a warpgroup's products: its queries
+constexpr int kRows = 64;   // rows of a warpgroup's products: its queries
 constexpr int kKeys = 128;  // of a tile
 
 // A tile of rows of kD elements, in panels of 64 columns.
@@ -23,12 +24,13 @@ struct alignas(hopper::kTileAlign) Tile {
   ladder::bfloat16 at[kD / kPanel][kTileRows][kPanel];
 };
 
-// What bulk copies need to know of the tensors.
+// The tensor maps of the operands.
 struct Maps {
   CUtensorMap q, k, v;
 };
 
-// S = Q K^T, of the warpgroup's rows and a tile of keys. Both operands have their sums' index side by side.
+// S = Q K^T, for the warpgroup's rows and a tile of keys. The index of the sum is contiguous in
+// both operands.
 template <int kD, int kQueries>
 __device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q, int first_row,
                              const Tile<kD, kKeys>& k) {
@@ -42,7 +44,7 @@ __device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q,
   hopper::commit_products();
 }
 
-// O += P V, with the weights from registers. V's channels, which are columns of o, lie side by side.
+// O += P V, with the weights in registers. V's channels, which are columns of o, are contiguous.
 template <int kD>
 __device__ void multiply_p_v(float (&o)[kD / 2], const std::uint32_t (&p)[kKeys / 16][4],
                              const Tile<kD, kKeys>& v) {

@@ -1,4 +1,4 @@
-// What kernels of Hopper's own instructions share: tiles of panels (common/cuda/hopper.hpp) in shared memory.
+// Tiles of panels (common/cuda/hopper.hpp) in shared memory, shared by the Hopper kernels.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,7 +10,8 @@
 
 namespace flash_attention {
 
-// One thread copies a tile's panels, from that place of the map on. Their bytes count at `here`.
+// One thread loads a tile's panels from these coordinates of the map on. Their bytes count on the
+// full barrier `here`.
 template <typename Element, int kPanels, int kRows>
 __device__ void copy_panels(Element (&tile_smem)[kPanels][kRows][ladder::cuda::hopper::kPanel],
                             const CUtensorMap* map, ladder::cuda::hopper::Barrier* here, int column,
@@ -21,7 +22,7 @@ __device__ void copy_panels(Element (&tile_smem)[kPanels][kRows][ladder::cuda::h
     hopper::copy_panel(tile_smem[p], map, here, column + p * hopper::kPanel, middle, outer);
 }
 
-// What a product left, rounded, as the A of the next.
+// Packs the accumulators of a product, rounded, as the A of the next.
 template <typename Element, int kSums>
 __device__ void pack_sums(std::uint32_t (&to)[kSums / 8][4], const float (&from)[kSums]) {
 #pragma unroll

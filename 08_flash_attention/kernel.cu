@@ -1,8 +1,12 @@
-// 08 flash attention: softmax attention on a GPU in one kernel, one thread per query; keys and values come in tiles.
-// Change: rewrite of 08.01: tiles of 16 keys in shared memory, and a softmax corrected from tile to tile instead of a matrix of scores.
-// Why:    three kernels write T_q x T_k scores to memory, read them four times and more, and write them again; here a score is a register.
-// Needs:  D = 64, fp32, causal or not, grouped heads; no key lengths, no packed sequences; any CUDA GPU.
-// Costs:  every block of 128 queries reads all keys and values that its last query sees; no tensor cores.
+// 08 flash attention: one kernel, one thread per query; keys and values are loaded in tiles.
+// Change: rewrite of 08.01: tiles of 16 keys in shared memory, and a softmax that is corrected from
+//         tile to tile instead of a matrix of scores.
+// Why:    three kernels write T_q x T_k scores to memory, read them at least four times, and write
+//         them again; here a score is a register.
+// Needs:  D = 64, fp32, causal or not, grouped heads; no key lengths, no packed sequences; any CUDA
+//         GPU.
+// Costs:  every block of 128 queries reads all keys and values that its last query sees; no tensor
+//         cores.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -22,7 +26,7 @@ using ladder::BasicAttentionArgs;
 // Channels of a head: a thread holds its query and its output, kD floats each, in registers.
 constexpr int kD = 64;
 
-// Queries of a block, one for each thread, and keys of a tile, one score each in a register of every thread.
+// Queries of a block, one per thread, and keys of a tile, one score per register.
 constexpr int kQueries = 128, kKeys = 16;
 
 // Elements per access, 16 bytes of float.
@@ -32,7 +36,7 @@ __device__ void copy(float* to, const float* from) {
   *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
 }
 
-// The keys that query l sees: the first so many.
+// Query l sees keys 0 to keys_seen - 1.
 __device__ std::int64_t keys_seen(const BasicAttentionArgs<float>& args, std::int64_t l) {
   return args.causal ? l + 1 + args.T_k - args.T_q : args.T_k;
 }
@@ -46,20 +50,20 @@ __global__ void __launch_bounds__(kQueries) attention_tiles(const BasicAttention
   const std::int64_t h = blockIdx.x / tiles % args.H_q, h_kv = h / (args.H_q / args.H_kv);
   const std::int64_t b = blockIdx.x / tiles / args.H_q;
   const std::int64_t query = first_query + threadIdx.x;
-  const bool exists = query < args.T_q;  // if not, the thread helps to load, and stores nothing
+  const bool exists = query < args.T_q;  // if not, the thread only helps to load
   const std::int64_t row = (b * args.T_q + query) * args.H_q + h;
 
   float q[kD] = {}, o[kD] = {};
   for (int d = 0; d < kD && exists; d += kVec)
     copy(q + d, args.q + row * kD + d);
 
-  float largest = -INFINITY;  // score so far
-  float sum = 0.0f;           // of exp(score - largest); o is the sum of the same weights times v
+  float largest = -INFINITY;  // maximum score so far
+  float sum = 0.0f;           // sum of exp(score - largest); o is the sum of v with these weights
   const std::int64_t last_query = min(first_query + kQueries, args.T_q) - 1;
   for (std::int64_t first = 0; first < keys_seen(args, last_query); first += kKeys) {
-    __syncthreads();  // all threads have finished the tile before; its rows may be overwritten
+    __syncthreads();  // all threads have finished the previous tile; it may be overwritten
     for (int i = threadIdx.x * kVec; i < kKeys * kD; i += kQueries * kVec) {
-      // Past the last key the last one again: its score is masked, and a weight of 0 must not meet a NaN.
+      // Past the last key load that key again: its score is masked, and 0 times a NaN would be NaN.
       const std::int64_t key = min(first + i / kD, args.T_k - 1);
       const std::int64_t from = ((b * args.T_k + key) * args.H_kv + h_kv) * kD + i % kD;
       copy(k_smem[0] + i, args.k + from), copy(v_smem[0] + i, args.v + from);
@@ -80,7 +84,7 @@ __global__ void __launch_bounds__(kQueries) attention_tiles(const BasicAttention
       tile_largest = fmaxf(tile_largest, scores[key]);
     }
 
-    // No key so far: its weight is exp(-inf - 0), not exp(-inf + inf).
+    // No key so far: the weight is exp(-inf - 0), not exp(-inf + inf).
     const float base = tile_largest == -INFINITY ? 0.0f : tile_largest;
     const float shrink = expf(largest - base);
     largest = tile_largest;

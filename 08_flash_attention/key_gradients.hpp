@@ -1,5 +1,6 @@
-// The steps of a block that keeps a tile of keys, and sums dK and dV while tiles of queries pass: what the kernels of lessons 17 and
-// 18 share. In what order they are taken, and what comes of dQ, each lesson's kernel.cu shows.
+// Shared by the kernels of lessons 17 and 18: the steps of a block that keeps a tile of keys and
+// accumulates dK and dV while tiles of queries are streamed past it. Each lesson's kernel.cu has
+// their order and its own dQ.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -17,13 +18,13 @@
 
 namespace flash_attention::gradients {
 
-// ---- Who does what ----
+// ---- The work of blocks and warps ----
 
-// From one row of queries, or of keys, to the next.
+// Strides between rows of queries, and of keys.
 template <typename S>
 struct HeadLayout {
   Channels<S> channels, v_channels;
-  int H_q, group;                         // query heads; how many of them share a key head
+  int H_q, group;                         // query heads, and how many share a key head
   std::int64_t query_stride, key_stride;  // elements
   std::int64_t d_o_stride, v_stride;
 
@@ -39,14 +40,14 @@ struct HeadLayout {
   }
 };
 
-// The keys of a block of key_grid(): kKeys of a sequence and key head, from `first_key` on. What is needed behind the loop over the queries is
-// found again there, so that no register holds it meanwhile.
+// The keys of a block of key_grid(): kKeys of a sequence and key head, from `first_key` on. The
+// code after the loop over queries computes them again, so that no register holds them in the loop.
 template <typename S>
 struct KeyTile {
   std::conditional_t<S::kAllOptions, WindowedSequence, Sequence> sequence;
   Visible visible;
   int queries, keys;  // of the sequence
-  int keys_written;   // keys behind a batch's length have gradients too: zeros
+  int keys_written;   // keys past a batch's length get gradients of zero
   int sequence_number, first_key, kv_head;
 
   template <typename Forward>
@@ -63,7 +64,7 @@ struct KeyTile {
         first_key(at.tile * S::kKeys),
         kv_head(blockIdx.y) {}
 
-  // Of its first row, in k and dk, and in v and dv.
+  // Offset of the tile's first row in k and dk; v_offset() in v and dv.
   __device__ std::int64_t offset(const HeadLayout<S>& layout) const {
     return (sequence.first_key + first_key) * layout.key_stride + kv_head * layout.channels.D;
   }
@@ -80,7 +81,7 @@ struct KeyTile {
   }
 };
 
-// What a warp has of the block's work, and the places in its tiles where a lane begins.
+// A warp's part of the block's work, and a lane's start indices in its tiles.
 template <typename Element, typename S>
 struct WarpPart {
   using Rows = Tile<Element, S::kD>;
@@ -109,8 +110,8 @@ struct QueryTile {
   int head, tile;  // of the sequence's tiles
 };
 
-// The tiles of queries that pass: of each head of the group, those from the first query on that sees the block's first key, up to the last
-// one whose window has its last key.
+// The tiles of queries of each head of the group, from that of the first query that sees the
+// block's first key to that of the last one whose window includes its last key.
 template <typename Element, typename S>
 struct PassingQueries {
   static constexpr int kThreads = S::kThreads, kQueries = S::kQueries;
@@ -126,7 +127,7 @@ struct PassingQueries {
   __device__ PassingQueries(const Args& args, const QueryRows<kQueries>* rows_of_queries,
                             const KeyTile<S>& block, const HeadLayout<S>& layout)
       : args(args), rows_of_queries(rows_of_queries), block(block), layout(layout) {
-    // Copies, because nvcc makes branches of the conditions below where they are asked of what a reference refers to.
+    // Copies: nvcc turns conditions on a referenced object into branches.
     const int queries = block.queries, keys = block.keys, first_key = block.first_key;
     const bool causal = block.sequence.causal;
     const int first_seeing =
@@ -134,7 +135,8 @@ struct PassingQueries {
     const int first = first_seeing / kQueries;
     int last = first_key < keys ? (queries + kQueries - 1) / kQueries : 0;
     if constexpr (S::kAllOptions) {
-      // The first of the queries that are aligned with the last key or with later ones, whose windows begin behind the block.
+      // The first of the queries aligned with the last key or with later ones whose windows begin
+      // after the block.
       const std::int64_t end = first_key + S::kKeys - 1 + block.sequence.window + queries - keys;
       if (end < queries) last = end > 0 ? static_cast<int>((end + kQueries - 1) / kQueries) : 0;
     }
@@ -151,7 +153,7 @@ struct PassingQueries {
     x.head += end;
     return x;
   }
-  // Numbers each pair of a tile and a query head, among all sequences'.
+  // A number for each pair of a tile and a query head, over all sequences.
   __device__ std::int64_t number(QueryTile x) const {
     return (first_number + x.tile) * layout.H_q + x.head;
   }
@@ -174,9 +176,9 @@ struct PassingQueries {
   }
 };
 
-// ---- P and dS: keys down, queries across, a warp's keys by half of the queries ----
+// ---- P and dS: keys are rows, queries columns; a warp has its keys by half of the queries ----
 
-// P from the scores. `lse_smem` has one of each query of the tile.
+// P from the scores. `lse_smem` has one value per query of the tile.
 template <typename Element, typename S, int kM, int kN>
 __device__ void take_weights(float (&p)[kM][kN][4], float scale, const float* lse_smem,
                              const WarpPart<Element, S>& warp) {
@@ -193,7 +195,7 @@ __device__ void take_weights(float (&p)[kM][kN][4], float scale, const float* ls
   }
 }
 
-// No weight for keys that a query does not see. `first_query` is the tile's.
+// Sets P to 0 for keys that a query does not see. The tile begins at `first_query`.
 template <typename Element, typename S, int kM, int kN>
 __device__ void mask(float (&p)[kM][kN][4], const KeyTile<S>& block, int first_query,
                      const WarpPart<Element, S>& warp) {
@@ -216,7 +218,7 @@ __device__ void mask(float (&p)[kM][kN][4], const KeyTile<S>& block, int first_q
   }
 }
 
-// With all options: P from the scores; and from dP, dS but for the factor P, with the derivative of the softcap.
+// With all options: P from the scores, and dS / P from dP, including the derivative of the softcap.
 template <typename Element, typename S, int kM, int kN>
 __device__ void take_weights_and_slopes(float (&p)[kM][kN][4], float (&ds)[kM][kN][4],
                                         const Bend& bend, const QueryRows<S::kQueries>& rows_smem,
@@ -249,7 +251,7 @@ __device__ void take_product(float (&ds)[kM][kN][4], const float (&p)[kM][kN][4]
   }
 }
 
-// dS from dP and P. `delta_smem` has one of each query of the tile.
+// dS from dP and P. `delta_smem` has one value per query of the tile.
 template <typename Element, typename S, int kM, int kN>
 __device__ void take_ds(float (&ds)[kM][kN][4], const float (&p)[kM][kN][4],
                         const float* delta_smem, const WarpPart<Element, S>& warp) {
@@ -268,7 +270,8 @@ __device__ void take_ds(float (&ds)[kM][kN][4], const float (&p)[kM][kN][4],
 
 // ---- dV and dK: sums over all queries of the tile ----
 
-// The warp's part of P or dS as first factors: for itself in registers, for its partner in shared memory.
+// Packs the warp's part of P or dS as first factors: in registers for itself, in shared memory for
+// its partner.
 template <typename Element, typename S, int kSteps, int kM, int kN>
 __device__ void pack_and_put(std::uint32_t (&factor)[kSteps][kM][4], const float (&x)[kM][kN][4],
                              Tile<Element, S::kQueries> to_smem, const WarpPart<Element, S>& warp) {
@@ -283,7 +286,7 @@ __device__ void pack_and_put(std::uint32_t (&factor)[kSteps][kM][4], const float
   }
 }
 
-// sum += the warp's own part of P or dS, which is in `factor`, times those queries' rows of d_o or q.
+// sum += the warp's own part of P or dS (`factor`), times those queries' rows of d_o or q.
 template <typename Element, typename S, int kSteps, int kM, int kN>
 __device__ void add_own_part(float (&sum)[kM][kN][4], const std::uint32_t (&factor)[kSteps][kM][4],
                              Tile<Element, S::kD> b_smem, const WarpPart<Element, S>& warp) {
@@ -295,7 +298,7 @@ __device__ void add_own_part(float (&sum)[kM][kN][4], const std::uint32_t (&fact
   }
 }
 
-// The same with the part of its partner, by way of shared memory; `factor` is overwritten.
+// The same with the partner's part from shared memory; `factor` is overwritten.
 template <typename Element, typename S, int kSteps, int kM, int kN>
 __device__ void add_partners_part(float (&sum)[kM][kN][4], std::uint32_t (&factor)[kSteps][kM][4],
                                   Tile<Element, S::kQueries> part_smem, Tile<Element, S::kD> b_smem,

@@ -1,6 +1,6 @@
-// Decoding: what warps and splits find of a row from some of its keys, and how that becomes the answer.
+// Decoding: the partial results of a row from the warps and splits, and how they are merged.
 //
-// kMerge(one, other) makes `one` what it would be if it had seen the keys of `other` too.
+// kMerge(one, other) updates `one` as if it had seen the keys of `other` too.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@ namespace flash_attention::decode {
 
 using Merge = void(Partial& one, const Partial& other);
 
-// The merge that lesson 20 teaches, for the lessons after it.
+// The merge of lesson 20, for the lessons after it.
 inline __device__ void merge_partials(Partial& one, const Partial& other) {
   const float m = fmaxf(one.m, other.m);
   const float origin = m == kNothing ? 0.0f : m;  // no key in either: -inf - -inf would be NaN
@@ -28,17 +28,17 @@ inline __device__ void merge_partials(Partial& one, const Partial& other) {
   one.acc.w = keep * one.acc.w + add * other.acc.w;
 }
 
-// What the splits leave for `merge_splits`. Null if there is only one.
+// The splits' results for `merge_splits`. Null if there is only one split.
 struct Partials {
   float4* acc = nullptr;         // (B, H_kv, rows, splits, kD / 4)
   float2* statistics = nullptr;  // (B, H_kv, rows, splits), m and l
 };
-// The largest score of a row that no packed sequence has: a NaN, which no score's maximum is.
+// The maximum score of a row outside all packed sequences: a NaN, which no maximum can be.
 constexpr std::uint32_t kNobody = 0xffffffffu;
 
 // ---- The warps of a block ----
 
-// A warp's results lie in its own stages, in rows a little apart.
+// A warp's result is in its own stages. The padding of rows avoids bank conflicts.
 template <int kD>
 constexpr int kAccStride = kD + 8;
 
@@ -58,7 +58,7 @@ __device__ void store_result(OnlineSoftmax<kD>& result, float* acc_smem,
   }
 }
 
-// Merges what all warps of the block have stored. That is the answer, or one split's part of it.
+// Merges the results of the block's warps, into the final result or one split's part of it.
 template <int kD, Merge* kMerge, typename Args, int kWarps>
 __device__ void merge_warps(const Args& args, const Rows& rows, const BlockRows& at,
                             const Partials& partials, const float* acc_smem,
@@ -91,7 +91,8 @@ constexpr int kParts = 8;  // threads of `merge_splits` that share a column
 template <int kD>
 constexpr int kMergeThreads = kD / 4 * kParts;
 
-// A block's row, unless no packed sequence has it. Its threads take the splits in turns, and then merge among themselves.
+// Merges the splits of a block's row, unless the row is in no packed sequence. Threads take the
+// splits round-robin, then merge their parts.
 template <int kD, Merge* kMerge, bool kPacked, typename Args>
 __device__ void merge_row(const Args& args, const Rows& rows, int splits, const Partials& partials,
                           float4 (&acc_smem)[kParts][kD / 4], float2 (&statistics_smem)[kParts]) {
@@ -110,7 +111,7 @@ __device__ void merge_row(const Args& args, const Rows& rows, int splits, const 
   }
   acc_smem[part][column] = mine.acc;
   if (column == 0) statistics_smem[part] = make_float2(mine.m, mine.l);
-  __syncthreads();  // all parts are here
+  __syncthreads();  // all parts are in shared memory
   if (part > 0) return;
 #pragma unroll
   for (int other = 1; other < kParts; ++other)

@@ -1,4 +1,4 @@
-// Where the queries and keys of one batch, or of one packed sequence, lie; and which keys a query sees.
+// The queries and keys of one batch or packed sequence, and the keys that a query sees.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@ namespace flash_attention {
 using ladder::BasicAttentionArgs;
 using ladder::cuda::clamped;
 
-constexpr std::int64_t kMostRows = INT32_MAX - 1024;  // of queries or keys: numbers of 32 bits
+constexpr std::int64_t kMostRows = INT32_MAX - 1024;  // queries or keys, in 32 bits
 
 // Rows are counted over all batches: row r of q begins at q + r * H_q * D.
 struct Sequence {
@@ -33,20 +33,20 @@ struct Sequence {
   __host__ __device__ std::int64_t first_key_seen(std::int64_t) const { return 0; }
 };
 
-// How many there are: batches, or packed sequences.
+// The number of batches, or of packed sequences.
 template <typename Element>
 std::int64_t sequence_count(const BasicAttentionArgs<Element>& args) {
   return args.cu_seqlens_q != nullptr ? args.sequences : args.B;
 }
 
-// The first row of packed sequence n, of the T of all. Sequences that lie one behind the other stay so.
+// The first row of packed sequence n, clamped to the T rows of all. Sorted offsets stay sorted.
 inline __device__ std::int64_t first_row_of(const std::int64_t* cu_seqlens, std::int64_t n,
                                             std::int64_t T) {
   return clamped(cu_seqlens[n], 0, T);
 }
 
-// Batch or packed sequence n. Where lengths, which only kernels see, are not what they should be, it is another one, but inside the
-// arrays. The lse of its query l and query head h is lse[first_lse + h * T_q + l].
+// Batch or packed sequence n. Only kernels see the lengths; wrong ones give another sequence, but
+// one in bounds. The lse of its query l and query head h is lse[first_lse + h * T_q + l].
 template <typename Element>
 __device__ Sequence sequence_of(const BasicAttentionArgs<Element>& args, std::int64_t n) {
   Sequence s;
@@ -66,10 +66,10 @@ __device__ Sequence sequence_of(const BasicAttentionArgs<Element>& args, std::in
   return s;
 }
 
-// Sequence::keys_seen() in 32 bits, for a kernel's innermost loops: row r of the queries from `first` on sees keys(r) keys, or none
-// where that is negative; of these, it sees the last `window`.
+// Sequence::keys_seen() in 32 bits, for a kernel's innermost loops: row r of the queries from
+// `first` on sees keys(r) keys, or none if that is negative, and of these the last `window`.
 struct Visible {
-  int of_first, step, most;  // step: 1 in the causal form, 0 where all see the same
+  int of_first, step, most;  // step: 1 if causal, 0 if all rows see the same
   int window = kMostRows;
   __device__ int keys(int row) const { return min(of_first + step * row, most); }
 };
@@ -79,7 +79,8 @@ inline __device__ Visible visible_from(const Sequence& s, std::int64_t first) {
   return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys)};
 }
 
-// What a grid of tiles, heads and sequences can count, and row numbers of 32 bits. `most_packed`: how many packed sequences there may be.
+// Limits of a grid of tiles, heads and sequences, and of 32-bit row numbers. `most_packed`: the
+// most packed sequences allowed.
 template <typename Element>
 void require_grid(const BasicAttentionArgs<Element>& args, std::int64_t most_packed = 65535) {
   constexpr std::int64_t kMost = 65535;
@@ -94,10 +95,11 @@ void require_grid(const BasicAttentionArgs<Element>& args, std::int64_t most_pac
   require_at_most("T_k", args.T_k, kMostRows);
 }
 
-// What lessons 10 to 14 allow: whole sequences of 64 or 128 channels, in rows of 16-byte words. Whether there is anything to compute.
+// Requirements of lessons 10 to 14: whole sequences of 64 or 128 channels, in rows of 16-byte
+// vectors. False if there is nothing to compute.
 template <typename Element>
 bool require_whole_rows(const BasicAttentionArgs<Element>& args) {
-  constexpr std::uintptr_t kUnitBytes = 16;  // what the copies take at once
+  constexpr std::uintptr_t kUnitBytes = 16;  // of a vector
   ladder::validate(args);
   ladder::require(args.D == 64 || args.D == 128,
                   "D is " + std::to_string(args.D) + "; this kernel allows 64 and 128");

@@ -1,4 +1,4 @@
-// Which tile of packed sequences lies in which slot of a grid, and which tile of which sequence a block has.
+// The slots of a grid that hold the tiles of packed sequences, and a block's tile.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,30 +9,32 @@
 
 namespace flash_attention {
 
-// All sequences' rows in tiles of kRows. Packed: a tile of sequence n lies in one of the slots from first_slot(n) to
-// first_slot(n + 1) - 1. There is one more slot than the sequence has whole tiles, or two: never too few, and nobody has to sum up how
-// many tiles the sequences before have. Some slots hold no tile.
+// All sequences' rows in tiles of kRows. Packed: a tile of sequence n is in one of the slots from
+// first_slot(n) to first_slot(n + 1) - 1. They are at least as many as its tiles, one or two more
+// than its whole ones, so that no thread has to sum the tiles of earlier sequences. Some slots hold
+// no tile.
 
-// On the host: of packed sequences, or of `sequences` of T rows each.
+// On the host: slots of packed sequences, or of `sequences` of T rows each.
 template <int kRows>
 std::int64_t count_slots(std::int64_t T, const std::int64_t* cu_seqlens, std::int64_t sequences) {
   return cu_seqlens != nullptr ? T / kRows + sequences : (T + kRows - 1) / kRows * sequences;
 }
 
-// Packed. Count is the type that a kernel counts slots in. `each`: rows that one of T is.
+// Packed. Count is the type in which a kernel counts slots. `each`: rows per row of T.
 template <int kRows, typename Count>
 __device__ Count first_slot(std::int64_t T, const std::int64_t* cu_seqlens, Count n, int each = 1) {
   return static_cast<Count>(first_row_of(cu_seqlens, n, T)) * each / kRows + n;
 }
 
 #pragma nv_diagnostic push
-#pragma nv_diag_suppress 20168  // "unroll 0" is ignored, as it should be
-// Packed: whose slot it is. kUnroll is 1 where the search must stay a loop, 0 where the compiler may choose.
+#pragma nv_diag_suppress 20168  // "unroll 0" is ignored, as intended
+// Packed: the sequence of a slot. kUnroll is 1 if the search must stay a loop, 0 if the compiler
+// may choose.
 template <int kRows, int kUnroll, typename Count>
 __device__ Count sequence_of_slot(std::int64_t T, const std::int64_t* cu_seqlens, Count sequences,
                                   Count slot, int each = 1) {
   Count n = 0;
-#ifndef __clang__  // takes no 0
+#ifndef __clang__  // rejects 0
 #pragma unroll kUnroll
 #endif
   for (Count end = sequences; end - n > 1;) {
@@ -43,9 +45,11 @@ __device__ Count sequence_of_slot(std::int64_t T, const std::int64_t* cu_seqlens
 }
 #pragma nv_diagnostic pop
 
-// ---- Grids of tiles, heads and sequences; of packed sequences, of slots and heads: no blocks of one sequence for another's rows ----
+// ---- Grids of tiles, heads and sequences; if packed, of slots and heads, with one sequence per
+// block ----
 
-// Packed sequences that there may be: slots, of tiles of 32 rows at least, are then numbers of 31 bits, as a grid's first side wants them.
+// The most packed sequences. Slots, of tiles of at least 32 rows, are then 31-bit numbers, as a
+// grid's x must be.
 constexpr std::int64_t kMostPacked = std::int64_t{1} << 30;
 
 template <int kRows>
@@ -66,7 +70,7 @@ dim3 key_grid(const BasicAttentionArgs<Element>& args) {
   return grid_of_tiles<kRows>(args.T_k, args.cu_seqlens_k, args.H_kv, sequence_count(args));
 }
 
-// What a block of such a grid has to do: the sequence's rows from tile * kRows on. There may be none.
+// A block's tile: the sequence's rows from tile * kRows on. There may be none.
 struct SequenceTile {
   int sequence, tile;
 };
@@ -77,7 +81,7 @@ __device__ SequenceTile tile_of_block(std::int64_t T, const std::int64_t* cu_seq
   if (cu_seqlens != nullptr) {
     n = sequence_of_slot<kRows, 1>(T, cu_seqlens, static_cast<int>(sequences), tile);
     tile -= first_slot<kRows>(T, cu_seqlens, n);
-    if (tile < 0) tile = INT32_MAX / kRows;  // in front of the first sequence: behind all rows
+    if (tile < 0) tile = INT32_MAX / kRows;  // before the first sequence: past all rows
   }
   return {n, tile};
 }

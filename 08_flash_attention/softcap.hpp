@@ -1,4 +1,4 @@
-// What a softcap makes of scores. Its tanh stands here for every kernel, whichever scores a thread has in its registers.
+// The softcap of scores, for kernels with any layout of scores in registers.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@ inline __device__ float tanh_term(float factor, float exp_of_2x) {
   return __fdividef(factor, 1 + exp_of_2x);
 }
 
-// A score x becomes softcap tanh(x / softcap). A softcap of 0 is none.
+// A score x becomes softcap tanh(x / softcap). A softcap of 0 means none.
 struct Softcap {
   float softcap, to_power;
 

@@ -1,4 +1,5 @@
-// Decoding, on the host: what a grid can count, into how many splits the keys are cut, and what the two launches need.
+// Decoding, on the host: limits of the grid, the number of splits, and the memory of the two
+// launches.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,7 +27,7 @@ inline void require_countable(const char* who, bool is_allowed, const std::strin
   ladder::require(is_allowed, what + "; " + who + " allows up to " + std::to_string(most));
 }
 
-// The rows of a kv head. `who` is the implementation that refuses them.
+// The rows of a kv head. `who` is the implementation, for the error message.
 template <typename Args>
 Rows rows_of(const char* who, const Args& args) {
   const std::int64_t group = args.H_q / args.H_kv, count = args.T_q * group;
@@ -39,7 +40,8 @@ Rows rows_of(const char* who, const Args& args) {
           static_cast<int>((count + kRows - 1) / kRows)};
 }
 
-// For sequences of `keys` keys with `tiles` tiles of rows together. `is_one_each`: a sequence has one tile.
+// For sequences of `keys` keys with `tiles` tiles of rows in all. `is_one_each`: a sequence has one
+// tile.
 template <int kD, typename Kernel, typename Args>
 std::int64_t planned_splits(Kernel* kernel, const Args& args, std::int64_t keys, std::int64_t tiles,
                             bool is_one_each) {
@@ -47,27 +49,27 @@ std::int64_t planned_splits(Kernel* kernel, const Args& args, std::int64_t keys,
   Places places{.multiprocessors = ladder::cuda::multiprocessor_count()};
   CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&places.blocks_each, kernel, C::kThreads,
                                                            C::kBytes));
-  if (args.window > 0 && args.window < keys)  // a tile's windows together
+  if (args.window > 0 && args.window < keys)  // the windows of a tile's rows together
     keys = std::min(keys, args.window + std::min<std::int64_t>(args.T_q, kRows) - 1);
   const bool one_is_enough = is_one_each && C::kWarps == 4;
   return split_plan(keys, (args.D + args.D_v) / 2, args.B * args.H_kv * tiles,
                     one_is_enough ? places : places.as_one_round());
 }
 
-// A block for each tile of rows, kv head, split and batch.
+// A block per tile of rows, kv head, split and batch.
 template <typename Args>
 dim3 attend_grid(const Args& args, const Rows& rows, std::int64_t splits) {
   return {static_cast<unsigned>(rows.tiles) * static_cast<unsigned>(args.H_kv),
           static_cast<unsigned>(splits), static_cast<unsigned>(args.B)};
 }
-// A block for each row.
+// A block per row.
 template <typename Args>
 dim3 merge_grid(const Args& args, const Rows& rows) {
   return {static_cast<unsigned>(rows.count), static_cast<unsigned>(args.H_kv),
           static_cast<unsigned>(args.B)};
 }
 
-// Memory for what the splits leave, if there are several.
+// Memory for the splits' results, if there are several splits.
 template <int kD>
 struct PartialsScratch {
   std::int64_t kept;  // rows of all splits
@@ -81,7 +83,7 @@ struct PartialsScratch {
         statistics(kept) {}
 
   Partials partials() const { return {acc.pointer(), statistics.pointer()}; }
-  // With kNobody: packed sequences may leave rows that belong to none.
+  // Marks all rows with kNobody, because some may be in no packed sequence.
   void mark_all() const {
     if (kept == 0) return;
     CUDA_CHECK(
@@ -89,7 +91,7 @@ struct PartialsScratch {
   }
 };
 
-// launch.template operator()<kD>(), with the narrowest tile that has room.
+// launch.template operator()<kD>() with the narrowest tile that fits.
 template <typename Launch>
 void launch_width(std::int64_t columns, const Launch& launch) {
   if (columns <= 32) return launch.template operator()<32>();

@@ -1,4 +1,4 @@
-// Decoding: into how many splits the keys are cut.
+// Decoding: the number of splits of the keys.
 #pragma once
 
 #include <algorithm>
@@ -7,30 +7,32 @@
 
 namespace flash_attention {
 
-// Where blocks can run at once.
+// The blocks that can run at once.
 struct Places {
   int multiprocessors = 1;
   int blocks_each = 1;
 
-  // Where one block for each multiprocessor does not keep memory busy: its warps are few, or several tiles of queries read the
-  // same keys, and most reads find them in L2.
+  // For kernels whose one block per SM does not saturate memory, because its warps are few, or
+  // because several tiles of queries read the same keys, mostly from L2.
   Places as_one_round() const { return {multiprocessors * blocks_each, 1}; }
 };
 
-// Into how many splits, 1 or more, the keys of each batch are cut, so that `tiles` tiles of queries, which see up to `keys` keys of
-// D channels each, are done soonest. See 20_split_keys/README.md for the rule and what it was fitted to.
+// The number of splits of each batch's keys, 1 or more, that minimises the time of `tiles` tiles of
+// queries, each of which sees up to `keys` keys of D channels. See 20_split_keys/README.md for the
+// rule and the measurements it was fitted to.
 //
-// Every candidate's time, in elements of k that a block reads when all multiprocessors read at once, one block each.
+// The cost of each candidate is in elements of k that a block reads in that time when all SMs read
+// at once, one block each.
 inline std::int64_t split_plan(std::int64_t keys, std::int64_t D, std::int64_t tiles,
                                Places places) {
-  constexpr double kFirstStart = 70 * 128;  // of blocks that start while nobody reads
-  constexpr double kStart = 30 * 128;       // of every block, and its end
+  constexpr double kFirstStart = 70 * 128;  // of blocks that start while none reads
+  constexpr double kStart = 30 * 128;       // start and end of every block
   constexpr double kMerge = 150 * 128;      // the second kernel
-  constexpr double kMergedSplit = 128;      // what it takes for each split
-  constexpr double kEnough = 0.9;           // so many of the multiprocessors saturate memory
-  constexpr double kUneven = 1.12;          // where some have a block more than others
-  constexpr std::int64_t kKeysAtOnce = 64;  // of a block
-  constexpr std::int64_t kMoreSplits = 16;  // than fit at once: to even out the last blocks
+  constexpr double kMergedSplit = 128;      // its time per split
+  constexpr double kEnough = 0.9;           // this share of the SMs saturates memory
+  constexpr double kUneven = 1.12;          // if some SMs have a block more than others
+  constexpr std::int64_t kKeysAtOnce = 64;  // per block
+  constexpr std::int64_t kMoreSplits = 16;  // more than fit at once, to even out the last blocks
   const double multiprocessors = places.multiprocessors, blocks_each = places.blocks_each;
   const std::int64_t at_once = std::int64_t{places.multiprocessors} * places.blocks_each;
   const std::int64_t most =

@@ -1,5 +1,5 @@
-// What lessons 18b to 18d have around their kernels: which tile is a block's, what a call needs, and what they allow: bf16, D = 128, whole
-// sequences, no mask.
+// The parts around the kernels of lessons 18b to 18d: a block's tile, a call's memory, and the
+// allowed arguments: bf16, D = 128, whole sequences, no mask.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,25 +22,26 @@ using Backward = ladder::BasicAttentionGradArgs<ladder::bfloat16>;
 
 constexpr int kD = 128;
 
-// What the copies need to know of the tensors.
+// The tensor maps of the operands.
 struct Maps {
   CUtensorMap q, k, v, d_o;
 };
 
-// Of the kernels before and after, with a block per tile of queries, head and batch.
+// The tile of a block of the kernels before and after, which have a block per tile of queries, head
+// and batch.
 inline __device__ QueryTile tile_of_block(const Forward& args) {
   const unsigned slot = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
   const std::int64_t b = blockIdx.z, first_row = std::int64_t{blockIdx.x} * kQueries;
   return {b * args.T_q, b * args.H_q * args.T_q, args.T_q, first_row, blockIdx.y, slot};
 }
 
-// Tiles, heads, batches.
+// A grid of tiles, heads and batches.
 inline dim3 grid_of(std::int64_t T, int tile_rows, std::int64_t H, std::int64_t B) {
   return {static_cast<unsigned>((T + tile_rows - 1) / tile_rows), static_cast<unsigned>(H),
           static_cast<unsigned>(B)};
 }
 
-// What a call needs besides its arguments: blocks, rows of all tiles of queries, and what lies between the kernels.
+// A call's grids, the rows of all tiles of queries, and the memory between the kernels.
 struct Call {
   const Forward& forward;
   const dim3 queries = grid_of(forward.T_q, kQueries, forward.H_q, forward.B);
@@ -65,7 +66,7 @@ struct Call {
   }
 };
 
-// Whether there is anything to compute.
+// Returns false if there is nothing to compute.
 inline bool require_whole_sequences(const Backward& args) {
   constexpr std::int64_t kMostBlocks = 65535, kMostRows = INT32_MAX - kKeys;
   const Forward& forward = args.forward;

@@ -1,9 +1,9 @@
-// What lies between a warpgroup's two products, in registers: the softmax of its scores, their weights as the A of the next product, and
-// the way out.
+// Between a warpgroup's two products, in registers: the softmax of its scores, the weights as the A
+// of the next product; and the store of the result.
 //
-// Of the 64 rows a thread holds two, 16 (warp % 4) + lane / 4 and that + 8. Element i of its scores and sums is of the first one where
-// i % 4 < 2, of the second one otherwise, and of column 8 (i / 4) + 2 (lane % 4) + i % 2 (common/cuda/hopper.hpp). A quad of lanes has
-// a row together.
+// A thread holds two of the 64 rows, 16 (warp % 4) + lane / 4 and that + 8. Element i of its scores
+// and sums belongs to the first if i % 4 < 2, otherwise to the second, and to column 8 (i / 4) + 2
+// (lane % 4) + i % 2 (common/cuda/hopper.hpp). A quad of lanes shares a row.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,12 +20,12 @@
 
 namespace flash_attention {
 
-// Which of the quad's columns a thread has.
+// A thread's first column in each 8 columns of its quad.
 inline __device__ int lane_column() {
   return static_cast<int>(threadIdx.x % 4 * 2);
 }
 
-// No weight for what is not to be seen: the two rows see `seen` keys, and the scores' first is of key `first_key`.
+// Masks the scores: the two rows see `seen` keys, and the scores begin at key `first_key`.
 template <int kCount>
 __device__ void mask(float (&s)[kCount], const int (&seen)[2], int first_key) {
 #pragma unroll
@@ -35,11 +35,12 @@ __device__ void mask(float (&s)[kCount], const int (&seen)[2], int first_key) {
   }
 }
 
-// Online softmax for the two rows of a thread: the largest score so far (not scaled), and this lane's part of the sum.
+// Online softmax for a thread's two rows: the maximum score so far (unscaled), and this lane's part
+// of the sum.
 struct Softmax {
   float m[2] = {-INFINITY, -INFINITY}, l[2] = {0.0f, 0.0f};
 
-  // Scores become exp2(factor * (score - m)); `keep` is what older sums are multiplied with.
+  // Scores become exp2(factor * (score - m)); older sums are to be multiplied by `keep`.
   template <int kCount>
   __device__ void step(float (&s)[kCount], float (&keep)[2], float factor) {
 #pragma unroll
@@ -49,9 +50,9 @@ struct Softmax {
       for (int i = 0; i < kCount; i += 4)
         top = fmaxf(top, fmaxf(s[i + 2 * r], s[i + 2 * r + 1]));
       top = ladder::cuda::tiles::quad_max(top);
-      // A row that has seen no key: nothing is subtracted, for -inf - -inf is no number.
+      // A row without a visible key: nothing is subtracted, because -inf - -inf is NaN.
       const float offset = top == -INFINITY ? 0.0f : __fmul_rn(top, factor);
-      // Rounded like the offset it was, not fused with the difference: scores of 1e4 would notice.
+      // Rounded like the old offset, without an FMA: the difference matters for scores of 1e4.
       keep[r] = ladder::cuda::exp2_flushed(__fmul_rn(m[r], factor) - offset);
       m[r] = top;
       float sum = 0.0f;
@@ -69,7 +70,7 @@ struct Softmax {
   }
 };
 
-// Older sums become relative to the new largest score.
+// Rescales older sums to the new maximum.
 template <int kCount>
 __device__ void rescale(float (&sums)[kCount], const float (&keep)[2]) {
 #pragma unroll
@@ -78,8 +79,8 @@ __device__ void rescale(float (&sums)[kCount], const float (&keep)[2]) {
   ladder::cuda::hopper::pin(sums);
 }
 
-// A thread's two rows, `row` and `row` + 8 of a tile whose first `rows` exist, go to o and lse, where the tile's first row lies at `o`
-// and the next one `stride` elements on.
+// Stores a thread's two rows, `row` and `row` + 8 of a tile whose first `rows` are in bounds, to o
+// and lse. The tile's first row begins at `o`, and rows are `stride` elements apart.
 template <typename Element, int kCount>
 __device__ void store_rows(Element* o, std::int64_t stride, float* lse, int row, int rows,
                            const float (&sums)[kCount], const Softmax& softmax, float scale) {
@@ -87,7 +88,7 @@ __device__ void store_rows(Element* o, std::int64_t stride, float* lse, int row,
   for (int r = 0; r < 2; ++r, row += 8) {
     const float total = ladder::cuda::tiles::quad_sum(softmax.l[r]);
     if (row >= rows) continue;
-    const float share = total == 0.0f ? 0.0f : 1.0f / total;  // no key: zeros
+    const float share = total == 0.0f ? 0.0f : 1.0f / total;  // zeros for a row without keys
 #pragma unroll
     for (int i = 0; i < kCount; i += 4) {
       const float* const x = sums + i + 2 * r;

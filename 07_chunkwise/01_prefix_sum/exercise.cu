@@ -1,6 +1,8 @@
-// 07 chunkwise, prefix sums: what can be done for all chunks at once, and what must be carried from one to the next.
-// Change: rewrite: a sum that runs through everything became a short sum in every chunk, a sum over chunks, and one addition each.
-// Why:    a running sum is a chain, one addition after the other; the chains of different chunks do not wait for each other.
+// 07 chunkwise, prefix sums: work for all chunks at once, and the carry from one to the next.
+// Change: rewrite: a sum over everything became a short sum in every chunk, a sum over chunks, and
+//         one addition each.
+// Why:    a running sum is a chain of dependent additions; the chains of different chunks are
+//         independent.
 // Needs:  any length and any chunk length.
 // Costs:  every element is added to twice and written twice.
 //         See README: the state of linear attention takes the same three steps.
@@ -19,7 +21,7 @@ namespace chunkwise::prefix_sums {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr std::int64_t kMost = std::int64_t{1} << 31;  // of elements, and of elements in a chunk
+constexpr std::int64_t kMost = std::int64_t{1} << 31;  // elements, and elements per chunk
 
 unsigned blocks_for(std::int64_t threads) {
   return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
@@ -45,15 +47,15 @@ __global__ void local_sums_kernel(const PrefixSumArgs args, std::int64_t chunks)
   }
 }
 
-// One thread: this is the part that stays a chain, as long as there are chunks.
+// One thread: this part remains a chain over the chunks.
 __global__ void carry_kernel(const PrefixSumArgs args, std::int64_t chunks) {
-  // TODO(1): roughly 5 lines; each chunk's carry, the sum of all chunks before it, from the last local sums; budget: one read and
-  // TODO(1): one write for each chunk.
+  // TODO(1): roughly 5 lines; each chunk's carry, the sum of all earlier chunks, from the last
+  // TODO(1): local sums; budget: one read and one write for each chunk.
 }
 
 // One thread per element.
 __global__ void adjust_kernel(const PrefixSumArgs args) {
-  // TODO(2): roughly 2 lines; this thread's element gets the carry of its chunk; budget: two reads and one write for each element.
+  // TODO(2): roughly 2 lines; add the chunk's carry; budget: two reads, one write for each element.
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
-// 07 chunkwise, prefix sums: what can be done for all chunks at once, and what must be carried from one to the next.
-// Change: rewrite: a sum that runs through everything became a short sum in every chunk, a sum over chunks, and one addition each.
-// Why:    a running sum is a chain, one addition after the other; the chains of different chunks do not wait for each other.
+// 07 chunkwise, prefix sums: work for all chunks at once, and the carry from one to the next.
+// Change: rewrite: a sum over everything became a short sum in every chunk, a sum over chunks, and
+//         one addition each.
+// Why:    a running sum is a chain of dependent additions; the chains of different chunks are
+//         independent.
 // Needs:  any length and any chunk length.
 // Costs:  every element is added to twice and written twice.
 //         See README: the state of linear attention takes the same three steps.
@@ -19,7 +21,7 @@ namespace chunkwise::prefix_sums {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr std::int64_t kMost = std::int64_t{1} << 31;  // of elements, and of elements in a chunk
+constexpr std::int64_t kMost = std::int64_t{1} << 31;  // elements, and elements per chunk
 
 unsigned blocks_for(std::int64_t threads) {
   return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
@@ -45,12 +47,12 @@ __global__ void local_sums_kernel(const PrefixSumArgs args, std::int64_t chunks)
   }
 }
 
-// One thread: this is the part that stays a chain, as long as there are chunks.
+// One thread: this part remains a chain over the chunks.
 __global__ void carry_kernel(const PrefixSumArgs args, std::int64_t chunks) {
   std::int32_t sum = 0;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     args.carry[chunk] = sum;
-    // Every chunk but the last is full, and nobody comes after the last.
+    // Every chunk but the last is full, and no chunk follows the last.
     if (chunk + 1 < chunks) sum += args.sums[(chunk + 1) * args.chunk - 1];
   }
 }

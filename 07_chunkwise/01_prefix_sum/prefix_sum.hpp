@@ -9,7 +9,7 @@ namespace chunkwise::prefix_sums {
 
 struct PrefixSum;  // the operator: prefix_sum_operator.hpp
 
-// Integers, so that every order of adding gives the same.
+// Integers, so that every order of additions gives the same sum.
 struct PrefixSumArgs {
   std::int64_t length = 0;  // 0 or more
   std::int64_t chunk = 0;   // elements per chunk, 1 or more; the last chunk may be shorter
@@ -33,12 +33,13 @@ struct PrefixSumArgs {
   }
 };
 
-// The three steps. Each reads what the one before has written.
+// The three steps. Each reads the results of the previous one.
 void local_sums(const PrefixSumArgs& args);  // sums, as if every chunk began at zero
 void carry(const PrefixSumArgs& args);
 void adjust(const PrefixSumArgs& args);  // adds a chunk's carry to its sums
 
-// All three. std::invalid_argument for a negative length, a chunk of no elements or a null pointer.
+// All three. Throws std::invalid_argument for a negative length, a chunk of no elements or a null
+// pointer.
 void prefix_sum(const PrefixSumArgs& args);
 
 }  // namespace chunkwise::prefix_sums

@@ -46,7 +46,7 @@ struct PrefixSum : ladder::SimpleOperator<PrefixSum, PrefixSumSizes, PrefixSumAr
   }
   static ladder::Verdict judge(const ladder::Drawn<PrefixSum>& problem, const Outputs& outputs,
                                ladder::Arithmetic);
-  // No mistake of it is known.
+  // No mistake is planted.
   template <typename Use>
   static void examine(const ladder::Drawn<PrefixSum>&, const Outputs&, ladder::Arithmetic,
                       const Use&) {}

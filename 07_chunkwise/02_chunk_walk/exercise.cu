@@ -1,10 +1,12 @@
-// 07 chunkwise, one block walks the chunks: linear attention with the state on chip.
-// Change: rewrite: 16 tokens at a time instead of one: o = q S + (q k^T . M) v inside a chunk, S += k^T v between chunks.
-// Why:    products of small matrices instead of a step after the other; this is what tensor cores can do, see 10_linear_attention.
+// 07 chunkwise, one block loops over the chunks: linear attention with the state on chip.
+// Change: rewrite: 16 tokens at a time instead of one: o = q S + (q k^T . M) v inside a chunk, S +=
+//         k^T v between chunks.
+// Why:    products of small matrices replace single steps; tensor cores can compute these, see
+//         10_linear_attention.
 // Needs:  K up to 256, V up to 2^20; all options of linear attention; fp32; any CUDA GPU.
-// Costs:  16 x 16 scores per chunk, in every block of columns; B * H * V / 32 blocks, and each walks all of the time.
-//         A NaN in v_s reaches its column of o in all of its chunk, the earlier tokens too: 0 times NaN is NaN.
-//         See README for what was measured.
+// Costs:  16 x 16 scores per chunk, in every block of columns; B * H * V / 32 blocks, each of which
+//         goes through all of time. A NaN in v_s reaches its column of o in its whole chunk, also
+//         earlier tokens: 0 times NaN is NaN. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -46,17 +48,17 @@ __global__ void __launch_bounds__(kThreads)
     stage_features(q_smem, args.q + query * K, args, queries);
     stage_features(k_smem, args.k + key * K, args, rows_from(t, keys, kChunk));
     stage_values(v_smem, args.v + key * args.V, args, iv, rows_from(t, keys, kChunk));
-    __syncthreads();  // the chunk is here
+    __syncthreads();  // the chunk is in shared memory
 
     for (int i = threadIdx.x; i < kChunk * kChunk; i += kThreads) {
       const int l = i / kChunk, s = i % kChunk;
       float score = 0.0f;
       for (int ik = 0; ik < K; ++ik)
         score += q_smem[l * stride + ik] * k_smem[s * stride + ik];
-      // TODO(2): roughly 1 line; query l sees no key after it: the causal mask inside a chunk; budget: no access to memory.
+      // TODO(2): roughly 1 line; the causal mask inside a chunk; budget: no access to memory.
       scores_smem[l][s] = score;
     }
-    __syncthreads();  // all scores are here
+    __syncthreads();  // all scores are in shared memory
 
     for (int l = warp; l < queries; l += kWarps) {
       float o = 0.0f;
@@ -68,11 +70,11 @@ __global__ void __launch_bounds__(kThreads)
       if (args.normalize) o /= denominator;
       if (has_column) args.o[(query + l * args.H) * args.V + iv] = o;
     }
-    __syncthreads();  // nobody reads the state as it was
+    __syncthreads();  // all warps have read the old state; it may be updated
 
-    // TODO(1): roughly 6 lines; add the chunk's k^T v to the state, warp by warp of its rows, a lane a column; budget: one read
-    // TODO(1): and one write of each state element, none of global memory.
-    __syncthreads();  // nobody reads the chunk any more
+    // TODO(1): roughly 6 lines; add the chunk's k^T v to the state: warps share rows, a lane a
+    // TODO(1): column; budget: one read and one write of each state element, none of global memory.
+    __syncthreads();  // all threads have finished this chunk; its buffer is free
   }
 }
 

@@ -1,10 +1,12 @@
-// 07 chunkwise, one block walks the chunks: linear attention with the state on chip.
-// Change: rewrite: 16 tokens at a time instead of one: o = q S + (q k^T . M) v inside a chunk, S += k^T v between chunks.
-// Why:    products of small matrices instead of a step after the other; this is what tensor cores can do, see 10_linear_attention.
+// 07 chunkwise, one block loops over the chunks: linear attention with the state on chip.
+// Change: rewrite: 16 tokens at a time instead of one: o = q S + (q k^T . M) v inside a chunk, S +=
+//         k^T v between chunks.
+// Why:    products of small matrices replace single steps; tensor cores can compute these, see
+//         10_linear_attention.
 // Needs:  K up to 256, V up to 2^20; all options of linear attention; fp32; any CUDA GPU.
-// Costs:  16 x 16 scores per chunk, in every block of columns; B * H * V / 32 blocks, and each walks all of the time.
-//         A NaN in v_s reaches its column of o in all of its chunk, the earlier tokens too: 0 times NaN is NaN.
-//         See README for what was measured.
+// Costs:  16 x 16 scores per chunk, in every block of columns; B * H * V / 32 blocks, each of which
+//         goes through all of time. A NaN in v_s reaches its column of o in its whole chunk, also
+//         earlier tokens: 0 times NaN is NaN. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -46,7 +48,7 @@ __global__ void __launch_bounds__(kThreads)
     stage_features(q_smem, args.q + query * K, args, queries);
     stage_features(k_smem, args.k + key * K, args, rows_from(t, keys, kChunk));
     stage_values(v_smem, args.v + key * args.V, args, iv, rows_from(t, keys, kChunk));
-    __syncthreads();  // the chunk is here
+    __syncthreads();  // the chunk is in shared memory
 
     for (int i = threadIdx.x; i < kChunk * kChunk; i += kThreads) {
       const int l = i / kChunk, s = i % kChunk;
@@ -56,7 +58,7 @@ __global__ void __launch_bounds__(kThreads)
       if (s > l) score = 0.0f;
       scores_smem[l][s] = score;
     }
-    __syncthreads();  // all scores are here
+    __syncthreads();  // all scores are in shared memory
 
     for (int l = warp; l < queries; l += kWarps) {
       float o = 0.0f;
@@ -68,7 +70,7 @@ __global__ void __launch_bounds__(kThreads)
       if (args.normalize) o /= denominator;
       if (has_column) args.o[(query + l * args.H) * args.V + iv] = o;
     }
-    __syncthreads();  // nobody reads the state as it was
+    __syncthreads();  // all warps have read the old state; it may be updated
 
     for (int ik = warp; ik < K; ik += kWarps) {
       float sum = 0.0f;
@@ -76,7 +78,7 @@ __global__ void __launch_bounds__(kThreads)
         sum += k_smem[s * stride + ik] * v_smem[s * kWarpSize + lane];
       state_smem[ik * kWarpSize + lane] += sum;
     }
-    __syncthreads();  // nobody reads the chunk any more
+    __syncthreads();  // all threads have finished this chunk; its buffer is free
   }
 }
 

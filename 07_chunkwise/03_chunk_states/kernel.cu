@@ -1,10 +1,12 @@
 // 07 chunkwise, all chunk states in memory: linear attention, parallel over time as well.
-// Change: rewrite of 07.02: three kernels instead of a walk: every chunk's own k^T v; a scan over the chunks; every chunk's outputs.
-// Why:    each chunk is a block's work, so that few heads and a long sequence fill the machine; only the scan walks.
+// Change: rewrite of 07.02: three kernels instead of a loop: each chunk's own k^T v, a scan over
+//         the chunks, each chunk's outputs.
+// Why:    each chunk is a block's work, so that few heads and a long sequence fill the GPU; only
+//         the scan is sequential.
 // Needs:  K up to 256, V up to 2^20; all options of linear attention; fp32; any CUDA GPU.
-// Costs:  K x V floats per chunk are written, read and written by the scan, and read again; k and v are read twice.
-//         A NaN in v_s reaches its column of o in all of its chunk, the earlier tokens too: 0 times NaN is NaN.
-//         See README for what was measured.
+// Costs:  K x V floats per chunk are written, read and written by the scan, and read again; k and v
+//         are read twice. A NaN in v_s reaches its column of o in its whole chunk, also earlier
+//         tokens: 0 times NaN is NaN. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -21,11 +23,11 @@ namespace {
 
 using ladder::LinearAttentionArgs;
 
-// A block has one chunk of one head, and a lane a column of it.
+// A block has one chunk of one head, and a lane one column of it.
 struct Place {
   std::int64_t b, h, chunk, iv;
   std::int64_t query, key;  // the chunk's first tokens, in rows of q and k
-  int queries, keys;        // how many there are
+  int queries, keys;        // their numbers
   float* state;             // (K, 32), this block's part of the states
 };
 

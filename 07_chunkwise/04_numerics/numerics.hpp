@@ -1,5 +1,5 @@
-// Chunkwise WKV in five forms that differ in one thing only: how the decay between two tokens of a chunk is split between the
-// two operands of a matrix product. In exact arithmetic all five are the same.
+// Chunkwise WKV in five forms that differ only in how the decay between two tokens of a chunk is
+// split between the two operands of a matrix product. In exact arithmetic all five are equal.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace chunkwise::numerics {
 
 inline constexpr std::int64_t kChunk = 64;
 inline constexpr std::int64_t kSubChunk = 16;
-// What "centre + clamp" allows an exponent to be: exp of it is just below what a float holds.
+// The largest exponent allowed by "centre + clamp": its exp is just below the largest float.
 inline constexpr float kLargestExponent = 80.0f;
 
 enum class Form {
-  kNaive,      // q B and k / B, where B is the decay since the chunk began
-  kNaiveFp16,  // the same, operands of both products rounded to fp16
-  kSubChunks,  // decays since sub-chunks of 16 began, pair by pair within one: no exponent above 0
-  kCentre,     // decays since the chunk's centre
+  kNaive,          // q B and k / B, where B is the decay since the start of the chunk
+  kNaiveFp16,      // the same, operands of both products rounded to fp16
+  kSubChunks,      // decays since sub-chunks of 16 began, pair by pair in one: no exponent above 0
+  kCentre,         // decays since the chunk's centre
   kCentreClamped,  // the same, exponents clamped to kLargestExponent
 };
 inline constexpr Form kForms[] = {Form::kNaive, Form::kNaiveFp16, Form::kSubChunks, Form::kCentre,
@@ -35,18 +35,19 @@ struct Problem {
   ladder::WkvArgs args() const;
 };
 
-// Two chunks. log_w is up to a quarter above and below its mean, by channel, and a tenth more by token.
+// Two chunks. log_w is up to a quarter above and below its mean, by channel, and a tenth more by
+// token.
 Problem make_problem(double mean_log_decay);
 
-// Log-decays below `floor` count as `floor`.
+// Log-decays below `floor` are replaced by `floor`.
 std::vector<double> recurrence(const Problem& problem);
 std::vector<float> chunkwise(const Problem& problem, Form form,
                              float floor = -std::numeric_limits<float>::infinity());
 
-// exp of it is 0 in a float. A token that forgets more than that forgets no more, but the sums behind it lose digits.
+// Its exp is 0 in a float. A lower log-decay forgets no more, but the later sums lose digits.
 inline constexpr float kFloor = -104.0f;
 
-// How far the chunkwise form is from the recurrence in float64.
+// The error of the chunkwise form against the recurrence in float64.
 ladder::RelativeError error_of(Form form, double mean_log_decay);
 
 }  // namespace chunkwise::numerics

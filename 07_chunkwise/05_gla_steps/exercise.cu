@@ -1,8 +1,11 @@
-// 07 chunkwise, GLA in five steps: gated linear attention without a chain over time steps, only over chunks.
-// Change: rewrite: inside a chunk everything is a matrix product; the state is read and written once per chunk.
-// Why:    matrix products have no chain, and are what tensor cores do. These kernels use none yet: they are there to be read.
+// 07 chunkwise, GLA in five steps: gated linear attention with a chain over chunks, not over steps.
+// Change: rewrite: inside a chunk everything is a matrix product; the state is read and written
+//         once per chunk.
+// Why:    matrix products have no chain, and tensor cores compute them. These kernels use none yet,
+//         to be easy to read.
 // Needs:  K up to 256, any V; initial and final state, reverse; fp32. log_w from 0 down to -inf.
-// Costs:  chunk / 2 scores per step and head, and five passes over memory. The summit of this chapter has one.
+// Costs:  chunk / 2 scores per step and head, and five passes over memory. The chapter's fastest
+//         kernel has one.
 //         See README for why every exponent is at most 0.
 #include "07_chunkwise/05_gla_steps/gla_steps.hpp"
 
@@ -27,14 +30,15 @@ using ladder::cuda::Scratch;
 
 constexpr int kThreads = 256;
 
-// So that no product of sizes overflows before it can be refused.
+// Small enough that no product of sizes overflows before it is rejected.
 constexpr std::int64_t kMostChunk = 65536;
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;
 
-// exp of it is 0 in fp32, so nothing stronger needs to be told apart: -inf is this, and no -inf reaches a difference.
+// Its exp is 0 in fp32, so it replaces everything stronger, -inf included, and no -inf reaches a
+// difference.
 constexpr float kForgetsAll = -150.0f;
 
-// ---- What all steps share ----
+// ---- Shared by all steps ----
 
 // The row of q, k, v, log_w and o that holds a head's step; head is b * H + h.
 __device__ std::int64_t token(const WkvArgs& args, std::int64_t head, std::int64_t step) {
@@ -42,16 +46,16 @@ __device__ std::int64_t token(const WkvArgs& args, std::int64_t head, std::int64
   return (head / args.H * args.T + t) * args.H + head % args.H;
 }
 
-// How far it is to the row of the next step: `token` divides, which is slow in an inner loop.
+// The distance to the row of the next step: `token` divides, which is slow in an inner loop.
 __device__ std::int64_t rows_per_step(const WkvArgs& args) {
   return args.reverse ? -args.H : args.H;
 }
 
-// The decay of all steps after `from`, up to and including `to`. A sum over more steps is never larger, but sums that were rounded
-// can say so: never above 0, whatever the sums say.
+// The decay of all steps after `from`, up to and including `to`. A sum over more steps is never
+// larger, but rounded sums may be. Therefore the exponent is limited to 0.
 __device__ float decay_between(LogSum from, LogSum to) {
   const float exponent = (to.high - from.high) + (to.low - from.low);
-  return expf(exponent > 0.0f ? 0.0f : exponent);  // fminf would make a number of NaN
+  return expf(exponent > 0.0f ? 0.0f : exponent);  // fminf would replace a NaN
 }
 
 __device__ float decay_since_chunk_began(LogSum sum) {
@@ -66,9 +70,9 @@ unsigned blocks_for(std::int64_t threads) {
   return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
 }
 
-// ---- Step 1: the decay since the chunk began, in log space ----
+// ---- Step 1: the decay since the start of the chunk, in log space ----
 
-// What rounding takes from a sum is computed exactly (Knuth's two-sum), and kept.
+// The rounding error of a sum is computed exactly (Knuth's two-sum), and kept.
 __device__ LogSum plus(LogSum sum, float x) {
   const float high = sum.high + x;
   const float added = high - sum.high;
@@ -92,16 +96,17 @@ __global__ void __launch_bounds__(kThreads) decay_cumsum_kernel(const Steps step
     if (step < args.T) {
       const std::int64_t t = args.reverse ? args.T - 1 - step : step;
       const float own = log_w[t * args.log_w_stride_T];
-      sum = plus(sum, own < kForgetsAll ? kForgetsAll : own);  // fmaxf would make a number of NaN
+      sum = plus(sum, own < kForgetsAll ? kForgetsAll : own);  // fmaxf would replace a NaN
     }
     steps.log_decay[(head * steps.T_p + step) * args.K + channel] = sum;
   }
 }
 
-// ---- Step 2: q and k as the chunk's two ends see them ----
+// ---- Step 2: q decayed since the chunk's start, and k until its end ----
 
-// One thread per element. q is anchored at the chunk's beginning, k at its end: both exponents are at most 0. With k anchored at the
-// beginning as well, as in (q exp(G_t)) (k exp(-G_s)), exp(-G_s) would overflow.
+// One thread per element. q is anchored at the start of the chunk, k at its end, so both exponents
+// are at most 0. If k were anchored at the start as well, as in (q exp(G_t)) (k exp(-G_s)),
+// exp(-G_s) would overflow.
 __global__ void __launch_bounds__(kThreads) prepare_qg_kg_kernel(const Steps steps) {
   const WkvArgs& args = steps.args;
   const std::int64_t i = global_thread();  // of (B, H, T_p, K)
@@ -123,12 +128,13 @@ __global__ void __launch_bounds__(kThreads) prepare_qg_kg_kernel(const Steps ste
 
 // ---- Step 3: between the chunks, the state ----
 
-constexpr int kColumns = 32;  // of the state, per block: a warp's lanes
+constexpr int kColumns = 32;  // of the state, per block: one per lane
 constexpr int kWarps = kThreads / kColumns;
-constexpr std::int64_t kMostColumns = 65535 * kColumns;  // as many tiles as a grid has rows
-constexpr int kAhead = 16;  // loads under way at once: few warps are there to wait side by side
+constexpr std::int64_t kMostColumns = 65535 * kColumns;  // as many tiles as a grid's y allows
+constexpr int kAhead = 16;  // loads in flight at once, because there are few warps
 
-// One block per head and 32 value columns; the state stays in shared memory while the block walks from chunk to chunk.
+// One block per head and 32 value columns; the state stays in shared memory while the block loops
+// over the chunks.
 __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps) {
   extern __shared__ float state_smem[];  // (K, kColumns)
   const WkvArgs& args = steps.args;
@@ -136,7 +142,8 @@ __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps
   const int lane = threadIdx.x % kColumns, warp = threadIdx.x / kColumns;
   const int column = blockIdx.y * kColumns + lane;
   const bool has_column = column < V;
-  // Others compute the last column again and store nothing: a load without a condition need not wait for the one before.
+  // Other lanes recompute the last column and store nothing, because a load without a branch need
+  // not wait for the previous one.
   const int iv = has_column ? column : V - 1;
   const std::int64_t head = blockIdx.x, first_row = head * steps.T_p;
 
@@ -147,7 +154,7 @@ __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps
 
   for (std::int64_t first_step = 0; first_step < args.T; first_step += steps.chunk) {
     const std::int64_t end = first_step + steps.chunk < args.T ? first_step + steps.chunk : args.T;
-    __syncthreads();  // the state is the one before this chunk
+    __syncthreads();  // the state is that before this chunk
 
     for (std::int64_t step = first_step + warp; step < end; step += kWarps) {
       const float* qg = steps.qg + (first_row + step) * K;
@@ -157,7 +164,7 @@ __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps
         sum += qg[ik] * state_smem[ik * kColumns + lane];
       if (has_column) steps.o_inter[(first_row + step) * V + iv] = sum;
     }
-    __syncthreads();  // all of the chunk's queries have read the state
+    __syncthreads();  // all of the chunk's queries have read the state; it may be updated
 
     const std::int64_t first_token = token(args, head, first_step);
     const LogSum* last = steps.log_decay + (first_row + first_step + steps.chunk - 1) * K;
@@ -173,7 +180,7 @@ __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps
     }
   }
 
-  // A thread stores what it wrote itself: no barrier.
+  // A thread stores what it wrote itself, so no barrier is needed.
   for (int ik = warp; ik < K; ik += kWarps) {
     if (args.final_state != nullptr && has_column)
       args.final_state[(head * K + ik) * V + iv] = state_smem[ik * kColumns + lane];
@@ -186,13 +193,14 @@ constexpr int kSlice = 32;  // channels in shared memory at a time
 constexpr int kSide = kSubChunk;
 static_assert(kSide * kSide == kThreads);
 
-// One block per head and 16 queries, one thread per query and key. The keys come 16 at a time, from the chunk's first on.
+// One block per head and 16 queries, one thread per query and key. The keys are loaded 16 at a
+// time, from the chunk's first on.
 //
-// In front of the queries' sub-chunk lies a border. A score with an earlier key splits there: k decays until the border, q from the
-// border on, and each is computed once for 16 partners. Within the sub-chunk there is no such border, and each pair has an exponent
-// of its own.
+// A border is before the queries' sub-chunk. For an earlier key the decay is split there: k decays
+// until the border and q after it, each computed once for 16 partners. Within the sub-chunk there
+// is no border, and each pair has its own exponent.
 __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Steps steps) {
-  // Rows of odd length: the threads of a warp read 16 keys side by side, each in a bank of its own.
+  // Rows of odd length: the threads of a warp read 16 neighbouring keys, each from its own bank.
   __shared__ float q_smem[kSide][kSlice + 1], k_smem[kSide][kSlice + 1];
   __shared__ LogSum sum_smem[kSide][kSlice + 1];
   const WkvArgs& args = steps.args;
@@ -208,7 +216,7 @@ __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Step
     const bool own = first_key == first_query;  // the queries' own sub-chunk
     float score = 0.0f;
     for (std::int64_t first_ik = 0; first_ik < K && first_key <= first_query; first_ik += kSlice) {
-      __syncthreads();  // the slice before has been read
+      __syncthreads();  // all threads have read the previous slice; it may be overwritten
       for (int i = threadIdx.x; i < kSide * kSlice; i += kThreads) {
         const int side = i / kSlice, slice = i % kSlice;
         const std::int64_t ik = first_ik + slice;
@@ -220,8 +228,8 @@ __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Step
         if (own) {
           sum_smem[side][slice] = sum[q_step * K];
         } else {
-          // TODO(1): roughly 4 lines; q and k take their parts of the decay between them, cut where no exponent is above 0; budget: three
-          // TODO(1): sums, one exp per element of q and of k.
+          // TODO(1): roughly 4 lines; q and k get their parts of the decay, split so that no
+          // TODO(1): exponent is above 0; budget: three sums, one exp per element of q and of k.
         }
         q_smem[side][slice] = q;
         k_smem[side][slice] = k;
@@ -233,7 +241,7 @@ __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Step
           score += qk;
         } else if (key <= query) {
           const LogSum from = sum_smem[key][slice], to = sum_smem[query][slice];
-          // TODO(1): roughly 1 line; within the sub-chunk each pair has a decay of its own; budget: one exp per pair and channel.
+          // TODO(1): roughly 1 line; the pair's own decay; budget: one exp per pair and channel.
         }
       }
     }
@@ -323,7 +331,8 @@ void require_countable(const WkvArgs& args, std::int64_t chunk) {
   ladder::require(args.H <= INT32_MAX && args.B <= INT32_MAX / args.H,
                   "B * H is " + std::to_string(args.B) + " * " + std::to_string(args.H) +
                       "; GLA in five steps allows up to 2^31 - 1");
-  // A thread for each element of (B, H, T_p, K) and of (B, H, T, V), a block for each 16 rows: as many blocks as a grid can count.
+  // A thread per element of (B, H, T_p, K) and of (B, H, T, V), a block per 16 rows, within the
+  // limits of a grid.
   const std::int64_t heads = args.B * args.H, most_threads = std::int64_t{INT32_MAX} * kThreads;
   const std::int64_t threads_per_head =
       in_whole_chunks(args.T, chunk) * std::max({args.K, args.V, kSubChunk});
@@ -332,7 +341,7 @@ void require_countable(const WkvArgs& args, std::int64_t chunk) {
                   "to 2^39, T rounded up to whole chunks");
 }
 
-// A step as an implementation of its own.
+// A step as its own implementation.
 template <typename Op, typename Args>
 ladder::Implementation alone(ladder::Implementation step, void (*launch)(const Steps&)) {
   step.device = ladder::DeviceKind::kCuda;

@@ -1,5 +1,5 @@
-// The five steps of GLA as operators. Each gets what the steps before it would give, drawn for it, and is judged by one plain statement
-// of its own formula.
+// The five steps of GLA as operators. Each gets random inputs in place of the results of earlier
+// steps, and is judged by one plain statement of its own formula.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ struct DecayCumsum : StepOperator<DecayCumsum, DecayCumsumArgs> {
   static double fma_count(const Steps& steps);
   // As a sum of two numbers in fp32, so that it is nearly as exact as the truth.
   static ladder::Verdict judge(const Problem& problem, const Outputs& outputs, ladder::Arithmetic);
-  // No mistake of it is known.
+  // No mistake is planted.
   template <typename Use>
   static void examine(const Problem&, const Outputs&, ladder::Arithmetic, const Use&) {}
 };
@@ -88,7 +88,7 @@ struct InterChunk : StepOperator<InterChunk, InterChunkArgs> {
     return static_cast<double>(steps.args.K + steps.args.T);
   }
   static std::vector<ladder::Truth> truth(const Problem& problem);
-  // The rows of o_inter from T on are nobody's.
+  // The rows of o_inter from T on are undefined.
   static Outputs to_judge(const Problem& problem, Outputs outputs);
 };
 

@@ -1,11 +1,12 @@
 // A whole layer of gated linear attention, forward: the arguments every implementation takes.
 //
-//     q = x W_q    k = x W_k    v = x W_v    g = logsigmoid(x W_1 W_2 + b) / 16
-//     o = GLA(q, k, v, g), head by head                                     (common/operators/wkv/wkv.hpp)
-//     n = o / sqrt(mean(o^2) + eps) * norm                                  per head: the mean is over its V channels
-//     y = (n * silu(x W_g)) W_o                                             silu(z) = z / (1 + exp(-z))
+//   q = x W_q    k = x W_k    v = x W_v    g = logsigmoid(x W_1 W_2 + b) / 16
+//   o = GLA(q, k, v, g), head by head         (common/operators/wkv/wkv.hpp)
+//   n = o / sqrt(mean(o^2) + eps) * norm      per head: the mean is over its V channels
+//   y = (n * silu(x W_g)) W_o                 silu(z) = z / (1 + exp(-z))
 //
-// Source: Yang et al., "Gated Linear Attention Transformers with Hardware-Efficient Training" (2024), sec. 4.4.
+// Source: Yang et al., "Gated Linear Attention Transformers with Hardware-Efficient Training"
+// (2024), sec. 4.4.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +56,7 @@ struct GlaLayerArgs {
   template <typename Self, typename Visit>
   static void arrays(Self& s, const Visit& visit) {
     const std::int64_t keys = s.H * s.K, values = s.H * s.V;
-    // Without tokens nothing is looked at.
+    // Without tokens no array is checked.
     const Presence weight = s.B == 0 || s.T == 0 ? Presence::kOptional : Presence::kRequired;
     visit("x", s.x, {{"b", s.B}, {"t", s.T}, {"c", s.d_model}});
     visit("w_q", s.w_q, {{"c", s.d_model}, {"j", keys}}, weight);
@@ -77,7 +78,8 @@ namespace chunkwise {
 
 using GlaLauncher = std::function<void(const ladder::WkvArgs&)>;
 
-// `gla` is a launcher of the registry: launcher<Gla, WkvArgs>(implementation). std::invalid_argument for bad arguments, before anything is written.
+// `gla` is a launcher of the registry: launcher<Gla, WkvArgs>(implementation). Throws
+// std::invalid_argument for bad arguments, before anything is written.
 void gla_layer(const ladder::GlaLayerArgs& args, const GlaLauncher& gla);
 
 }  // namespace chunkwise

@@ -33,7 +33,7 @@ struct GlaLayer : SimpleOperator<GlaLayer, GlaLayerSizes, GlaLayerArgs, GlaLayer
   static void draw(const GlaLayerCase& c, const std::string& name, std::vector<float>& values,
                    Generator& generator);
   static Verdict judge(const Drawn<GlaLayer>& problem, const Outputs& y, Arithmetic arithmetic);
-  // No mistake of it is known.
+  // No mistake is planted.
   template <typename Use>
   static void examine(const Drawn<GlaLayer>&, const Outputs&, Arithmetic, const Use&) {}
 };

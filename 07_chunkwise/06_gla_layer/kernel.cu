@@ -1,6 +1,8 @@
-// 07 chunkwise, the GLA layer: what a model puts around the operator.
-// Change: rewrite: projections in front, a gate, a norm and a projection behind; the operator is any of this chapter's GLA kernels.
-// Why:    to see what share of a layer the operator is, and that it takes and gives what its neighbours have.
+// 07 chunkwise, the GLA layer: the parts of a model around the operator.
+// Change: rewrite: projections before the operator; a gate, a norm and a projection after it; the
+//         operator is any of this chapter's GLA kernels.
+// Why:    to show the operator's share of a layer, and that its inputs and outputs fit its
+//         neighbours.
 // Needs:  any sizes; fp32.
 // Costs:  a plain matrix product, 16 x 16 tiles, no tensor cores: a library's is many times faster.
 //         See README for the layer's picture.
@@ -37,7 +39,8 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 
 // ---- The projections: product = left * right ----
 
-// A block computes a tile of the product; its threads bring the tiles of left and right that it needs, one pair after the other.
+// A block computes a tile of the product; its threads load pairs of tiles of left and right, one
+// pair at a time.
 __global__ void __launch_bounds__(kThreads)
     matmul_kernel(const float* left,   // (rows, depth)
                   const float* right,  // (depth, columns)
@@ -165,7 +168,7 @@ void gla_layer(const GlaLayerArgs& args, const GlaLauncher& gla) {
   matmul(o.pointer(), args.w_o, args.y, tokens, values, D);
 }
 
-// Around the chapter's summit. Any other kernel of GLA can be handed to gla_layer.
+// With the chapter's fastest kernel. Any other kernel of GLA can be passed to gla_layer.
 const ladder::Registration gla_layer_registration{
     {.name = "gla_layer_chunkwise",
      .device = ladder::DeviceKind::kCuda,

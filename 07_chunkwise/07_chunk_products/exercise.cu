@@ -1,10 +1,13 @@
-// 07 chunk products: linear attention in bf16, the three loops of a chunk as products on tensor cores.
-// Change: rewrite. 07.02's walk with chunks of 64 tokens; a warp multiplies blocks of 16 x 16, fragments loaded from shared memory.
-// Why:    a lane's multiply-add took two numbers from shared memory; one instruction of a warp does 2,048 of them.
-// Needs:  K = V = 64, bf16, the causal product: no feature map, no normaliser; rows at multiples of 16 bytes; sm_80.
-// Costs:  fragments come two or four bytes at a time, with bank conflicts; the state is read twice and written once in a chunk.
-//         A NaN in v_s reaches its column of o in all of its 16 tokens, the earlier ones too: 0 times NaN is NaN.
-//         See README for what was measured.
+// 07 chunk products: linear attention in bf16, the loops of a chunk as products on tensor cores.
+// Change: rewrite. 07.02's loop with chunks of 64 tokens; a warp multiplies blocks of 16 x 16, with
+//         fragments loaded from shared memory.
+// Why:    a lane's FMA loaded two numbers from shared memory; one instruction of a warp does 2,048
+//         FMAs.
+// Needs:  K = V = 64, bf16, the causal product: no feature map, no normaliser; rows at multiples of
+//         16 bytes; sm_80.
+// Costs:  fragments are loaded two or four bytes at a time, with bank conflicts; the state is read
+//         twice and written once per chunk. A NaN in v_s reaches its column of o in all of its 16
+//         tokens, also the earlier ones: 0 times NaN is NaN. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -28,11 +31,11 @@ using ladder::cuda::kWarpSize;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-// Row after row.
+// Plain row-major tiles.
 using Tile = tiles::Tile<bfloat16, kChannels, tiles::Layout::kStraight>;
 using State = tiles::Tile<float, kChannels, tiles::Layout::kStraight>;
 
-// Two elements as a register: neighbours of a row, or of a column.
+// Two elements as a register: neighbours in a row, or in a column.
 __device__ std::uint32_t side_by_side(const bfloat16* first) {
   return *reinterpret_cast<const std::uint32_t*>(first);
 }
@@ -40,7 +43,8 @@ __device__ std::uint32_t below_each_other(const bfloat16* first) {
   return first->bits | static_cast<std::uint32_t>(first[kChannels].bits) << 16;
 }
 
-// 16 x 16 elements from (row, column) on, as an A or as two B side by side. The names say how the tile lies: its rows are m, n or k.
+// 16 x 16 elements from (row, column) on, as an A or as two neighbouring B. Each name gives the
+// tile's order: its rows are m, n or k.
 __device__ FragmentA load_a_mk(Tile tile, int row, int column, int lane) {
   FragmentA a = {};
 #pragma unroll
@@ -54,14 +58,14 @@ __device__ FragmentA load_a_km(Tile tile, int row, int column, int lane) {
   FragmentA a = {};
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    // TODO(1): roughly 2 lines; register i of A, whose rows m are columns of the tile; budget: two loads from shared memory.
+    // TODO(1): roughly 2 lines; a.x[i], rows m = columns; budget: two loads from shared memory.
   }
   return a;
 }
 __device__ void load_b_nk(FragmentB (&b)[2], Tile tile, int row, int column, int lane) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    // TODO(2): roughly 2 lines; register i % 2 of B number i / 2, whose columns n are rows of the tile; budget: one load from shared memory.
+    // TODO(2): roughly 2 lines; b[i / 2].x[i % 2], n = rows; budget: one load from shared memory.
   }
 }
 __device__ void load_b_kn(FragmentB (&b)[2], Tile tile, int row, int column, int lane) {
@@ -72,7 +76,7 @@ __device__ void load_b_kn(FragmentB (&b)[2], Tile tile, int row, int column, int
   }
 }
 
-// The same of the state, rounded to bf16.
+// The same for the state, rounded to bf16.
 __device__ void load_b_kn(FragmentB (&b)[2], State tile, int row, int column, int lane) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -82,7 +86,7 @@ __device__ void load_b_kn(FragmentB (&b)[2], State tile, int row, int column, in
   }
 }
 
-// Key s is seen by query l if s <= l.
+// Query l sees key s if s <= l.
 __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -91,7 +95,7 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for each pair of neighbours that the lane has of 16 x 16 sums: two[0] and, to its right, two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -110,14 +114,14 @@ __global__ void __launch_bounds__(kThreads)
   const State state{state_smem};                             // (K, V)
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const std::int64_t h = blockIdx.x, b = blockIdx.y, stride = args.H * kChannels;
-  // Where this warp's 16 begin: rows of the scores; columns of v, o and the state.
+  // This warp's first of 16 rows of the scores, and of 16 columns of v, o and the state.
   const int mine = warp * kBlock;
 
   const auto first_of = [&](std::int64_t t) { return (b * args.T_q + t) * stride + h * kChannels; };
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // The chunk from token t on; zeros beyond the last token.
+  // The chunk from token t on; zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     const auto copy = [&](Tile tile, const bfloat16* x) {
       tiles::copy_rows<kChunk, kThreads>(tile, x + first_of(t), stride, rows_of(t), kChannels, true,
@@ -131,7 +135,7 @@ __global__ void __launch_bounds__(kThreads)
 
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     fetch(t);
-    __syncthreads();  // the chunk is here
+    __syncthreads();  // the chunk is in shared memory
 
     // Q K^T: this warp's queries with the keys up to them.
     FragmentA of_q[kBlocks];
@@ -152,7 +156,7 @@ __global__ void __launch_bounds__(kThreads)
             ladder::cuda::pack_bf16(two[0], two[1]);
       });
     }
-    __syncthreads();  // all scores are here
+    __syncthreads();  // all scores are in shared memory
 
     // Q S + scores V: this warp's columns, for all queries.
     FragmentB of_state[kBlocks][2], of_v[kBlocks][2];
@@ -164,14 +168,14 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int l = 0; l < kBlocks; ++l) {
       tiles::Accumulator sum[2] = {};
-      // TODO(3): roughly 6 lines; add Q S and the scores times V, for the queries of block l; budget: no load of a fragment of S or of V.
+      // TODO(3): roughly 6 lines; add Q S and scores V; budget: no load of a fragment of S or of V.
       for_pairs(sum, lane, [&](const float* two, int row, int column) {
         if (l * kBlock + row >= rows_of(t)) return;
         bfloat16* const o = args.o + first_of(t) + (l * kBlock + row) * stride + mine + column;
         *reinterpret_cast<std::uint32_t*>(o) = ladder::cuda::pack_bf16(two[0], two[1]);
       });
     }
-    __syncwarp();  // no lane reads this warp's columns of the state as they were
+    __syncwarp();  // all lanes have read this warp's old columns of the state
 
     // S += K^T V
 #pragma unroll
@@ -190,7 +194,7 @@ __global__ void __launch_bounds__(kThreads)
             make_float2(two[0], two[1]);
       });
     }
-    __syncthreads();  // nobody reads the chunk any more
+    __syncthreads();  // all threads have finished this chunk; its buffer is free
   }
 }
 

@@ -1,8 +1,10 @@
-// 08 state in registers: the state of a head never leaves the registers of the block's four warps.
-// Change: 07.07 with S transposed: S^T is the sum of one product and, packed to bf16, the factor of another; no lane moves an element.
-// Why:    the state went through shared memory three times in a chunk: read as a factor, read as a sum, written.
+// 08 state in registers: a head's state never leaves the registers of the block's four warps.
+// Change: 07.07 with S transposed: S^T is the accumulator of one product and, packed to bf16, the
+//         factor of another; no element moves between lanes.
+// Why:    the state passed through shared memory three times per chunk: read as a factor, read as
+//         accumulators, written.
 // Needs:  what 07 needs.
-// Costs:  32 registers a thread hold the state's sums.
+// Costs:  32 registers per thread for the state's accumulators.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -27,10 +29,10 @@ using ladder::cuda::kWarpSize;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-// Row after row.
+// Plain row-major tiles.
 using Tile = tiles::Tile<bfloat16, kChannels, tiles::Layout::kStraight>;
 
-// Two elements as a register: neighbours of a row, or of a column.
+// Two elements as a register: neighbours in a row, or in a column.
 __device__ std::uint32_t side_by_side(const bfloat16* first) {
   return *reinterpret_cast<const std::uint32_t*>(first);
 }
@@ -38,7 +40,8 @@ __device__ std::uint32_t below_each_other(const bfloat16* first) {
   return first->bits | static_cast<std::uint32_t>(first[kChannels].bits) << 16;
 }
 
-// 16 x 16 elements from (row, column) on, as an A or as two B side by side. The names say how the tile lies: its rows are m, n or k.
+// 16 x 16 elements from (row, column) on, as an A or as two neighbouring B. Each name gives the
+// tile's order: its rows are m, n or k.
 __device__ FragmentA load_a_mk(Tile tile, int row, int column, int lane) {
   FragmentA a = {};
 #pragma unroll
@@ -72,15 +75,15 @@ __device__ void load_b_kn(FragmentB (&b)[2], Tile tile, int row, int column, int
   }
 }
 
-// 16 x 16 sums, rounded to bf16, as the transposed factor of a product: rows m of the sums become columns n of two B.
+// 16 x 16 accumulators, rounded to bf16, as a transposed factor: rows m become columns n of two B.
 __device__ void as_factor(FragmentB (&b)[2], const tiles::Accumulator (&sum)[2]) {
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
-    // TODO(1): roughly 3 lines; both registers of the B with columns 8 n to 8 n + 7, from this lane's own sums; budget: no access to memory.
+    // TODO(1): roughly 3 lines; B's columns 8 n to 8 n + 7; budget: no access to memory.
   }
 }
 
-// Key s is seen by query l if s <= l.
+// Query l sees key s if s <= l.
 __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -89,7 +92,7 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for each pair of neighbours that the lane has of 16 x 16 sums: two[0] and, to its right, two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -106,14 +109,14 @@ __global__ void __launch_bounds__(kThreads)
   const Tile scores{smem + 3 * kSize};                       // (query, key)
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const std::int64_t h = blockIdx.x, b = blockIdx.y, stride = args.H * kChannels;
-  // Where this warp's 16 begin: rows of the scores; columns of v, o and the state.
+  // This warp's first of 16 rows of the scores, and of 16 columns of v, o and the state.
   const int mine = warp * kBlock;
 
   const auto first_of = [&](std::int64_t t) { return (b * args.T_q + t) * stride + h * kChannels; };
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // The chunk from token t on; zeros beyond the last token.
+  // The chunk from token t on; zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     const auto copy = [&](Tile tile, const bfloat16* x) {
       tiles::copy_rows<kChunk, kThreads>(tile, x + first_of(t), stride, rows_of(t), kChannels, true,
@@ -126,7 +129,7 @@ __global__ void __launch_bounds__(kThreads)
   tiles::Accumulator state[kBlocks][2] = {};
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     fetch(t);
-    __syncthreads();  // the chunk is here
+    __syncthreads();  // the chunk is in shared memory
 
     // Q K^T: this warp's queries with the keys up to them.
     FragmentA of_q[kBlocks];
@@ -147,7 +150,7 @@ __global__ void __launch_bounds__(kThreads)
             ladder::cuda::pack_bf16(two[0], two[1]);
       });
     }
-    __syncthreads();  // all scores are here
+    __syncthreads();  // all scores are in shared memory
 
     // Q S + scores V: this warp's columns, for all queries.
     FragmentB of_state[kBlocks][2], factor[2];
@@ -178,9 +181,9 @@ __global__ void __launch_bounds__(kThreads)
     // S^T += V^T K
 #pragma unroll
     for (int c = 0; c < kBlocks; ++c) {
-      // TODO(2): roughly 5 lines; add V^T K of the chunk's tokens to the state's channels of block c; budget: no load of a fragment of V.
+      // TODO(2): roughly 5 lines; add V^T K in block c; budget: no load of a fragment of V.
     }
-    __syncthreads();  // nobody reads the chunk any more
+    __syncthreads();  // all threads have finished this chunk; its buffer is free
   }
 }
 

@@ -1,8 +1,10 @@
 // 09 ldmatrix and swizzle: one instruction loads a fragment, from tiles without bank conflicts.
-// Change: 07.08 with swizzled tiles; each of its four loads is one ldmatrix, plain or transposed, with rows named in one of two orders.
-// Why:    a fragment took four or eight loads of eight or four turns each; now one load of four turns.
+// Change: 07.08 with swizzled tiles; each of its four loads is one ldmatrix, plain or transposed,
+//         with row addresses in one of two orders.
+// Why:    a fragment took four or eight loads of eight or four wavefronts each; now it takes one
+//         load of four wavefronts.
 // Needs:  what 07 needs.
-// Costs:  every chunk is still waited for: nothing is multiplied while it comes.
+// Costs:  every chunk is still waited for: no product runs while it is loaded.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -30,22 +32,22 @@ using tiles::load_b_kn;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-// Rows of 128 bytes, the units of each in an order of its own.
+// Rows of 128 bytes, swizzled in 16-byte vectors.
 using Tile = tiles::Tile<bfloat16, kChannels>;
 
-// Beside load_a_mk and load_b_kn: the same for operands that lie the other way round.
+// Besides load_a_mk and load_b_kn: the same for operands in the transposed order.
 __device__ FragmentA load_a_km(Tile tile, int row, int column, int lane) {
   FragmentA a = {};
-  // TODO(1): roughly 2 lines; A whose rows m are columns of the tile; budget: one load of four matrices, no bank conflict.
+  // TODO(1): roughly 2 lines; A from rows k; budget: one load of four matrices, no bank conflict.
   return a;
 }
 __device__ void load_b_nk(FragmentB (&b)[2], Tile tile, int row, int column, int lane) {
   std::uint32_t x[4] = {};
-  // TODO(2): roughly 2 lines; two B whose columns n are rows of the tile; budget: one load of four matrices, no bank conflict.
+  // TODO(2): roughly 2 lines; B from rows n; budget: one load of four matrices, no bank conflict.
   b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
 }
 
-// Key s is seen by query l if s <= l.
+// Query l sees key s if s <= l.
 __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -54,7 +56,7 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for each pair of neighbours that the lane has of 16 x 16 sums: two[0] and, to its right, two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -71,14 +73,14 @@ __global__ void __launch_bounds__(kThreads)
   const Tile scores{smem + 3 * kSize};                       // (query, key)
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const std::int64_t h = blockIdx.x, b = blockIdx.y, stride = args.H * kChannels;
-  // Where this warp's 16 begin: rows of the scores; columns of v, o and the state.
+  // This warp's first of 16 rows of the scores, and of 16 columns of v, o and the state.
   const int mine = warp * kBlock;
 
   const auto first_of = [&](std::int64_t t) { return (b * args.T_q + t) * stride + h * kChannels; };
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // The chunk from token t on; zeros beyond the last token.
+  // The chunk from token t on; zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     const auto copy = [&](Tile tile, const bfloat16* x) {
       tiles::copy_rows<kChunk, kThreads>(tile, x + first_of(t), stride, rows_of(t), kChannels, true,
@@ -91,7 +93,7 @@ __global__ void __launch_bounds__(kThreads)
   tiles::Accumulator state[kBlocks][2] = {};
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     fetch(t);
-    __syncthreads();  // the chunk is here
+    __syncthreads();  // the chunk is in shared memory
 
     // Q K^T: this warp's queries with the keys up to them.
     FragmentA of_q[kBlocks];
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(kThreads)
             ladder::cuda::pack_bf16(two[0], two[1]);
       });
     }
-    __syncthreads();  // all scores are here
+    __syncthreads();  // all scores are in shared memory
 
     // Q S + scores V: this warp's columns, for all queries.
     FragmentB of_state[kBlocks][2], factor[2];
@@ -149,7 +151,7 @@ __global__ void __launch_bounds__(kThreads)
         tiles::multiply(state[c], of_v[s], factor);
       }
     }
-    __syncthreads();  // nobody reads the chunk any more
+    __syncthreads();  // all threads have finished this chunk; its buffer is free
   }
 }
 

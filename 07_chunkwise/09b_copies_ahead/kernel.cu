@@ -1,8 +1,9 @@
-// 09b copies ahead: the next chunk comes by asynchronous copies while this one is multiplied.
-// Change: 07.09 with two places for q, k and v in turn; a chunk is asked for when all have left the one before it.
+// 09b copies ahead: the next chunk is copied asynchronously while this one is multiplied.
+// Change: 07.09 with two buffers for q, k and v; a chunk's copies start when all warps have
+//         finished the chunk before the current one.
 // Why:    the four warps of a block waited for every chunk, and the tensor cores with them.
 // Needs:  what 07 needs.
-// Costs:  24 KB of shared memory more, 56 KB in all: a launcher has to ask for that.
+// Costs:  24 KB more shared memory, 56 KB in all, which a launcher has to request.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -34,14 +35,14 @@ using tiles::load_b_nk;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-constexpr int kStages = 2;  // places for q, k and v: one chunk is multiplied, one on its way
+constexpr int kStages = 2;  // double buffer for q, k and v: one chunk in use, one in flight
 constexpr int kStageSize = 3 * kSize;
 constexpr int kBytes = (kStages * kStageSize + kSize) * static_cast<int>(sizeof(bfloat16));
 
-// Rows of 128 bytes, the units of each in an order of its own.
+// Rows of 128 bytes, swizzled in 16-byte vectors.
 using Tile = tiles::Tile<bfloat16, kChannels>;
 
-// Key s is seen by query l if s <= l.
+// Query l sees key s if s <= l.
 __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -50,7 +51,7 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for each pair of neighbours that the lane has of 16 x 16 sums: two[0] and, to its right, two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(kThreads)
   extern __shared__ uint4 smem[];  // (kStages, kStageSize), then the scores (kSize)
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const std::int64_t h = blockIdx.x, b = blockIdx.y, stride = args.H * kChannels;
-  // Where this warp's 16 begin: rows of the scores; columns of v, o and the state.
+  // This warp's first of 16 rows of the scores, and of 16 columns of v, o and the state.
   const int mine = warp * kBlock;
 
   struct Chunk {
@@ -80,7 +81,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // Asks for the chunk from token t on, if there is one; zeros beyond the last token.
+  // Starts the copies of the chunk from token t on, if any; zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     if (t >= args.T_q) return;
     const auto copy = [&](Tile tile, const bfloat16* x) {
@@ -98,7 +99,7 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     const auto [q, k, v] = place_of(t);
     __pipeline_wait_prior(0);
-    __syncthreads();  // the chunk is here, and nobody reads the one before it any more
+    __syncthreads();  // the chunk has arrived; the previous chunk's buffer may be refilled
     fetch(t + kChunk);
 
     // Q K^T: this warp's queries with the keys up to them.
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(kThreads)
             ladder::cuda::pack_bf16(two[0], two[1]);
       });
     }
-    __syncthreads();  // all scores are here
+    __syncthreads();  // all scores are in shared memory
 
     // Q S + scores V: this warp's columns, for all queries.
     FragmentB of_state[kBlocks][2], factor[2];

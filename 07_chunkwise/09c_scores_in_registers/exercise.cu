@@ -1,8 +1,9 @@
-// 09c scores in registers: a warp computes the scores of 16 tokens itself, and they are a factor without leaving its registers.
-// Change: 07.09b with products over 16 tokens at a time; a chunk of 64 is only what is copied together.
-// Why:    warps exchanged scores through shared memory: 8 KB, a barrier, and loads.
+// 09c scores in registers: a warp computes the scores of 16 tokens itself, as a register factor.
+// Change: 07.09b with products over 16 tokens at a time; a chunk of 64 is only the unit of copies.
+// Why:    warps swapped scores through shared memory: 8 KB, a barrier, and loads.
 // Needs:  what 07 needs.
-// Costs:  all four warps compute the same scores. The state becomes a factor four times in 64 tokens.
+// Costs:  all four warps compute the same scores. The state becomes a factor four times in 64
+//         tokens.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -34,14 +35,14 @@ using tiles::load_b_nk;
 using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 
-constexpr int kStages = 2;  // places for q, k and v: one chunk is multiplied, one on its way
+constexpr int kStages = 2;  // double buffer for q, k and v: one chunk in use, one in flight
 constexpr int kStageSize = 3 * kSize;
 constexpr int kBytes = kStages * kStageSize * static_cast<int>(sizeof(bfloat16));
 
-// Rows of 128 bytes, the units of each in an order of its own.
+// Rows of 128 bytes, swizzled in 16-byte vectors.
 using Tile = tiles::Tile<bfloat16, kChannels>;
 
-// Key s is seen by query l if s <= l.
+// Query l sees key s if s <= l.
 __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -50,7 +51,7 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for each pair of neighbours that the lane has of 16 x 16 sums: two[0] and, to its right, two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(kThreads)
   extern __shared__ uint4 smem[];  // (kStages, kStageSize)
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const std::int64_t h = blockIdx.x, b = blockIdx.y, stride = args.H * kChannels;
-  // Where this warp's 16 columns of v, o and the state begin.
+  // This warp's first of 16 columns of v, o and the state.
   const int mine = warp * kBlock;
 
   struct Chunk {
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // Asks for the chunk from token t on, if there is one; zeros beyond the last token.
+  // Starts the copies of the chunk from token t on, if any; zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     if (t >= args.T_q) return;
     const auto copy = [&](Tile tile, const bfloat16* x) {
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     const auto [q, k, v] = place_of(t);
     __pipeline_wait_prior(0);
-    __syncthreads();  // the chunk is here, and nobody reads the one before it any more
+    __syncthreads();  // the chunk has arrived; the previous chunk's buffer may be refilled
     fetch(t + kChunk);
 
 #pragma unroll
@@ -107,11 +108,11 @@ __global__ void __launch_bounds__(kThreads)
       FragmentB factor[2];
 #pragma unroll
       for (int c = 0; c < kBlocks; ++c) {
-        // TODO(1): roughly 7 lines; with the channels of block c: Q K^T to the scores, Q S to the sum, V^T K to the state; budget: three
-        // TODO(1): loads of matrices.
+        // TODO(1): roughly 7 lines; with block c: Q K^T into scores, Q S into sum, V^T K into the
+        // TODO(1): state; budget: three loads of matrices.
       }
       mask(scores, lane);
-      // TODO(2): roughly 2 lines; the scores times V to the sum; budget: no access to memory.
+      // TODO(2): roughly 2 lines; add scores times V to the sum; budget: no access to memory.
       for_pairs(sum, lane, [&](const float* two, int row, int column) {
         if (unit + row >= rows_of(t)) return;
         bfloat16* const o = args.o + first_of(t) + (unit + row) * stride + mine + column;

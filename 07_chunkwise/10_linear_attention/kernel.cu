@@ -1,10 +1,14 @@
 // 07 chunkwise: linear attention on tensor cores, the state on chip, in bf16, fp16 and fp32.
-// Change: rewrite: a warp walks the sequence 16 tokens at a time: o = q S + (q k^T . M) v, then S += k^T v, five products of blocks.
-// Why:    a product of blocks does 4096 multiply-adds at once; q, k, v and o then move once, about as fast as a copy.
-// Needs:  K up to 256, V up to 2^20; all options of linear attention; tensor cores (sm_80). 16-byte rows to be fast.
-// Costs:  few heads: keys and values are read twice, by segments of time. In fp32 three products stand for one. A NaN in v_s reaches
-//         its column of o in all of its 16 tokens, the earlier ones too: a masked score is 0, and 0 times NaN is NaN.
-//         See README for what was measured.
+// Change: rewrite: a warp goes through the sequence 16 tokens at a time: o = q S + (q k^T . M) v,
+//         then S += k^T v, five products of blocks.
+// Why:    a product of blocks does 4096 FMAs at once; q, k, v and o then move once, about as fast
+//         as a copy.
+// Needs:  K up to 256, V up to 2^20; all options of linear attention; tensor cores (sm_80). 16-byte
+//         rows to be fast.
+// Costs:  with few heads keys and values are read twice, by segments of time. In fp32 three
+//         products replace one. A NaN in v_s reaches its column of o in all of its 16 tokens, also
+//         the earlier ones: a masked score is 0, and 0 times NaN is NaN. See README for what was
+//         measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -38,19 +42,19 @@ using ladder::float16;
 using ladder::cuda::kWarpSize;
 using namespace ladder::cuda::tiles;
 
-// Of fp32: the split that takes fewer instructions, whose number is the limit here.
+// For fp32: the split with fewer instructions, whose number is the limit here.
 constexpr Split kSplit = Split::kCheap;
 
 constexpr int kBlock = 16;  // tokens, or channels, of a block of a product
-constexpr int kWarps = 4;   // with value columns; another one has the normaliser's
+constexpr int kWarps = 4;   // with value columns; one more has the normaliser's
 constexpr int kColumns = kWarps * kBlock;
 constexpr int kCopyThreads = kWarps * kWarpSize;
 
-// A segment of time has at least so many stages: it begins with one trip to memory that nothing hides.
+// The fewest stages of a segment, which begins with one memory latency that nothing hides.
 constexpr int kLeastStages = 4;
 
-// What a block of threads holds: kRows rows of the state (K rounded up), and kStages stages of kTokens tokens, all but one of them
-// on their way.
+// The sizes of a thread block: kRows rows of the state (K rounded up), and kStages stages of
+// kTokens tokens, all but one of them in flight.
 template <int kRows_, int kTokens_, int kStages_>
 struct Cut {
   static constexpr int kRows = kRows_, kTokens = kTokens_, kStages = kStages_;
@@ -67,22 +71,22 @@ struct Cut {
   static constexpr int kMinBlocks = kRows <= 128 ? 2 : 1;
 };
 
-// How the host cuts the work.
+// The host's division of the work.
 struct Plan {
   Steps steps = {};
   std::int64_t segment_steps = 0;  // a multiple of a stage
   int segments = 1;
   int column_tiles = 1;
-  Width width = Width::kElement;  // in what q, k, v and o can be moved
+  Width width = Width::kElement;  // access width of q, k, v and o
 };
 
 enum class Pass {
   kOutputs,
-  kStates,  // only what each segment adds to the state
+  kStates,  // only each segment's contribution to the state
 };
 
-// phi of `rows` rows of `width` elements that have come to the tile; the zeros around them stay. Each thread maps what it has copied,
-// so it sees its own copies without a barrier.
+// Applies phi to `rows` rows of `width` elements of the tile; the zeros around them stay. Each
+// thread maps the elements it copied, so it needs no barrier.
 template <int kTokens, typename Tile>
 __device__ void map_features(Tile tile, int rows, int width) {
   const Share<Tile, kTokens, kCopyThreads> share(threadIdx.x);
@@ -93,7 +97,7 @@ __device__ void map_features(Tile tile, int rows, int width) {
   });
 }
 
-// Key s is seen by query l if s <= l.
+// Query l sees key s if s <= l.
 __device__ void mask(Accumulator (&scores)[2], int lane) {
 #pragma unroll
   for (int j = 0; j < 2; ++j) {
@@ -105,7 +109,7 @@ __device__ void mask(Accumulator (&scores)[2], int lane) {
   }
 }
 
-// A block's shared memory: kStages stages, then two stages' outputs, then the denominators (kTokens).
+// Shared memory: kStages stages, then two stages' outputs, then the denominators (kTokens).
 template <typename C, typename Element>
 struct Shared {
   using Stage = typename C::template Stage<Element>;
@@ -125,7 +129,8 @@ struct Shared {
   static __device__ float* denominators() { return reinterpret_cast<float*>(outputs(2).smem); }
 };
 
-// Who a thread is, and what its block does. kPlain: identity as feature map, no normaliser, rows of 16-byte units.
+// A thread's indices and its block's work. kPlain: identity as feature map, no normaliser, rows of
+// whole 16-byte vectors.
 template <typename C, Pass kPass, bool kPlain, typename Element>
 struct Work {
   const BasicLinearAttentionArgs<Element>& args;
@@ -152,10 +157,11 @@ struct Work {
 
   __device__ int keys_from(std::int64_t t) const { return rows_from(t, keys, C::kTokens); }
   __device__ int queries_from(std::int64_t l) const { return rows_from(l, args.T_q, C::kTokens); }
-  // The query that step t answers.
+  // The query of step t.
   __device__ std::int64_t query(std::int64_t t) const { return t - plan.steps.first_query; }
 
-  // states: (B, H, column tiles, segments, warps, kRows / 16, 2, 32), as they lie in registers. This lane's of segment s.
+  // states: (B, H, column tiles, segments, warps, kRows / 16, 2, 32), in the order of the
+  // registers. Returns this lane's in segment s.
   __device__ float4* state_of(float4* states, int s) const {
     const std::int64_t block =
         ((b * args.H + h) * plan.column_tiles + column_tile) * plan.segments + s;
@@ -164,7 +170,8 @@ struct Work {
   }
 };
 
-// Asks for the stage that begins at step t. A group for every stage, so that they can be counted.
+// Starts the copies of the stage at step t. A group for every stage, even an empty one, so that
+// they can be counted.
 template <typename C, Pass kPass, bool kPlain, typename Element>
 __device__ void fetch(const Work<C, kPass, kPlain, Element>& work, int place, std::int64_t t) {
   const auto copy = [&](auto tile, const Element* x, std::int64_t stride, int rows, int columns) {
@@ -193,7 +200,7 @@ __device__ void send_outputs(const Work<C, kPass, kPlain, Element>& work, int pl
                                        work.queries_from(l), work.columns, work.width, threadIdx.x);
 }
 
-// A warp's columns of the state, transposed: x[c] has rows of V and columns of K, 16 c and on.
+// A warp's columns of the state, transposed: x[c] has rows of V, and columns of K from 16 c.
 template <typename C>
 struct State {
   static constexpr int kBlocks = C::kRows / kBlock;
@@ -216,7 +223,8 @@ struct State {
   }
 };
 
-// In fp16 a factor ends at 65504. The power of two by which a warp's blocks become smaller than that; 1 for those that are.
+// A factor in fp16 is at most 65504. Returns the power of two that makes a warp's blocks smaller
+// than that; 1 if they are.
 template <typename Element, int kCount>
 __device__ float fitting(const Accumulator (&x)[kCount][2]) {
   constexpr float kMost = 32768.0f;
@@ -242,7 +250,7 @@ __device__ void scale_block(Accumulator (&x)[2], float factor) {
   }
 }
 
-// The normaliser is one more value column, of ones: v^T of a unit.
+// The normaliser is one more value column, of ones: v^T of a sub-chunk.
 template <typename Element>
 __device__ FragmentA<Element> ones_of(int lane) {
   Accumulator one[2] = {};
@@ -254,7 +262,8 @@ __device__ FragmentA<Element> ones_of(int lane) {
   return as_a<Element>(one[0], one[1]);
 }
 
-// Divides a warp's outputs of a stage by the denominators, which its fifth warp has, and puts them where they go out.
+// Divides a warp's outputs of a stage by the denominators, which the fifth warp has, and stores
+// them to the outputs' tile.
 template <typename C, Pass kPass, bool kPlain, typename Element, int kUnits>
 __device__ void normalise(const Work<C, kPass, kPlain, Element>& work,
                           Accumulator (&kept)[kUnits][2],
@@ -268,7 +277,7 @@ __device__ void normalise(const Work<C, kPass, kPlain, Element>& work,
       denominator_smem[unit * kBlock + row + 8] = kept[unit][0][2];
     }
   }
-  __syncthreads();  // the denominators are here
+  __syncthreads();  // the denominators are in shared memory
 #pragma unroll
   for (int unit = 0; unit < kUnits; ++unit) {
     if (work.normalises) break;
@@ -284,7 +293,7 @@ __device__ void normalise(const Work<C, kPass, kPlain, Element>& work,
   }
 }
 
-// One stage: its outputs, and what its keys and values add to the state.
+// One stage: its outputs, and the contribution of its keys and values to the state.
 template <typename C, Pass kPass, bool kPlain, typename Element>
 __device__ void walk_stage(const Work<C, kPass, kPlain, Element>& work, State<C>& state,
                            const FragmentA<Element>& ones,
@@ -292,12 +301,12 @@ __device__ void walk_stage(const Work<C, kPass, kPlain, Element>& work, State<C>
                            const typename Shared<C, Element>::Outputs outputs) {
   constexpr int kUnits = C::kTokens / kBlock;
   const int lane = work.lane;
-  // Scores are q k^T, with the channels as inner index; the state takes v^T k, with the tokens.
+  // Scores are q k^T, summed over channels; the state adds v^T k, summed over tokens.
   const MkToA q_smem(tile.q(), 0, lane);
   const NkToB k_smem(tile.k(), 0, lane);
   const KnToB k_by_token_smem(tile.k(), 0, lane);
   const KmToA v_by_token_smem(tile.v(), 0, lane);
-  // Until their denominators are known.
+  // Kept until their denominators are known.
   [[maybe_unused]] Accumulator kept[kPlain ? 1 : kUnits][2];
 #pragma unroll
   for (int unit = 0; unit < kUnits; ++unit) {
@@ -361,7 +370,7 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   const auto ones = ones_of<Element>(work.lane);
 
   int now = 0, next = 0, odd = 0;
-  // From some stages before the first on, so that the code that copies is there once.
+  // From some stages before the first one on, so that the copying code is compiled once.
   for (std::int64_t t0 = work.first - kAhead; t0 < work.end; t0 += C::kTokens) {
     const auto tile = Shared<C, Element>::stage(now);
     const std::int64_t l0 = work.query(t0);
@@ -372,7 +381,7 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
         if constexpr (kPass == Pass::kOutputs)
           map_features<C::kTokens>(tile.q(), work.queries_from(l0), work.K);
       }
-      __syncthreads();  // everybody's copies are here, and nobody still reads what is overwritten next
+      __syncthreads();  // all copies have arrived; the next stage may be overwritten
     }
     fetch(work, next, t0 + kAhead);
     next = next + 1 < C::kStages ? next + 1 : 0;
@@ -384,7 +393,7 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   }
 
   if constexpr (kPass == Pass::kOutputs) {
-    __syncthreads();  // the last outputs are here
+    __syncthreads();  // the last outputs are in shared memory
     const std::int64_t stages = (work.end - work.first + C::kTokens - 1) / C::kTokens;
     if (stages > 0) send_outputs(work, odd ^ 1, work.query(work.first + (stages - 1) * C::kTokens));
   } else {
@@ -413,7 +422,7 @@ void launch(const BasicLinearAttentionArgs<Element>& args, const Plan& plan) {
   launch_pass<C, Pass::kOutputs, kPlain>(args, plan, states.pointer());
 }
 
-// What all rows begin at a multiple of, and consist of.
+// The width that all rows begin at, and consist of, multiples of.
 template <typename Element>
 Width width_of(const BasicLinearAttentionArgs<Element>& args) {
   std::uintptr_t ends = (args.K | args.V) * sizeof(Element);

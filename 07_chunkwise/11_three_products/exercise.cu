@@ -1,9 +1,13 @@
-// 07 chunkwise, three products: causal linear attention in fp32 on tensor cores, each product of floats made of three of tf32.
-// Change: rewrite. 10's walk with one shape and one pass, in fp32, and with its products written out.
-// Why:    tf32 keeps 11 of a float's 24 bits; big big + big small + small big keeps nearly all. Integers split faster than cvt.rna.
-// Needs:  K = V = 64, fp32; the causal product alone: no feature map, no normaliser; rows at multiples of 16 bytes; sm_80.
-// Costs:  six instructions in the place of one of bf16, and 152 floats to split for a lane and 16 tokens. From 0x1.ffep127 on the big
-//         part is infinite. A NaN in v_s reaches its column of o in all of its 16 tokens, as in 10. See README for what was measured.
+// 07 chunkwise, three products: fp32 linear attention on tensor cores, three tf32 MMAs per product.
+// Change: rewrite. 10's loop with one shape and one pass, in fp32, and with its products written
+//         out.
+// Why:    tf32 keeps 11 of a float's 24 bits; big big + big small + small big keeps nearly all.
+//         Integers split faster than cvt.rna.
+// Needs:  K = V = 64, fp32; the causal product alone: no feature map, no normaliser; rows at
+//         multiples of 16 bytes; sm_80.
+// Costs:  six instructions instead of one for bf16, and 152 floats to split per lane and 16 tokens.
+//         From 0x1.ffep127 on the big part is infinite. A NaN in v_s reaches its column of o in all
+//         of its 16 tokens, as in 10. See README for what was measured.
 #include "07_chunkwise/11_three_products/three_products.hpp"
 
 #include <cuda_pipeline.h>
@@ -41,7 +45,7 @@ using Rows = tiles::Tile<float, 64>;
 constexpr int kChannels = Rows::kColumns;  // K and V
 constexpr int kUnit = 16;                  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 32;      // of a stage: two units
+constexpr int kTokens = 32;      // per stage: two sub-chunks
 constexpr int kWarps = kBlocks;  // each has 16 value columns, and all rows of the state
 constexpr int kThreads = kWarps * kWarpSize;
 
@@ -49,8 +53,8 @@ struct alignas(128) Stage {
   float q[kTokens * kChannels], k[kTokens * kChannels], v[kTokens * kChannels];
 };
 struct Shared {
-  Stage stages[2];                        // one is on its way
-  float outputs[2][kTokens * kChannels];  // one is on its way out
+  Stage stages[2];                        // double buffer: one in use, one in flight
+  float outputs[2][kTokens * kChannels];  // double buffer: one is filled, one stored
 };
 
 // ---- Products ----
@@ -60,14 +64,14 @@ struct Parts {
   std::uint32_t big, small;
 };
 
-constexpr std::uint32_t kKept = 0xffffe000u;  // of a float: sign, exponent and the first ten bits
-constexpr std::uint32_t kHalf = 0x00001000u;  // half of the last bit that is kept
+constexpr std::uint32_t kKept = 0xffffe000u;  // sign, exponent and the first ten bits of a float
+constexpr std::uint32_t kHalf = 0x00001000u;  // half of the last kept bit
 
 template <Products kProducts>
 __device__ Parts split(float x) {
   if constexpr (kProducts == Products::kCheap) {
-    // TODO(1): roughly 2 lines; the big part is x rounded to what tf32 keeps, the small part what is left, cut off; budget: no cvt, and no
-    // TODO(1): access to memory.
+    // TODO(1): roughly 2 lines; big is x rounded to tf32, small is the rest, truncated; budget: no
+    // TODO(1): cvt, and no access to memory.
     return {};  // until hole 1 is filled
   } else {
     const std::uint32_t big = to_tf32(x);
@@ -75,9 +79,10 @@ __device__ Parts split(float x) {
   }
 }
 
-// A fragment of floats has 16 k, an instruction takes 8: two fragments of tf32 for each part. With `pair` for lane % 4, the instruction
-// expects k `pair` in a lane's first registers and k `pair + 4` in the others; here they are neighbours, 2 pair and 2 pair + 1, in A and
-// in B alike. A sum of products does not depend on the order of its terms.
+// A fragment of floats has 16 k, an instruction takes 8, so each part is two fragments of tf32.
+// With `pair` for lane % 4, the instruction expects k `pair` in a lane's first registers and k
+// `pair + 4` in the others; here they are the neighbours 2 pair and 2 pair + 1, in A and in B
+// alike. The order of a sum's terms is free.
 struct SplitA {
   FragmentA<Tf32> big[2], small[2];
 };
@@ -92,8 +97,8 @@ __device__ SplitA split(const FragmentA<float>& a) {
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      // TODO(2): roughly 4 lines; both floats of register 2 half + i, split, and each part to its place; budget: two splits, and no access to
-      // TODO(2): memory.
+      // TODO(2): roughly 4 lines; split both floats of register 2 half + i and place the parts;
+      // TODO(2): budget: two splits, and no access to memory.
     }
   }
   return parts;
@@ -118,24 +123,24 @@ __device__ void add(Accumulator& sum, const FragmentA<Tf32> (&a)[2],
   tiles::multiply(sum, a[1], b[1]);
 }
 
-// c += a b, 16 x 16. The tensor cores add only these 16 terms: they cut off what they cannot keep.
+// c += a b, 16 x 16. The tensor cores add only these 16 terms, because they truncate their sums.
 template <Products kProducts>
 __device__ void multiply(Accumulator (&c)[2], const SplitA& a, const FragmentB<float> (&b)[2]) {
 #pragma unroll
   for (int j = 0; j < 2; ++j) {
     const SplitB right = split<kProducts>(b[j]);
     Accumulator sum = {};
-    // TODO(3): roughly 5 lines; the products that count, the largest last; Products::kOne has that one alone; budget: six instructions of the
-    // TODO(3): tensor cores.
+    // TODO(3): roughly 5 lines; the needed products, largest last; only that one for
+    // TODO(3): Products::kOne; budget: six instructions of the tensor cores.
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       c[j][i] += sum[i];
   }
 }
 
-// ---- The walk ----
+// ---- The loop over time ----
 
-// Key s is seen by query l if s <= l.
+// Query l sees key s if s <= l.
 __device__ void mask(Accumulator (&scores)[2], int lane) {
 #pragma unroll
   for (int j = 0; j < 2; ++j) {
@@ -160,7 +165,7 @@ __global__ void __launch_bounds__(kThreads, 2) three_products(const LinearAttent
   const auto rows_from = [&](std::int64_t t) {
     return static_cast<int>(min(T - t, std::int64_t{kTokens}));
   };
-  // Tokens that are not there become zeros: they add nothing.
+  // Out-of-bounds tokens become zeros, which add nothing.
   const auto fetch = [&](std::int64_t t) {
     Stage& stage = shared.stages[t / kTokens % 2];
     const auto copy = [&](float* to, const float* from) {
@@ -176,17 +181,17 @@ __global__ void __launch_bounds__(kThreads, 2) three_products(const LinearAttent
                                          kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
+  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
   fetch(0);
   for (std::int64_t t0 = 0; t0 < T; t0 += kTokens) {
     Stage& stage = shared.stages[t0 / kTokens % 2];
     __pipeline_wait_prior(0);
-    __syncthreads();  // the stage is here, and all have left the one before
+    __syncthreads();  // the stage has arrived; the previous one may be refilled
     if (t0 + kTokens < T) fetch(t0 + kTokens);
     if (t0 > 0) send_outputs(t0 - kTokens);
 
-    // Scores are q k^T, with the channels as inner index; the state takes v^T k, with the tokens.
+    // Scores are q k^T, summed over channels; the state adds v^T k, summed over tokens.
     const tiles::MkToA q_smem(Rows{stage.q}, 0, lane);
     const tiles::NkToB k_smem(Rows{stage.k}, 0, lane);
     const tiles::KnToB k_by_token_smem(Rows{stage.k}, 0, lane);
@@ -216,7 +221,7 @@ __global__ void __launch_bounds__(kThreads, 2) three_products(const LinearAttent
       tiles::store_c(outputs, token, column + 8, out[1], lane);
     }
   }
-  __syncthreads();  // the last outputs are here
+  __syncthreads();  // the last outputs are in shared memory
   send_outputs((T - 1) / kTokens * kTokens);
 }
 

@@ -1,4 +1,4 @@
-// The lesson's kernel with each way to make a product of floats, for tests that compare them.
+// The lesson's kernel with each way to multiply floats, for tests that compare them.
 #pragma once
 
 #include "common/operators/linear_attention/linear_attention.hpp"
@@ -8,10 +8,11 @@ namespace chunkwise {
 enum class Products {
   kOne,      // big big: both factors rounded to tf32
   kNearest,  // three; both parts of a factor rounded to nearest, by cvt.rna
-  kCheap     // three; the big part rounded and the small one cut off, by integer instructions
+  kCheap     // three; the big part rounded and the small one truncated, by integer instructions
 };
 
-// What linear attention's launchers refuse, and all but the causal product with K = V = 64: std::invalid_argument.
+// Throws std::invalid_argument for what linear attention's launchers reject, and for all but the
+// causal product with K = V = 64.
 void causal_product(const ladder::LinearAttentionArgs& args, Products products);
 
 }  // namespace chunkwise

@@ -1,4 +1,5 @@
-// Linear attention with one decay for each head and step, the scalar decay of Mamba-2. For each batch and head, from a state of zeros:
+// Linear attention with one decay per head and step, the scalar decay of Mamba-2. For each batch
+// and head, from a state of zeros:
 //
 //     S_t = exp(log_w_t) S_{t-1} + k_t v_t        K x V
 //     o_t = scale q_t S_t

@@ -1,8 +1,12 @@
-// 07 chunkwise, a decay per head: linear attention whose state shrinks by one factor a head and step, on tensor cores, in bf16.
-// Change: rewrite. 10's walk with one shape and one pass; the mask multiplies each score by the decays between its two tokens.
-// Why:    a decay that all channels share needs no product of its own: it is a factor of a score, of a row of o, of v and of the state.
-// Needs:  K = V = 64, bf16, log_w in fp32; rows at multiples of 16 bytes; forward time, no states; tensor cores (sm_80).
-// Costs:  15 factors a lane and unit of 16 tokens, prepared by each of the four warps; a block has a head, so few heads leave a GPU idle.
+// 07 chunkwise, a decay per head: linear attention in bf16, one decay factor per head and step.
+// Change: rewrite. 10's loop with one shape and one pass; the mask multiplies each score by the
+//         decays between its two tokens.
+// Why:    a decay shared by all channels needs no product of its own: it is a factor of a score, of
+//         a row of o, of v and of the state.
+// Needs:  K = V = 64, bf16, log_w in fp32; rows at multiples of 16 bytes; forward time, no states;
+//         tensor cores (sm_80).
+// Costs:  15 factors per lane and sub-chunk of 16 tokens, prepared by each of the four warps; a
+//         block has a head, so few heads leave a GPU idle.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -39,34 +43,36 @@ using Rows = Tile<bfloat16, 64>;
 constexpr int kChannels = Rows::kColumns;  // K and V
 constexpr int kUnit = 16;                  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;      // of a stage: four units
+constexpr int kTokens = 64;      // per stage: four sub-chunks
 constexpr int kWarps = kBlocks;  // each has 16 value columns, and all rows of the state
 constexpr int kThreads = kWarps * kWarpSize;
 
-// Stands for -infinity, of which no two can be subtracted: exp of it is 0 in fp32. A lower one would take more digits of a sum.
+// Replaces -inf, because -inf - -inf is NaN. Its exp is 0 in fp32; a lower one would cost digits.
 constexpr float kForgetsAll = -104;
 
 constexpr std::uint32_t kUpper = 0xffff0000u;  // half of a register
 
 struct alignas(128) Stage {
   bfloat16 q[kTokens * kChannels], k[kTokens * kChannels], v[kTokens * kChannels];
-  float log_w[kTokens];  // then their sums: see sum_log_decays
+  float log_w[kTokens];  // later their sums: see sum_log_decays
 };
 struct Shared {
-  Stage stages[2];                           // one is on its way
-  bfloat16 outputs[2][kTokens * kChannels];  // one is on its way out
+  Stage stages[2];                           // double buffer: one in use, one in flight
+  bfloat16 outputs[2][kTokens * kChannels];  // double buffer: one is filled, one stored
 };
 
-// log_w of each token becomes the sum of log_w from its unit's first token to this one. Each thread sums what it has copied itself.
+// Replaces each token's log_w by the sum from its sub-chunk's first token to this one. Each thread
+// sums what it copied itself.
 __device__ void sum_log_decays(float* log_w_smem, int token) {
   float sum = fmaxf(log_w_smem[token], kForgetsAll);
-  // TODO(1): roughly 5 lines; the running sum over the 16 lanes of a unit, this lane's log_w included; budget: four shuffles, and no access to
-  // TODO(1): memory.
+  // TODO(1): roughly 5 lines; the running sum over the 16 lanes of a sub-chunk, this lane's log_w
+  // TODO(1): included; budget: four shuffles, and no access to memory.
   log_w_smem[token] = sum;
 }
 
-// A lane has two rows and four columns of a 16 x 16 block. Of a unit's sums it needs those of its queries, which are the rows of the
-// scores, those of its keys, which are the columns of the scores and of v^T, and the last one.
+// A lane has two rows and four columns of a 16 x 16 block. It needs a sub-chunk's sums of its
+// queries, the rows of the scores; of its keys, the columns of the scores and of v^T; and the last
+// one.
 struct Sums {
   float query[2], key[2][2], last;
 
@@ -80,30 +86,30 @@ struct Sums {
   }
 };
 
-// Query l sees key s <= l through the decays of the tokens behind s, up to l.
+// Query l sees key s <= l through the decays of the tokens after s, up to l.
 __device__ void mask(Accumulator (&scores)[2], const Sums& sums, int lane) {
 #pragma unroll
   for (int j = 0; j < 2; ++j) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const auto [l, s] = accumulator_place(lane, i);
-      // TODO(2): roughly 2 lines; multiply the score of a key that is not later than its query by the decays between the two; the others become
-      // TODO(2): 0; budget: one factor for each score, and no access to memory.
+      // TODO(2): roughly 2 lines; multiply a visible score by the decays from key to query; set
+      // TODO(2): others to 0; budget: one factor for each score, and no access to memory.
     }
   }
 }
 
-// The decays between the state and the unit's tokens.
+// The decays between the state and the sub-chunk's tokens.
 struct Decays {
-  float since[2];     // from the unit's first token to this query
-  float until[2][2];  // behind this key, up to the unit's last token
-  float all;          // of the whole unit
+  float since[2];     // from the sub-chunk's first token to this query
+  float until[2][2];  // after this key, up to the sub-chunk's last token
+  float all;          // of the whole sub-chunk
 };
 
 __device__ Decays decays_of(const Sums& sums) {
   Decays decays = {};
-  // TODO(3): roughly 6 lines; the seven decays, of which each is a factor of a sum or of a difference; budget: seven factors, and no access to
-  // TODO(3): memory.
+  // TODO(3): roughly 6 lines; the seven decays, each a factor of a sum or a difference; budget:
+  // TODO(3): seven factors, and no access to memory.
   return decays;
 }
 
@@ -115,7 +121,7 @@ __device__ void multiply_rows(Accumulator (&x)[2], float upper, float lower) {
   }
 }
 
-// v^T (columns of v, tokens), each token as much of it as is left at the unit's end.
+// v^T (columns of v, tokens), each token decayed until the sub-chunk's end.
 __device__ FragmentA<bfloat16> left_of(const FragmentA<bfloat16>& v, const Decays& decays) {
   FragmentA<bfloat16> left;
 #pragma unroll
@@ -140,7 +146,7 @@ __global__ void __launch_bounds__(kThreads, 2) decay_per_head_kernel(const Args 
   const auto rows_from = [&](std::int64_t t) {
     return static_cast<int>(min(args.T - t, std::int64_t{kTokens}));
   };
-  // Tokens that are not there become zeros, and their decays 1: the state stays as it is.
+  // Out-of-bounds tokens become zeros with decays of 1, which leave the state unchanged.
   const auto fetch = [&](std::int64_t t) {
     Stage& stage = shared.stages[t / kTokens % 2];
     const std::int64_t token = token_at(t);
@@ -161,18 +167,18 @@ __global__ void __launch_bounds__(kThreads, 2) decay_per_head_kernel(const Args 
                                   kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
+  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
   fetch(0);
   for (std::int64_t t0 = 0; t0 < args.T; t0 += kTokens) {
     Stage& stage = shared.stages[t0 / kTokens % 2];
     __pipeline_wait_prior(0);
     if (tid < kTokens) sum_log_decays(stage.log_w, tid);
-    __syncthreads();  // the stage and its sums are here, and all have left the one before
+    __syncthreads();  // the stage and its sums are complete; the previous one may be refilled
     if (t0 + kTokens < args.T) fetch(t0 + kTokens);
     if (t0 > 0) send_outputs(t0 - kTokens);
 
-    // Scores are q k^T, with the channels as inner index; the state takes v^T k, with the tokens.
+    // Scores are q k^T, summed over channels; the state adds v^T k, summed over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
     const NkToB k_smem(Rows{stage.k}, 0, lane);
     const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);
@@ -194,7 +200,7 @@ __global__ void __launch_bounds__(kThreads, 2) decay_per_head_kernel(const Args 
         multiply(out, q_reg, b_reg);
       }
       mask(scores, sums, lane);
-      // TODO(3): roughly 1 line; the rows of `out`, which read the state as it was before the unit.
+      // TODO(3): roughly 1 line; the rows of `out`, which read the state before the sub-chunk.
       as_b(b_reg, v_reg);
       multiply(out, as_a<bfloat16>(scores[0], scores[1]), b_reg);
       multiply_rows(out, args.scale, args.scale);
@@ -204,13 +210,13 @@ __global__ void __launch_bounds__(kThreads, 2) decay_per_head_kernel(const Args 
       const auto v_left = left_of(v_reg, decays);
 #pragma unroll
       for (int c = 0; c < kBlocks; ++c) {
-        // TODO(3): roughly 1 line; what is left of the state.
+        // TODO(3): roughly 1 line; the decay of the state.
         k_by_token_smem.load(b_reg, token, c * kUnit);
         multiply(state[c], v_left, b_reg);
       }
     }
   }
-  __syncthreads();  // the last outputs are here
+  __syncthreads();  // the last outputs are in shared memory
   send_outputs((args.T - 1) / kTokens * kTokens);
 }
 

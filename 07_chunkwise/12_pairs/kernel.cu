@@ -1,9 +1,11 @@
 // 07 chunkwise, pairs: WKV on tensor cores, with a decay for each channel and pair of tokens.
-// Change: rewrite. 11b's walk; each warp first prepares a unit: q~, k~, and the scores, of which each term has a factor of its own.
-// Why:    a decay for each channel stands inside of the score's sum, so it cannot be a mask on the scores.
-// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores (sm_80).
-// Costs:  12,288 exponentials for the scores of 16 tokens, none of them on tensor cores. A NaN in v_s reaches its column of o in all
-//         of its 16 tokens. See README for what was measured.
+// Change: rewrite. 11b's loop; each warp first prepares a sub-chunk: q~, k~, and the scores, each
+//         of whose terms has its own factor.
+// Why:    a decay per channel is inside the score's sum, so it cannot be a mask on the scores.
+// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores
+//         (sm_80).
+// Costs:  12,288 exponentials for the scores of 16 tokens, none of them on tensor cores. A NaN in
+//         v_s reaches its column of o in all of its 16 tokens. See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -34,32 +36,32 @@ using Rows = Tile<bfloat16, kChannels>;
 
 constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;  // of a stage: four units
+constexpr int kTokens = 64;  // per stage: four sub-chunks
 constexpr int kUnits = kTokens / kUnit;
-// Each warp prepares a unit; then it has 16 value columns, and all rows of the state.
+// Each warp prepares a sub-chunk; then it has 16 value columns and all rows of the state.
 constexpr int kWarps = kBlocks;
 constexpr int kThreads = kWarps * kWarpSize;
-constexpr int kSumStride = kChannels + 4;  // padded: eight rows of a column lie in different banks
+constexpr int kSumStride = kChannels + 4;  // padded: eight rows of a column are in different banks
 static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize);
 
-// Stands for -infinity, of which no two can be subtracted: exp of it is 0 in fp32. A lower one would take more digits of a sum.
+// Replaces -inf, because -inf - -inf is NaN. Its exp is 0 in fp32; a lower one would cost digits.
 constexpr float kForgetsAll = -104;
 
 struct alignas(128) Stage {
-  bfloat16 q[kTokens * kChannels], k[kTokens * kChannels];  // then q~ and k~
+  bfloat16 q[kTokens * kChannels], k[kTokens * kChannels];  // later q~ and k~
   bfloat16 v[kTokens * kChannels], log_w[kTokens * kChannels];
 };
 struct Shared {
-  Stage stages[2];  // one is on its way
+  Stage stages[2];  // double buffer: one in use, one in flight
   bfloat16 outputs[kTokens * kChannels];
-  bfloat16 scores[kUnit * kChannels];            // of the units, side by side
-  float sums[kUnits][(kUnit + 1) * kSumStride];  // row t: of log_w of a unit's tokens before t
-  float decays[kUnits][kChannels];               // of a whole unit
+  bfloat16 scores[kUnit * kChannels];            // of the sub-chunks, side by side
+  float sums[kUnits][(kUnit + 1) * kSumStride];  // row t: sums of log_w over the tokens before t
+  float decays[kUnits][kChannels];               // of a whole sub-chunk
   float u[kChannels];
 };
 
-// The scores of a unit. Between query l and an earlier key s lie the decays of the tokens behind s and before l. In its own step
-// a key has the bonus instead.
+// The scores of a sub-chunk. Between query l and an earlier key s are the decays of the tokens
+// after s and before l. In its own step a key has the bonus instead.
 __device__ void score_pairs(Accumulator (&scores)[2], Rows q_smem, Rows k_smem,
                             const float* sums_smem, const float* u_smem, int lane) {
 #pragma unroll 2
@@ -100,7 +102,7 @@ __device__ void score_pairs(Accumulator (&scores)[2], Rows q_smem, Rows k_smem,
   }
 }
 
-// q becomes q~: what it reads of the state before the unit. k becomes k~: what is left of it behind the unit.
+// Replaces q by q~, decayed from the sub-chunk's start, and k by k~, decayed until its end.
 __device__ void decay_rows(Rows q_smem, Rows k_smem, float* decays_smem, const float* sums_smem,
                            int lane) {
   const int ik = 2 * lane;
@@ -122,7 +124,7 @@ __device__ void decay_rows(Rows q_smem, Rows k_smem, float* decays_smem, const f
   copy<2>(decays_smem + ik, end);
 }
 
-// What a warp does with a unit before anybody knows the state.
+// Computes all of a sub-chunk that does not need the state: scores, q~ and k~.
 __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
   const Rows q_smem = Rows{stage.q}.below(unit * kUnit), k_smem = Rows{stage.k}.below(unit * kUnit);
   const Rows log_w_smem = Rows{stage.log_w}.below(unit * kUnit);
@@ -134,10 +136,10 @@ __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
   for (int t = 0; t < kUnit; ++t) {
     copy<2>(log_w, log_w_smem.at(t, ik));
     for (int e = 0; e < 2; ++e)
-      sum[e] += log_w[e] < kForgetsAll ? kForgetsAll : log_w[e];  // unlike fmaxf this keeps NaN
+      sum[e] += log_w[e] < kForgetsAll ? kForgetsAll : log_w[e];  // fmaxf would replace a NaN
     copy<2>(sums_smem + (t + 1) * kSumStride + ik, sum);
   }
-  __syncwarp();  // the sums are here
+  __syncwarp();  // the sums are in shared memory
   Accumulator scores[2] = {};
   score_pairs(scores, q_smem, k_smem, sums_smem, shared.u, lane);
   store_c(Rows{shared.scores}, 0, unit * kUnit, scores[0], lane);
@@ -169,7 +171,7 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_pairs(const Args args) {
   const auto rows_from = [&](std::int64_t t) {
     return static_cast<int>(min(args.T - t, std::int64_t{kTokens}));
   };
-  // Tokens that are not there become zeros, and their decays 1: the state stays as it is.
+  // Out-of-bounds tokens become zeros with decays of 1, which leave the state unchanged.
   const auto fetch = [&](std::int64_t t) {
     Stage& stage = shared.stages[t / kTokens % 2];
     const auto copy = [&](bfloat16* to, const bfloat16* from, std::int64_t step) {
@@ -178,7 +180,7 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_pairs(const Args args) {
     copy(stage.q, args.q + first_of(t), stride);
     copy(stage.k, args.k + first_of(t), stride);
     copy(stage.v, args.v + first_of(t), stride);
-    // The strides of log_w are 0 where all tokens have the same decays.
+    // The strides of log_w are 0 if all tokens have the same decays.
     copy(stage.log_w,
          args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * kChannels,
          args.log_w_stride_T);
@@ -189,20 +191,20 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_pairs(const Args args) {
                                   kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
+  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
   fetch(0);
   if (tid < kChannels) shared.u[tid] = ladder::cuda::load(args.u + h * kChannels + tid);
   for (std::int64_t t0 = 0; t0 < args.T; t0 += kTokens) {
     Stage& stage = shared.stages[t0 / kTokens % 2];
     __pipeline_wait_prior(0);
-    __syncthreads();  // the stage is here, and all have left the one before
+    __syncthreads();  // the stage has arrived; the previous one may be refilled
     if (t0 + kTokens < args.T) fetch(t0 + kTokens);
     if (t0 > 0) send_outputs(t0 - kTokens);
     prepare(shared, stage, warp, lane);
-    __syncthreads();  // all units are prepared, and the outputs before are on their way
+    __syncthreads();  // all sub-chunks are prepared; the stored outputs may be overwritten
 
-    // Outputs are q~ S, with the channels as inner index, and scores v; the state takes v^T k~, with the tokens.
+    // Outputs are q~ S, summed over channels, and scores v; the state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
     const MkToA scores_smem(Rows{shared.scores}, 0, lane);
     const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);
@@ -233,7 +235,7 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_pairs(const Args args) {
       }
     }
   }
-  __syncthreads();  // the last outputs are here
+  __syncthreads();  // the last outputs are in shared memory
   send_outputs((args.T - 1) / kTokens * kTokens);
 }
 
@@ -250,7 +252,7 @@ const ladder::Registration registration{
      .device = ladder::DeviceKind::kCuda,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
      .units = ladder::Units::kTensorCores,
-     .fma_share = 2.0 / 3,  // a product into the state and one out of it
+     .fma_share = 2.0 / 3,  // one product into the state and one out of it
      .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace

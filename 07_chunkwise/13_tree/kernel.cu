@@ -1,9 +1,13 @@
-// 07 chunkwise, the tree: WKV on tensor cores, whose scores are products of matrices, one for each level of a tree of anchors.
-// Change: from 07.12: a unit is cut into blocks of 1, 2, 4, 8 tokens; between a block and its neighbour both factors of a decay are known.
-// Why:    an exponential for each pair and channel was most of the work, and nothing of it was done by tensor cores.
-// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores (sm_80).
-// Costs:  40 products for the scores of 16 tokens, of which most results are not used; q and k are rounded to bf16 on each level.
-//         A NaN in v_s reaches its column of o in all of its 16 tokens. See README for what was measured.
+// 07 chunkwise, the tree: WKV on tensor cores; the scores are products for each level of a tree.
+// Change: from 07.12: a sub-chunk is cut into blocks of 1, 2, 4, 8 tokens; the border of two
+//         neighbouring blocks splits a decay into two factors.
+// Why:    an exponential for each pair and channel was most of the work, and tensor cores did none
+//         of it.
+// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores
+//         (sm_80).
+// Costs:  40 products for the scores of 16 tokens, most of whose results are not used; q and k are
+//         rounded to bf16 on each level. A NaN in v_s reaches its column of o in all of its 16
+//         tokens. See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -34,32 +38,33 @@ using Rows = Tile<bfloat16, kChannels>;
 
 constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;  // of a stage: four units
+constexpr int kTokens = 64;  // per stage: four sub-chunks
 constexpr int kUnits = kTokens / kUnit;
-// Each warp prepares a unit; then it has 16 value columns, and all rows of the state.
+// Each warp prepares a sub-chunk; then it has 16 value columns and all rows of the state.
 constexpr int kWarps = kBlocks;
 constexpr int kThreads = kWarps * kWarpSize;
 static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize);
 
 struct alignas(128) Stage {
-  bfloat16 q[kTokens * kChannels], k[kTokens * kChannels];  // then q~ and k~
+  bfloat16 q[kTokens * kChannels], k[kTokens * kChannels];  // later q~ and k~
   bfloat16 v[kTokens * kChannels], log_w[kTokens * kChannels];
 };
 struct Shared {
-  Stage stages[2];  // one is on its way
+  Stage stages[2];  // double buffer: one in use, one in flight
   bfloat16 outputs[kTokens * kChannels];
-  bfloat16 scores[kUnit * kChannels];  // of the units, side by side
-  float decays[kUnits][kChannels];     // of a whole unit
+  bfloat16 scores[kUnit * kChannels];  // of the sub-chunks, side by side
+  float decays[kUnits][kChannels];     // of a whole sub-chunk
   float u[kChannels];
 };
 
-// A lane's two channels of a unit, which is cut into blocks of tokens. Of each token: q, with the decays from its block's beginning
-// to before it; k, with those behind it up to its block's end; and of a block's last token the decay of the whole block.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. For each token: q with the
+// decays from its block's start to before it; k with those after it up to its block's end; for a
+// block's last token the decay of the whole block.
 struct Blocks {
   float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
 };
 
-// Joins neighbouring blocks of `size` tokens. All factors are decays, at most 1: what underflows has been forgotten.
+// Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1, and may underflow.
 __device__ void join(Blocks& blocks, int size) {
 #pragma unroll
   for (int left = 0; left < kUnit; left += 2 * size) {
@@ -77,8 +82,9 @@ __device__ void join(Blocks& blocks, int size) {
   }
 }
 
-// The product of all queries and keys. Of it the scores of keys in a left block of `size` tokens with queries in the right one beside
-// it: both are measured from the border between the two. With size 0, of each token with itself.
+// Multiplies all queries and keys, and keeps the scores of keys in a left block of `size` tokens
+// with queries in the right block next to it: both are relative to the border between them. With
+// size 0, those of each token with itself.
 __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, int size, int lane) {
   Accumulator product[2] = {};
 #pragma unroll
@@ -96,10 +102,10 @@ __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, i
   }
 }
 
-// What a warp does with a unit before anybody knows the state. A lane has two channels.
+// Computes all of a sub-chunk that does not need the state. A lane has two channels.
 __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
   const Rows q_smem = Rows{stage.q}.below(unit * kUnit), k_smem = Rows{stage.k}.below(unit * kUnit);
-  const Rows log_w_smem = Rows{stage.log_w}.below(unit * kUnit);  // then q times the bonus
+  const Rows log_w_smem = Rows{stage.log_w}.below(unit * kUnit);  // later q times the bonus
   const int ik = 2 * lane;
   Blocks blocks;
   float u[2], log_w[2], bonus[2];
@@ -114,7 +120,7 @@ __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
     }
     copy<2>(log_w_smem.at(t, ik), bonus);
   }
-  __syncwarp();  // the bonus of all channels is here
+  __syncwarp();  // the bonus of all channels is in shared memory
   Accumulator scores[2] = {};
   take_level(scores, log_w_smem, k_smem, 0, lane);
   const auto climb = [&](int size) {
@@ -124,7 +130,7 @@ __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
 #pragma unroll
     for (int t = 0; t < kUnit; ++t)
       copy<2>(q_smem.at(t, ik), blocks.q[t]), copy<2>(k_smem.at(t, ik), blocks.k[t]);
-    __syncwarp();  // and here they are from and to the larger blocks' borders
+    __syncwarp();  // q and k are decayed from and to the larger blocks' borders
   };
   climb(1), climb(2), climb(4), climb(8);
   copy<2>(shared.decays[unit] + ik, blocks.decay[kUnit - 1]);
@@ -155,7 +161,7 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_tree(const Args args) {
   const auto rows_from = [&](std::int64_t t) {
     return static_cast<int>(min(args.T - t, std::int64_t{kTokens}));
   };
-  // Tokens that are not there become zeros, and their decays 1: the state stays as it is.
+  // Out-of-bounds tokens become zeros with decays of 1, which leave the state unchanged.
   const auto fetch = [&](std::int64_t t) {
     Stage& stage = shared.stages[t / kTokens % 2];
     const auto copy = [&](bfloat16* to, const bfloat16* from, std::int64_t step) {
@@ -164,7 +170,7 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_tree(const Args args) {
     copy(stage.q, args.q + first_of(t), stride);
     copy(stage.k, args.k + first_of(t), stride);
     copy(stage.v, args.v + first_of(t), stride);
-    // The strides of log_w are 0 where all tokens have the same decays.
+    // The strides of log_w are 0 if all tokens have the same decays.
     copy(stage.log_w,
          args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * kChannels,
          args.log_w_stride_T);
@@ -175,20 +181,20 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_tree(const Args args) {
                                   kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
+  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
   fetch(0);
   if (tid < kChannels) shared.u[tid] = ladder::cuda::load(args.u + h * kChannels + tid);
   for (std::int64_t t0 = 0; t0 < args.T; t0 += kTokens) {
     Stage& stage = shared.stages[t0 / kTokens % 2];
     __pipeline_wait_prior(0);
-    __syncthreads();  // the stage is here, and all have left the one before
+    __syncthreads();  // the stage has arrived; the previous one may be refilled
     if (t0 + kTokens < args.T) fetch(t0 + kTokens);
     if (t0 > 0) send_outputs(t0 - kTokens);
     prepare(shared, stage, warp, lane);
-    __syncthreads();  // all units are prepared, and the outputs before are on their way
+    __syncthreads();  // all sub-chunks are prepared; the stored outputs may be overwritten
 
-    // Outputs are q~ S, with the channels as inner index, and scores v; the state takes v^T k~, with the tokens.
+    // Outputs are q~ S, summed over channels, and scores v; the state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
     const MkToA scores_smem(Rows{shared.scores}, 0, lane);
     const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);
@@ -219,7 +225,7 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_tree(const Args args) {
       }
     }
   }
-  __syncthreads();  // the last outputs are here
+  __syncthreads();  // the last outputs are in shared memory
   send_outputs((args.T - 1) / kTokens * kTokens);
 }
 
@@ -236,7 +242,7 @@ const ladder::Registration registration{
      .device = ladder::DeviceKind::kCuda,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
      .units = ladder::Units::kTensorCores,
-     .fma_share = 2.0 / 3,  // a product into the state and one out of it
+     .fma_share = 2.0 / 3,  // one product into the state and one out of it
      .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace

@@ -1,8 +1,12 @@
-// 07 chunkwise, places used again: WKV on tensor cores, with a place in shared memory only for what is needed at the time.
-// Change: from 07.13: v and log_w have one place each, which is filled in the half of a round that does not read it; o takes v's place.
-// Why:    two places for all four inputs and one for o leave room for two blocks on a multiprocessor; now there is room for three.
-// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores (sm_80).
-// Costs:  for three blocks a thread may have 168 registers only, and some are spilled; what 07.13 costs.
+// 07 chunkwise, places used again: WKV on tensor cores, with buffers that are reused at once.
+// Change: from 07.13: v and log_w have one buffer each, which is refilled in the half of an
+//         iteration that does not read it; o uses v's buffer.
+// Why:    double buffers for all four inputs and one for o leave room for two blocks per SM; now
+//         there is room for three.
+// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores
+//         (sm_80).
+// Costs:  with three blocks a thread has at most 168 registers, and some are spilled; the costs of
+//         07.13.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -34,32 +38,33 @@ using Rows = Tile<bfloat16, kChannels>;
 
 constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;  // of a stage: four units
+constexpr int kTokens = 64;  // per stage: four sub-chunks
 constexpr int kUnits = kTokens / kUnit;
-// Each warp prepares a unit; then it has 16 value columns, and all rows of the state.
+// Each warp prepares a sub-chunk; then it has 16 value columns and all rows of the state.
 constexpr int kWarps = kBlocks;
 constexpr int kThreads = kWarps * kWarpSize;
 static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize);
 
 struct alignas(128) Stage {
-  bfloat16 q[kTokens * kChannels], k[kTokens * kChannels];  // then q~ and k~
+  bfloat16 q[kTokens * kChannels], k[kTokens * kChannels];  // later q~ and k~
 };
 struct Shared {
-  Stage stages[2];                      // read in both halves of a round: one is on its way
-  bfloat16 log_w[kTokens * kChannels];  // then q times the bonus; comes while the block walks
-  bfloat16 v[kTokens * kChannels];      // then o; comes while the block prepares
-  bfloat16 scores[kUnit * kChannels];   // of the units, side by side
-  float decays[kUnits][kChannels];      // of a whole unit
+  Stage stages[2];                      // read in both halves of an iteration, so double buffered
+  bfloat16 log_w[kTokens * kChannels];  // later q times the bonus; loaded during the walk
+  bfloat16 v[kTokens * kChannels];      // later o; loaded during the preparation
+  bfloat16 scores[kUnit * kChannels];   // of the sub-chunks, side by side
+  float decays[kUnits][kChannels];      // of a whole sub-chunk
   float u[kChannels];
 };
 
-// A lane's two channels of a unit, which is cut into blocks of tokens. Of each token: q, with the decays from its block's beginning
-// to before it; k, with those behind it up to its block's end; and of a block's last token the decay of the whole block.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. For each token: q with the
+// decays from its block's start to before it; k with those after it up to its block's end; for a
+// block's last token the decay of the whole block.
 struct Blocks {
   float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
 };
 
-// Joins neighbouring blocks of `size` tokens. All factors are decays, at most 1: what underflows has been forgotten.
+// Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1, and may underflow.
 __device__ void join(Blocks& blocks, int size) {
 #pragma unroll
   for (int left = 0; left < kUnit; left += 2 * size) {
@@ -77,8 +82,9 @@ __device__ void join(Blocks& blocks, int size) {
   }
 }
 
-// The product of all queries and keys. Of it the scores of keys in a left block of `size` tokens with queries in the right one beside
-// it: both are measured from the border between the two. With size 0, of each token with itself.
+// Multiplies all queries and keys, and keeps the scores of keys in a left block of `size` tokens
+// with queries in the right block next to it: both are relative to the border between them. With
+// size 0, those of each token with itself.
 __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, int size, int lane) {
   Accumulator product[2] = {};
 #pragma unroll
@@ -96,10 +102,10 @@ __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, i
   }
 }
 
-// What a warp does with a unit before anybody knows the state. A lane has two channels.
+// Computes all of a sub-chunk that does not need the state. A lane has two channels.
 __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
   const Rows q_smem = Rows{stage.q}.below(unit * kUnit), k_smem = Rows{stage.k}.below(unit * kUnit);
-  const Rows log_w_smem = Rows{shared.log_w}.below(unit * kUnit);  // then q times the bonus
+  const Rows log_w_smem = Rows{shared.log_w}.below(unit * kUnit);  // later q times the bonus
   const int ik = 2 * lane;
   Blocks blocks;
   float u[2], log_w[2], bonus[2];
@@ -114,7 +120,7 @@ __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
     }
     copy<2>(log_w_smem.at(t, ik), bonus);
   }
-  __syncwarp();  // the bonus of all channels is here
+  __syncwarp();  // the bonus of all channels is in shared memory
   Accumulator scores[2] = {};
   take_level(scores, log_w_smem, k_smem, 0, lane);
   const auto climb = [&](int size) {
@@ -124,7 +130,7 @@ __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
 #pragma unroll
     for (int t = 0; t < kUnit; ++t)
       copy<2>(q_smem.at(t, ik), blocks.q[t]), copy<2>(k_smem.at(t, ik), blocks.k[t]);
-    __syncwarp();  // and here they are from and to the larger blocks' borders
+    __syncwarp();  // q and k are decayed from and to the larger blocks' borders
   };
   climb(1), climb(2), climb(4), climb(8);
   copy<2>(shared.decays[unit] + ik, blocks.decay[kUnit - 1]);
@@ -153,12 +159,12 @@ __global__ void __launch_bounds__(kThreads, 3) wkv_places_used_again(const Args 
   const auto rows_from = [&](std::int64_t t) {
     return static_cast<int>(min(args.T - t, std::int64_t{kTokens}));
   };
-  // Tokens that are not there become zeros, and their decays 1: the state stays as it is.
+  // Out-of-bounds tokens become zeros with decays of 1, which leave the state unchanged.
   const auto copy = [&](bfloat16* to, const bfloat16* from, std::int64_t step, std::int64_t t) {
     copy_rows_async<kTokens, kThreads>(Rows{to}, from + t * step, step, rows_from(t), kChannels,
                                        true, tid);
   };
-  // Each asks for one group of copies. Behind the last token it is empty, because waits count groups.
+  // Each starts one group of copies, empty past the last token, because waits count groups.
   const auto fetch_q_k = [&](std::int64_t t) {
     Stage& stage = shared.stages[t / kTokens % 2];
     if (t < args.T)
@@ -166,7 +172,7 @@ __global__ void __launch_bounds__(kThreads, 3) wkv_places_used_again(const Args 
     __pipeline_commit();
   };
   const auto fetch_log_w = [&](std::int64_t t) {
-    // The strides of log_w are 0 where all tokens have the same decays.
+    // The strides of log_w are 0 if all tokens have the same decays.
     const bfloat16* const from = args.log_w + b * args.log_w_stride_B + h * kChannels;
     if (t < args.T) copy(shared.log_w, from, args.log_w_stride_T, t);
     __pipeline_commit();
@@ -180,23 +186,23 @@ __global__ void __launch_bounds__(kThreads, 3) wkv_places_used_again(const Args 
                                   kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
+  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
   fetch_q_k(0), fetch_log_w(0);
   if (tid < kChannels) shared.u[tid] = ladder::cuda::load(args.u + h * kChannels + tid);
   for (std::int64_t t0 = 0; t0 < args.T; t0 += kTokens) {
     Stage& stage = shared.stages[t0 / kTokens % 2];
     __pipeline_wait_prior(0);
-    __syncthreads();  // q, k and log_w are here, and all have left the stage before
+    __syncthreads();  // q, k and log_w have arrived; the previous stage may be refilled
     if (t0 > 0) send_outputs(t0 - kTokens);
-    fetch_v(t0);  // a thread asks for the very pieces of which it has just sent the outputs
+    fetch_v(t0);  // a thread refills exactly the vectors whose outputs it has just stored
     fetch_q_k(t0 + kTokens);
     prepare(shared, stage, warp, lane);
-    __pipeline_wait_prior(1);  // q and k, the newest group, may still be on their way
-    __syncthreads();           // v is here, all units are prepared, and nobody needs log_w any more
+    __pipeline_wait_prior(1);  // q and k, the newest group, may still be in flight
+    __syncthreads();           // v has arrived, all sub-chunks are prepared; log_w may be refilled
     fetch_log_w(t0 + kTokens);
 
-    // Outputs are q~ S, with the channels as inner index, and scores v; the state takes v^T k~, with the tokens.
+    // Outputs are q~ S, summed over channels, and scores v; the state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
     const MkToA scores_smem(Rows{shared.scores}, 0, lane);
     const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);
@@ -204,7 +210,7 @@ __global__ void __launch_bounds__(kThreads, 3) wkv_places_used_again(const Args 
 #pragma unroll
     for (int token = 0; token < kTokens; token += kUnit) {
       const auto v_reg = v_by_token_smem.load(token, column);
-      __syncwarp();  // all lanes have read these columns of v: here they are the warp's own
+      __syncwarp();  // all lanes have read the warp's columns of v; o may overwrite them
       Accumulator out[2] = {};
       FragmentB<bfloat16> b_reg[2];
 #pragma unroll
@@ -228,7 +234,7 @@ __global__ void __launch_bounds__(kThreads, 3) wkv_places_used_again(const Args 
       }
     }
   }
-  __syncthreads();  // the last outputs are here
+  __syncthreads();  // the last outputs are in shared memory
   send_outputs((args.T - 1) / kTokens * kTokens);
 }
 
@@ -245,7 +251,7 @@ const ladder::Registration registration{
      .device = ladder::DeviceKind::kCuda,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
      .units = ladder::Units::kTensorCores,
-     .fma_share = 2.0 / 3,  // a product into the state and one out of it
+     .fma_share = 2.0 / 3,  // one product into the state and one out of it
      .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace

@@ -1,10 +1,14 @@
 // 07 chunkwise: WKV and gated linear attention on tensor cores.
-// Change: rewrite: the state takes 16 tokens at once, as products of matrices; it lies in registers and is an operand from there.
-// Why:    a recurrence does 3 K V operations per token, one token after the other, on cores that do not multiply matrices.
-// Needs:  K up to 512, V up to 2^20; bf16, fp16, or fp32 as three tf32 products; packed sequences; a GPU since Ampere.
-// Costs:  operands are rounded to 16 bits (sums, states and the bonus are not); about 1700 instructions of a warp per 16 tokens and
-//         64 x 64 state. A NaN in v_s reaches its column of o in all of its unit of 16 tokens, the earlier ones too: a masked score
-//         is 0, and 0 times NaN is NaN. See README for what was measured.
+// Change: rewrite: the state is updated by 16 tokens at once, as matrix products; it stays in
+//         registers and is an operand there.
+// Why:    a recurrence does 3 K V operations per token, one token after another, on cores that do
+//         not multiply matrices.
+// Needs:  K up to 512, V up to 2^20; bf16, fp16, or fp32 as three tf32 products; packed sequences;
+//         a GPU since Ampere.
+// Costs:  operands are rounded to 16 bits (sums, states and the bonus are not); about 1700 warp
+//         instructions per 16 tokens and 64 x 64 state. A NaN in v_s reaches its column of o in its
+//         whole sub-chunk of 16 tokens, also earlier ones: a masked score is 0, and 0 times NaN is
+//         NaN. See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -39,35 +43,37 @@ using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 using ladder::cuda::Scratch;
 
-// Tokens the state takes at once: the depth of a tensor-core product.
+// Tokens added to the state at once: the depth of a tensor-core product.
 constexpr int kUnit = 16;
 
 // Channels that a warp prepares at once, two per lane.
 constexpr int kGroup = 2 * kWarpSize;
 
-// Of a block, and of a head, which may have two parts.
+// Key channels per block; a head may have twice as many, in two parts.
 constexpr int kBlockChannels = 256;
 constexpr int kMostChannels = 2 * kBlockChannels;
 
 // The kernel counts steps, elements of a step and elements of a state in ints.
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;
 constexpr std::int64_t kMostColumns = std::int64_t{1} << 20;
-constexpr std::int64_t kMostElements = std::int64_t{1} << 30;  // of all heads of a step, in q or v
+constexpr std::int64_t kMostElements = std::int64_t{1} << 30;  // per step, all heads, in q or v
 
-// Tiles of all heads and sequences: three segments of each are still blocks that a grid can count.
+// Tiles of all heads and sequences: even three segments of each are a number of blocks that a grid
+// allows.
 constexpr std::int64_t kMostTiles = std::int64_t{1} << 29;
 
 // Bytes of the widest access.
 constexpr int kPieceBytes = 16;
 
-// What a launch computes. kStates: only the state that a segment would leave, had it begun with zeros.
+// The task of a launch. kStates: only a segment's final state from an initial state of zeros.
 enum class Task { kWkv, kGla, kStates };
 
-// ---- How a block is cut ----
+// ---- The sizes of a block ----
 
-// A block has kK channels (those beyond K are zero) and chunks of kUnits units of 16 tokens. 16 columns of V belong to kShares
-// warps, each of which has its share of the channels: as much state as fits into registers. While a chunk is prepared, kParts
-// warps share a unit. At least kBlocks blocks are to fit on a multiprocessor.
+// A block has kK channels (those past K are zero) and chunks of kUnits sub-chunks of 16 tokens. 16
+// columns of V belong to kShares warps, each of which has its share of the channels: as much state
+// as fits into registers. While a chunk is prepared, kParts warps share a sub-chunk. An SM should
+// hold at least kBlocks blocks.
 template <typename Element_, typename LogW_, int kK_, int kWarps_, int kShares_, int kUnits_,
           int kBlocks_>
 struct Tiling {
@@ -86,23 +92,23 @@ struct Tiling {
   static constexpr bool kIsPart = false;
 };
 
-// The same, for a head with more than kK channels: a launch has kK of them.
+// The same for a head with more than kK channels: a launch computes kK of them.
 template <typename Whole>
 struct PartOf : Whole {
   static constexpr bool kIsPart = true;
 };
 
-// A chunk. It arrives as it lies in global memory; then its places are used again.
+// A chunk in the order of global memory; its buffers are reused later.
 template <typename Tile>
 struct Chunk {
   using Element = typename Tile::Element;
   using LogW = typename Tile::LogW;
-  Element q_[Tile::kTokens * Tile::kK];   // then the q side of the whole unit
-  Element k_[Tile::kTokens * Tile::kK];   // then the k side
-  LogW log_w_[Tile::kTokens * Tile::kK];  // then scratch
-  Element v_[Tile::kTokens * Tile::kV];   // then o
+  Element q_[Tile::kTokens * Tile::kK];   // later the q side of the whole sub-chunk
+  Element k_[Tile::kTokens * Tile::kK];   // later the k side
+  LogW log_w_[Tile::kTokens * Tile::kK];  // later scratch
+  Element v_[Tile::kTokens * Tile::kV];   // later o
 
-  // Sixteen tokens.
+  // Rows of a sub-chunk.
   __device__ Matrix<Element, Tile::kK> q(int unit) { return {q_ + unit * kUnit * Tile::kK}; }
   __device__ Matrix<Element, Tile::kK> k(int unit) { return {k_ + unit * kUnit * Tile::kK}; }
   __device__ Matrix<LogW, Tile::kK> log_w(int unit) { return {log_w_ + unit * kUnit * Tile::kK}; }
@@ -114,11 +120,11 @@ struct alignas(128) Shared {
   using Element = typename Tile::Element;
   static constexpr int kScoreStride = 128 / sizeof(Element);
   Chunk<Tile> chunks[2];
-  // [t][s]: what o_t takes of v_s, s < t. Zero elsewhere.
+  // [t][s]: the weight of v_s in o_t, s < t. Zero elsewhere.
   Element score_[Tile::kParts][Tile::kUnits][kUnit * kScoreStride];
-  float decay[Tile::kUnits][Tile::kK];             // over a whole unit
-  float bonus[Tile::kParts][Tile::kUnits][kUnit];  // what o_t takes of v_t
-  // What shares of a unit's o the warps after the first kColumnWarps hand over.
+  float decay[Tile::kUnits][Tile::kK];             // over a whole sub-chunk
+  float bonus[Tile::kParts][Tile::kUnits][kUnit];  // the weight of v_t in o_t
+  // Parts of a sub-chunk's o, from the warps after the first kColumnWarps.
   float4 o_share[Tile::kShares == 1 ? 1 : Tile::kShares - 1]
                 [Tile::kShares == 1 ? 1 : Tile::kUnits * 2 * Tile::kColumnWarps * kWarpSize];
 
@@ -127,20 +133,20 @@ struct alignas(128) Shared {
   }
 };
 
-// ---- Which tokens are whose ----
+// ---- The tokens of a block ----
 
-// Every sequence is cut into `count` segments, and each has blocks of its own. For segments after the first, Task::kStates leaves
-// behind what each segment adds to the state and how much of the state before it decays; where nothing is left to compute,
-// blocks do nothing.
+// Every sequence is cut into `count` segments, each with its own blocks. For segments after the
+// first, Task::kStates stores each segment's addition to the state and the decay of the earlier
+// state; blocks without work return.
 struct Segments {
   int count = 1;
   std::int64_t stride = 0;   // blocks from a segment to the next
-  float4* states = nullptr;  // (blocks, kShareK / 8, threads), as they lie in registers
+  float4* states = nullptr;  // (blocks, kShareK / 8, threads), in register order
   float* decays = nullptr;   // (blocks, kK)
 };
 
-// One of the two parts of a head's channels. No channel of the state knows of the others, and o is a sum over all of them: the first
-// launch leaves its sums to the second.
+// One of the two parts of a head's channels. The channels of the state are independent, and o is a
+// sum over all of them, so the first launch stores its sums for the second.
 struct ChannelPart : Segments {
   int channels = 0;       // of this launch
   float* sums = nullptr;  // (B, T, H, V), before the scale
@@ -155,7 +161,7 @@ struct Walk {
   std::int64_t sequence, first;
   int head, first_iv, segment, direction;
   int steps;     // of this segment
-  bool is_last;  // of the sequence's segments that have steps
+  bool is_last;  // the last of the sequence's segments that have steps
 };
 
 template <typename Tile, typename Args>
@@ -187,7 +193,7 @@ __device__ Walk locate(const Args& args, int segments) {
 
 // ---- Between global and shared memory ----
 
-// A thread's pieces of a chunk: one in every kRowsAtOnce rows, always the same columns.
+// A thread's vectors of a chunk: one in every kRowsAtOnce rows, always the same columns.
 template <typename Tile, typename T, int kColumns>
 struct Pieces {
   static constexpr int kPiece = kPieceBytes / sizeof(T), kPerRow = kColumns / kPiece;
@@ -196,8 +202,8 @@ struct Pieces {
   const int row = threadIdx.x / kPerRow, column = threadIdx.x % kPerRow * kPiece;
 };
 
-// Copies a chunk's rows: `steps` of them and `columns` of their elements exist, the others become zero.
-// `from` is the first row, `stride` leads to the next.
+// Copies a chunk's rows: `steps` of them and `columns` of their elements are in bounds, the others
+// become zero. `from` is the first row, `stride` the distance to the next.
 template <typename Tile, typename T, int kColumns>
 __device__ void fetch(const Matrix<T, kColumns>& to_smem, const T* from, int stride, int steps,
                       int columns, bool aligned) {
@@ -226,7 +232,7 @@ __device__ void fetch(const Matrix<T, kColumns>& to_smem, const T* from, int str
   }
 }
 
-// The way back for o. A thread takes the very pieces that it fetches of v.
+// Stores o. A thread stores exactly the vectors that it loads of v.
 template <typename Tile, typename T, int kColumns>
 __device__ void put(T* to, const Matrix<T, kColumns>& from_smem, int stride, int steps, int columns,
                     bool aligned) {
@@ -251,9 +257,10 @@ __device__ void put(T* to, const Matrix<T, kColumns>& from_smem, int stride, int
   }
 }
 
-// ---- Preparing a unit: nothing here knows the state ----
+// ---- Preparing a sub-chunk: independent of the state ----
 
-// The scores of a unit, before they are put in their places. Of each level, the q side is rows, the k side columns.
+// A lane's scores of a sub-chunk, before put_scores(). At each level the q side is rows, the k side
+// columns.
 struct Scores {
   float2 apart8 = {};  // tokens 8 to 15 with tokens 0 to 7
   float2 apart4 = {};  // 4 to 7 with 0 to 3, 12 to 15 with 8 to 11
@@ -278,14 +285,14 @@ __device__ void multiply_level(float2& score, const Matrix<Element, kStride>& ro
   score.y += folded[0][1] + folded[1][3];
 }
 
-// Where a unit's rows lie, of a group of channels.
+// A sub-chunk's rows, for a group of channels.
 template <typename Tile>
 struct UnitRows {
   using Element = typename Tile::Element;
   using LogW = typename Tile::LogW;
   Matrix<Element, Tile::kK> q, k;
   Matrix<LogW, Tile::kK> log_w;
-  Matrix<Element, Tile::kK * sizeof(LogW) / sizeof(Element)> scratch;  // where log_w has been read
+  Matrix<Element, Tile::kK * sizeof(LogW) / sizeof(Element)> scratch;  // reuses log_w's buffer
 
   __device__ UnitRows(Chunk<Tile>& chunk, int unit, int group)
       : q{chunk.q(unit).x + group * kGroup},
@@ -294,13 +301,13 @@ struct UnitRows {
         scratch{reinterpret_cast<Element*>(log_w.x)} {}
 };
 
-// A lane's two channels of a unit, which is cut into blocks of tokens. decay[t]: of the block that ends with t. q[t], k[t]: decayed
-// from the block's beginning, to its end.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. decay[t]: over the block that
+// ends with t. q[t], k[t]: decayed from the block's start, to its end.
 struct Blocks {
   float2 q[kUnit], k[kUnit], decay[kUnit];
 };
 
-// Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1: what underflows has been forgotten.
+// Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1, and may underflow.
 template <bool kScores>
 __device__ void join(Blocks& blocks, int size) {
 #pragma unroll
@@ -317,7 +324,8 @@ __device__ void join(Blocks& blocks, int size) {
   }
 }
 
-// The q side of the right blocks, the k side of the left ones: where they meet, both have the same anchor.
+// Stores the q side of the right blocks and the k side of the left ones: both are relative to the
+// border between them.
 template <typename Rows>
 __device__ void put_level(const Rows& rows, const Blocks& blocks, int size, int ik) {
   int row = 0;
@@ -331,7 +339,8 @@ __device__ void put_level(const Rows& rows, const Blocks& blocks, int size, int 
   }
 }
 
-// Neighbours have no decay between them, and the bonus has none at all: their products take q and k as they arrived.
+// Neighbours have no decay between them, and the bonus has none at all, so their products use q and
+// k as loaded.
 template <Task kTask, typename Tile>
 __device__ void multiply_neighbours(Scores& score, Blocks& blocks, const UnitRows<Tile>& rows,
                                     float2 u, int lane) {
@@ -369,7 +378,8 @@ __device__ void multiply_neighbours(Scores& score, Blocks& blocks, const UnitRow
   }
 }
 
-// Of one group of channels: the scores, the q side and the k side of the whole unit, and its decays.
+// For one group of channels: the scores, the q side and the k side of the whole sub-chunk, and its
+// decays.
 template <Task kTask, typename Tile>
 __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, float2 u, int unit,
                         int group, int lane) {
@@ -409,8 +419,8 @@ __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, fl
   *reinterpret_cast<float2*>(decay_smem + group * kGroup + ik) = blocks.decay[kUnit - 1];
 }
 
-// Where a lane's scores stand: with a = row / size, rows a * 2 size + size + row % size of the unit and columns
-// a * 2 size + column % size, where column / size is the same a.
+// Stores a lane's scores: with a = row / size, in rows a * 2 size + size + row % size of the
+// sub-chunk and columns a * 2 size + column % size, if column / size is the same a.
 template <typename Element, int kStride>
 __device__ void put_scores(const Matrix<Element, kStride>& to_smem, float* bonus_smem,
                            const Scores& score, int lane) {
@@ -420,8 +430,8 @@ __device__ void put_scores(const Matrix<Element, kStride>& to_smem, float* bonus
     store_pair(to_smem.at(row / 4 * 8 + 4 + row % 4, pair / 2 * 8 + pair % 2 * 2), score.apart4);
   if (row / 2 == pair) {
     store_pair(to_smem.at(row / 2 * 4 + 2 + row % 2, pair * 4), score.apart2);
-    // Tokens 2 row and 2 row + 1: which alternate half is the former's, and which column of this lane's pair is theirs? Asked
-    // by selection, because registers have no index.
+    // Tokens 2 row and 2 row + 1: selects the former's alternate half and the column of this lane's
+    // pair. By selection, because registers have no index.
     const auto mine = [&](int half, int first) {
       const float(&x)[2][4] = score.neighbours;
       const float left = row / 4 == half ? x[0][first] : x[1][first];
@@ -433,7 +443,7 @@ __device__ void put_scores(const Matrix<Element, kStride>& to_smem, float* bonus
   }
 }
 
-// ---- Walking: a warp has 16 columns of the state, transposed ----
+// ---- The walk: a warp has 16 columns of the state, transposed ----
 
 // state[n][..]: rows are value columns, columns the channels 8 n to 8 n + 7.
 template <int kK>
@@ -441,8 +451,8 @@ struct State {
   float x[kK / 8][4];
 };
 
-// o of 16 tokens and 16 columns, transposed, to its place. Neighbouring lanes of a column swap, so that each has two columns
-// of one token.
+// Stores o of 16 tokens and 16 columns, transposed. Neighbouring lanes of a column swap, so that
+// each has two columns of one token.
 template <typename Element, int kStride>
 __device__ void put_output(const Matrix<Element, kStride>& to, int first_t, int column,
                            const float (&o)[4], int lane) {
@@ -464,8 +474,8 @@ __device__ void put_output(const Matrix<float, kStride>& to, int first_t, int co
     *to.at(first_t + lane % 4 * 2 + i % 2, column + lane / 4 + i / 2 * 8) = o[i];
 }
 
-// A unit of 16 tokens: o = q S + score v, then S = decay S + k^T v. This warp has the columns from my_v on and the channels from
-// my_k on.
+// A sub-chunk of 16 tokens: o = q S + score v, then S = decay S + k^T v. This warp has the columns
+// from my_v on and the channels from my_k on.
 template <bool kOutputs, typename Tile>
 __device__ void walk_unit(float (&o)[2][4], State<Tile::kShareK>& state, Shared<Tile>& shared,
                           Chunk<Tile>& chunk, int unit, int my_v, int my_k, int lane) {
@@ -481,7 +491,7 @@ __device__ void walk_unit(float (&o)[2][4], State<Tile::kShareK>& state, Shared<
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         multiply(o[i], v, score[i]);
-        // The bonus may be all that there is: it is not rounded.
+        // The bonus is not rounded, because it may be the whole output.
         add_columns(o[i], v, i, load_pair(&shared.bonus[part][unit][i * 8 + lane % 4 * 2]));
       }
     }
@@ -509,15 +519,15 @@ __device__ void walk_unit(float (&o)[2][4], State<Tile::kShareK>& state, Shared<
   }
 }
 
-// Where the first part's sums of a chunk lie, and whether this is the part that adds its own.
+// The first part's sums of a chunk, and whether this part adds its own to them.
 struct ChunkSums {
-  float* first;        // of the chunk's first step, and the block's first column
+  float* first;        // at the chunk's first step and the block's first column
   int stride;          // to the next step
-  int steps, columns;  // that exist
+  int steps, columns;  // in bounds
   bool is_last;
 };
 
-// Calls visit(sum, x) for a lane's part x of a unit's o.
+// Calls visit(sum, x) for a lane's part x of a sub-chunk's o.
 template <typename Visit>
 __device__ void visit_sums(const ChunkSums& sums, float (&o)[2][4], int unit, int my_v, int lane,
                            const Visit& visit) {
@@ -533,7 +543,7 @@ __device__ void visit_sums(const ChunkSums& sums, float (&o)[2][4], int unit, in
   }
 }
 
-// o takes the place of v, of which only one warp still needs these columns.
+// o replaces v, whose columns only this warp still needs.
 template <typename Tile>
 __device__ void put_unit(Chunk<Tile>& chunk, int unit, float (&o)[2][4], const ChunkSums& sums,
                          float scale, int my_v, int lane) {
@@ -551,7 +561,7 @@ __device__ void put_unit(Chunk<Tile>& chunk, int unit, float (&o)[2][4], const C
   }
 }
 
-// All units of a chunk.
+// All sub-chunks of a chunk.
 template <bool kOutputs, typename Tile>
 __device__ void walk_chunk(State<Tile::kShareK>& state, Shared<Tile>& shared, Chunk<Tile>& chunk,
                            const ChunkSums& sums, float scale, int my_v, int share, int lane) {
@@ -577,7 +587,7 @@ __device__ void walk_chunk(State<Tile::kShareK>& state, Shared<Tile>& shared, Ch
           shared.o_share[share - 1][place(unit, i)] = {o[unit][i][0], o[unit][i][1], o[unit][i][2],
                                                        o[unit][i][3]};
     }
-    __syncthreads();  // all shares are there, and v has been read
+    __syncthreads();  // all shares are in shared memory, and v may be overwritten
     if (share == 0) {
 #pragma unroll
       for (int unit = 0; unit < Tile::kUnits; ++unit) {
@@ -596,7 +606,7 @@ __device__ void walk_chunk(State<Tile::kShareK>& state, Shared<Tile>& shared, Ch
   }
 }
 
-// u of a warp's groups of channels, of which the first `channels` exist.
+// u for a warp's groups of channels, of which the first `channels` are in bounds.
 template <typename Tile, typename Args, int kMyGroups>
 __device__ void load_u(float2 (&u)[kMyGroups], const Args& args, int head, int my_part, int K,
                        int channels, int lane) {
@@ -610,11 +620,11 @@ __device__ void load_u(float2 (&u)[kMyGroups], const Args& args, int head, int m
 
 // ---- The state, from and to global memory ----
 
-// Which part of the state a lane has: element (n, e) is of channel(n, e) and of value column column(e).
+// A lane's part of the state: element (n, e) has channel(n, e) and value column column(e).
 template <typename Tile>
 struct StatePart {
   const int share, my_v, first_iv, lane, K, V;
-  const std::int64_t first;  // where the head's state begins, (K, V)
+  const std::int64_t first;  // offset of the head's state, (K, V)
 
   __device__ int channel(int n, int e) const {
     return share * Tile::kShareK + n * 8 + lane % 4 * 2 + e % 2;
@@ -622,7 +632,7 @@ struct StatePart {
   __device__ int column(int e) const { return first_iv + my_v + lane / 4 + e / 2 * 8; }
 };
 
-// Calls visit(x, place) for each element of a lane's part that exists.
+// Calls visit(x, place) for each element of a lane's part in bounds.
 template <typename Tile, typename Visit>
 __device__ void visit_state(State<Tile::kShareK>& state, const StatePart<Tile>& mine,
                             const Visit& visit) {
@@ -633,7 +643,7 @@ __device__ void visit_state(State<Tile::kShareK>& state, const StatePart<Tile>& 
         visit(state.x[n][e], mine.first + mine.channel(n, e) * mine.V + mine.column(e));
 }
 
-// The state before segment number `segment`: each earlier one lets it decay and adds its own.
+// The state before segment `segment`: each earlier one decays it and adds its own.
 template <typename Tile>
 __device__ void add_segments(State<Tile::kShareK>& state, const Segments& segments, int segment,
                              const StatePart<Tile>& mine) {
@@ -653,7 +663,8 @@ __device__ void add_segments(State<Tile::kShareK>& state, const Segments& segmen
   }
 }
 
-// What Task::kStates leaves of a segment. decay_of_all: of channels tid, tid + kThreads, ...
+// Stores the results of Task::kStates for a segment. decay_of_all: of channels tid, tid + kThreads,
+// ...
 template <typename Tile, int kMyChannels>
 __device__ void leave_segment(const Segments& segments, const State<Tile::kShareK>& state,
                               const float (&decay_of_all)[kMyChannels]) {
@@ -689,7 +700,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   const int step_V = walk.direction * static_cast<int>(args.H) * V;
   const std::int64_t first_qk = (walk.first * args.H + walk.head) * K;
   const std::int64_t first_v = (walk.first * args.H + walk.head) * V + walk.first_iv;
-  // Packed sequences have B = 1, and a batch is T tokens: token n of all has the same place either way.
+  // Packed sequences have B = 1, and a batch is T tokens, so token n of all has the same offset
+  // either way.
   const int step_w = walk.direction * static_cast<int>(args.log_w_stride_T);
   const std::int64_t first_w = walk.first * args.log_w_stride_T + walk.head * K;
 
@@ -726,7 +738,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   };
   start_fetch(0);
 
-  // What a warp prepares.
+  // A warp's part of the preparation.
   const int my_unit = warp % Tile::kUnits, my_part = warp / Tile::kUnits;
   constexpr int kMyGroups = Tile::kGroups / Tile::kParts;
   float2 u[kMyGroups] = {};
@@ -737,7 +749,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
        i += Tile::kThreads)
     reinterpret_cast<float*>(shared.score_)[i] = 0.0f;
 
-  // What it walks.
+  // A warp's part of the walk.
   const int share = Tile::kShares == 1 ? 0 : warp / Tile::kColumnWarps;
   const int my_v = warp % Tile::kColumnWarps * kUnit;
   const StatePart<Tile> mine{
@@ -753,7 +765,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
 
   for (int chunk = 0; chunk < chunks; ++chunk) {
     __pipeline_wait_prior(0);
-    __syncthreads();  // this chunk is here, and everybody has walked the one before
+    __syncthreads();  // the chunk has arrived; the previous one is finished and may be refilled
     if (kOutputs && chunk > 0) put_outputs(chunk - 1);
     start_fetch(chunk + 1);
 
@@ -767,7 +779,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
       if constexpr (kOutputs)
         put_scores(shared.score(my_part, my_unit), shared.bonus[my_part][my_unit], score, lane);
     }
-    __syncthreads();  // all is prepared
+    __syncthreads();  // the chunk is prepared
     if constexpr (!kOutputs) {
       for (int i = 0; i < kMyChannels; ++i)
         for (int unit = 0; unit < Tile::kUnits; ++unit)
@@ -788,7 +800,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
 
 // ---- Launches ----
 
-// Whether all rows consist of whole 16-byte pieces.
+// Whether all rows consist of whole 16-byte vectors.
 template <typename Element, typename LogW>
 bool is_aligned(const BasicWkvArgs<Element, LogW>& args) {
   const auto off = [](const void* pointer) {
@@ -809,7 +821,7 @@ void launch(const Args& args, const Cut<Tile>& cut, std::int64_t blocks, int sha
   CUDA_CHECK(cudaGetLastError());
 }
 
-// How many blocks the device has room for at once. Also allows the kernel its shared memory.
+// The blocks that fit on the device at once. Also allows the kernel its shared memory.
 template <Task kTask, typename Tile>
 int blocks_at_once(int shared_bytes) {
   const auto kernel = chunk_walk<kTask, Tile>;
@@ -820,7 +832,7 @@ int blocks_at_once(int shared_bytes) {
   return blocks * ladder::cuda::multiprocessors_to_fill();
 }
 
-// Calls launch(args, cut) for the channels of whole heads, or for each part of them in turn.
+// Calls launch(args, cut) for the channels of whole heads, or for each part of them sequentially.
 template <typename Tile, typename Args, typename Launch>
 void for_each_part(const Args& args, const Segments& segments, float* sums, const Launch& launch) {
   if constexpr (!Tile::kIsPart) {
@@ -867,7 +879,8 @@ void launch_version(const Args& args, Version version) {
   const Scratch<float4> states(blocks * Tile::kShareK / 8 * Tile::kThreads);
   const Scratch<float> decays(blocks * Tile::kK);
   const Segments segments{static_cast<int>(count), stride, states.pointer(), decays.pointer()};
-  // All segments read the initial state, and the last one writes the final state, perhaps earlier. In place they read a copy.
+  // All segments read the initial state, and the last one writes the final state, perhaps earlier.
+  // If both are one array, they read a copy.
   const bool in_place = args.final_state != nullptr && args.initial_state == args.final_state;
   const std::int64_t elements = in_place ? sequences * args.H * args.K * args.V : 0;
   const Scratch<float> copied(elements);
@@ -917,7 +930,7 @@ ladder::Implementation with_launchers(ladder::Implementation version) {
   version.device = ladder::DeviceKind::kCuda;
   version.bf16_arithmetic = ladder::Arithmetic::kBf16Operands;
   version.units = ladder::Units::kTensorCores;
-  version.fma_share = 2.0 / 3;  // a product into the state and one out of it
+  version.fma_share = 2.0 / 3;  // one product into the state and one out of it
   version.launchers =
       ladder::launchers<ladder::Wkv>(
           run<Task::kWkv, kVersion, float, float>, run<Task::kWkv, kVersion, bfloat16, bfloat16>,

@@ -1,5 +1,6 @@
-// What tensor cores multiply, as this chapter's general forward kernel sees it: the fragments of common/cuda/tiles, from matrices in shared
-// memory. Elements are bf16 or fp16, or float at three times the cost.
+// Operands of tensor cores in this chapter's general forward kernel: the fragments of
+// common/cuda/tiles, from matrices in shared memory. Elements are bf16 or fp16, or float at three
+// times the cost.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -47,7 +48,7 @@ __device__ float high_element(float2 both) {
   return both.y;
 }
 
-// Two neighbours in shared memory, to and from the lane that computes with them.
+// Two neighbours in shared memory, loaded and stored by the lane that computes with them.
 template <typename Element>
 __device__ float2 load_pair(const Element* from) {
   const auto both = *reinterpret_cast<const typename FragmentA<Element>::Register*>(from);
@@ -61,8 +62,9 @@ __device__ void store_pair(Element* to, float2 x) {
 
 // ---- Matrices in shared memory ----
 
-// kStride elements lie between two rows, a multiple of 128 bytes, so every row begins in the first bank. Columns are therefore
-// exchanged, 16 bytes at a time, by an exclusive or with the row: the same columns of eight rows lie in all 32 banks.
+// Rows are kStride elements apart, a multiple of 128 bytes, so every row begins in the first bank.
+// Therefore columns are swizzled in 16-byte vectors, by an exclusive or with the row: the same
+// columns of eight rows cover all 32 banks.
 template <typename Element, int kStride>
 struct Matrix {
   static constexpr int kPiece = 16 / sizeof(Element);
@@ -74,13 +76,13 @@ struct Matrix {
   }
 };
 
-// 16 tokens in two halves of eight, neighbours in different ones, such that the rows of a half lie in different banks:
-// 0, 2, 4, 6, 9, 11, 13, 15 and 1, 3, 5, 7, 8, 10, 12, 14.
+// 16 tokens in two halves of eight, neighbours in different ones, such that the rows of a half are
+// in different banks: 0, 2, 4, 6, 9, 11, 13, 15 and 1, 3, 5, 7, 8, 10, 12, 14.
 inline __device__ int alternate(int half, int i) {
   return 2 * i + (i / 4 + half) % 2;
 }
 
-// ---- Operands from a matrix: by ldmatrix, or pair by pair. The names are those of tiles/load.hpp ----
+// ---- Operands from a matrix: by ldmatrix, or pair by pair. Names as in tiles/load.hpp ----
 
 template <typename Element>
 __device__ void put_registers(FragmentB<Element> (&b)[2],
@@ -135,8 +137,9 @@ __device__ void load_b_kn(FragmentB<Element> (&right)[2], const Matrix<Element, 
   put_registers(right, r);
 }
 
-// Eight rows of 32 columns, folded: columns 0 to 7 and 16 to 23 above columns 8 to 15 and 24 to 31. Then multiply(sum[0], left,
-// right[0]) has half of the products in its upper rows, multiply(sum[1], left, right[1]) the others in its lower ones.
+// Eight rows of 32 columns, folded: columns 0 to 7 and 16 to 23 above columns 8 to 15 and 24 to 31.
+// Then multiply(sum[0], left, right[0]) has half of the products in its upper rows, and
+// multiply(sum[1], left, right[1]) the others in its lower ones.
 template <typename Element, int kStride>
 __device__ void load_folded(FragmentA<Element>& left, FragmentB<Element> (&right)[2],
                             const Matrix<Element, kStride>& m, int left_row, int right_row,
@@ -191,9 +194,10 @@ __device__ void load_right_alternate(FragmentB<Element> (&right)[2],
   put_registers(right, r);
 }
 
-// ---- Sums ----
+// ---- Accumulators ----
 
-// Each column of a sum (columns 8 * half + 0 to 7 of `left`) plus a factor times the same column of `left`.
+// Adds to each column of a sum (columns 8 * half + 0 to 7 of `left`) a factor times the same column
+// of `left`.
 template <typename Element>
 __device__ void add_columns(float (&sum)[4], const FragmentA<Element>& left, int half,
                             float2 factor) {
@@ -204,10 +208,12 @@ __device__ void add_columns(float (&sum)[4], const FragmentA<Element>& left, int
   }
 }
 
-// A product of 16-bit elements is that of tiles/product.hpp; this one of floats takes 8 of the 16 terms after the other.
-// Each factor is the sum of two tf32, split by integers, as 11_three_products does; of their four products the smallest is left
-// out. The order of the 16 products in a sum is free: what the instruction calls columns `pair` and `pair + 4` are our neighbours
-// 2 pair and 2 pair + 1. Tensor cores cut off what they add; so the long sum is left to an addition that rounds.
+// A product of 16-bit elements is that of tiles/product.hpp; this one of floats adds its 16 terms
+// in two groups of 8. Each factor is the sum of two tf32, split by integers, as in
+// 11_three_products; the smallest of their four products is skipped. The order of the 16 products
+// in a sum is free: the instruction's columns `pair` and `pair + 4` are our neighbours 2 pair and 2
+// pair + 1. Tensor cores truncate their sums; therefore the long sum is left to an addition that
+// rounds.
 inline __device__ void multiply(float (&sum)[4], const FragmentA<float>& left,
                                 const FragmentB<float>& right) {
   using ladder::cuda::mma_tf32;

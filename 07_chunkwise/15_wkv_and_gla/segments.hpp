@@ -1,4 +1,5 @@
-// Into how many segments of time kernel.cu cuts each sequence. Host arithmetic only, so that it can be tested without a launch.
+// The number of segments of time per sequence in kernel.cu. Host arithmetic only, so that it can be
+// tested without a launch.
 #pragma once
 
 #include <algorithm>
@@ -8,20 +9,22 @@
 
 namespace chunkwise {
 
-// A segment shorter than this many chunks is not worth a second pass over k, v and log_w.
+// A segment of fewer chunks is not worth a second pass over k, v and log_w.
 constexpr int kFewestChunks = 2;
 
-// The steps of one sequence. A batch is one sequence of T steps. Packed sequences share T, and their lengths lie on the device: the
-// host knows only the average. So one long sequence among many short ones is cut less than it could be.
+// The steps of one sequence. A batch is one sequence of T steps. Packed sequences share T, and
+// their lengths are in device memory, so the host knows only the average. Therefore one long
+// sequence among many short ones gets too few segments.
 template <typename Element, typename LogW>
 std::int64_t steps_of_a_sequence(const ladder::BasicWkvArgs<Element, LogW>& args) {
   if (args.cu_seqlens == nullptr) return args.T;
   return args.sequences > 0 ? args.T / args.sequences : 0;
 }
 
-// As many segments as the device has `room` for, in blocks, and each of at least kFewestChunks chunks. `blocks`: how many there are
-// without segments, 1 or more. One, where more than half of the multiprocessors have a block anyhow: segments are two thirds more
-// work, and would only share multiprocessors (128 heads of 64 on an H200, bf16: 6 to 26 % slower in two segments).
+// As many segments as the device has `room` for, in blocks, and each of at least kFewestChunks
+// chunks. `blocks` is their number without segments, 1 or more. One segment if more than half of
+// the SMs have a block anyway: segments add two thirds of the work, and would only share SMs (128
+// heads of 64 on an H200, bf16: 6 to 26 % slower in two segments).
 inline std::int64_t segment_count(std::int64_t room, std::int64_t multiprocessors,
                                   std::int64_t blocks, std::int64_t steps,
                                   std::int64_t steps_per_chunk) {

@@ -1,9 +1,13 @@
-// 07 chunkwise, segments: WKV on tensor cores, where few heads would leave most of the device without work.
-// Change: from 07.13: time is cut into segments. All are walked from an empty state, a scan finds where each starts, all are walked again.
-// Why:    a head was one block, so that 8 heads kept 8 multiprocessors busy, however long the sequence was.
-// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time; states may be updated in place; tensor cores (sm_80).
-// Costs:  everything is computed twice; for each segment K x V floats of states are written twice and read twice. A NaN in v_s
-//         reaches its column of o in all of its 16 tokens. See README for what was measured.
+// 07 chunkwise, segments: WKV on tensor cores, for few heads that would leave most SMs idle.
+// Change: from 07.13: time is cut into segments. All start from an empty state, a scan computes
+//         each segment's initial state, and all are computed again.
+// Why:    a head was one block, so that 8 heads kept only 8 SMs busy, however long the sequence
+//         was.
+// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time; states may be updated in
+//         place; tensor cores (sm_80).
+// Costs:  everything is computed twice; per segment K x V floats of states are written twice and
+//         read twice. A NaN in v_s reaches its column of o in all of its 16 tokens. See README for
+//         what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -38,43 +42,44 @@ using Rows = Tile<bfloat16, kChannels>;
 
 constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;  // of a stage: four units
+constexpr int kTokens = 64;  // per stage: four sub-chunks
 constexpr int kUnits = kTokens / kUnit;
-// Each warp prepares a unit; then it has 16 value columns, and all rows of the state.
+// Each warp prepares a sub-chunk; then it has 16 value columns and all rows of the state.
 constexpr int kWarps = kBlocks;
 constexpr int kThreads = kWarps * kWarpSize;
 static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize);
 
 constexpr int kNumbers = kChannels * kChannels;  // of a state
-constexpr std::int64_t kFewestStages = 2;        // a shorter segment is not worth its second walk
+constexpr std::int64_t kFewestStages = 2;        // a shorter segment is not worth its second pass
 
-// Time, cut into `count` segments of `steps` tokens. In memory segment 0 of all heads comes first, then segment 1.
-// states: (count, B * H, K, V), what a segment makes of an empty state; from the scan on, the state that it starts from.
-// decays: (count, B * H, K), of all tokens of a segment.
+// Time, cut into `count` segments of `steps` tokens. In memory segment 0 of all heads comes first,
+// then segment 1. states: (count, B * H, K, V), a segment's final state from an empty one; after
+// the scan, its initial state. decays: (count, B * H, K), of all tokens of a segment.
 struct Segments {
   std::int64_t count, steps;
   float *states, *decays;
 };
 
 struct alignas(128) Stage {
-  bfloat16 q[kTokens * kChannels], k[kTokens * kChannels];  // then q~ and k~
+  bfloat16 q[kTokens * kChannels], k[kTokens * kChannels];  // later q~ and k~
   bfloat16 v[kTokens * kChannels], log_w[kTokens * kChannels];
 };
 struct Shared {
-  Stage stages[2];  // one is on its way
+  Stage stages[2];  // double buffer: one in use, one in flight
   bfloat16 outputs[kTokens * kChannels];
-  bfloat16 scores[kUnit * kChannels];  // of the units, side by side
-  float decays[kUnits][kChannels];     // of a whole unit
+  bfloat16 scores[kUnit * kChannels];  // of the sub-chunks, side by side
+  float decays[kUnits][kChannels];     // of a whole sub-chunk
   float u[kChannels];
 };
 
-// A lane's two channels of a unit, which is cut into blocks of tokens. Of each token: q, with the decays from its block's beginning
-// to before it; k, with those behind it up to its block's end; and of a block's last token the decay of the whole block.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. For each token: q with the
+// decays from its block's start to before it; k with those after it up to its block's end; for a
+// block's last token the decay of the whole block.
 struct Blocks {
   float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
 };
 
-// Joins neighbouring blocks of `size` tokens. All factors are decays, at most 1: what underflows has been forgotten.
+// Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1, and may underflow.
 __device__ void join(Blocks& blocks, int size) {
 #pragma unroll
   for (int left = 0; left < kUnit; left += 2 * size) {
@@ -92,8 +97,9 @@ __device__ void join(Blocks& blocks, int size) {
   }
 }
 
-// The product of all queries and keys. Of it the scores of keys in a left block of `size` tokens with queries in the right one beside
-// it: both are measured from the border between the two. With size 0, of each token with itself.
+// Multiplies all queries and keys, and keeps the scores of keys in a left block of `size` tokens
+// with queries in the right block next to it: both are relative to the border between them. With
+// size 0, those of each token with itself.
 __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, int size, int lane) {
   Accumulator product[2] = {};
 #pragma unroll
@@ -111,10 +117,10 @@ __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, i
   }
 }
 
-// What a warp does with a unit before anybody knows the state. A lane has two channels.
+// Computes all of a sub-chunk that does not need the state. A lane has two channels.
 __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
   const Rows q_smem = Rows{stage.q}.below(unit * kUnit), k_smem = Rows{stage.k}.below(unit * kUnit);
-  const Rows log_w_smem = Rows{stage.log_w}.below(unit * kUnit);  // then q times the bonus
+  const Rows log_w_smem = Rows{stage.log_w}.below(unit * kUnit);  // later q times the bonus
   const int ik = 2 * lane;
   Blocks blocks;
   float u[2], log_w[2], bonus[2];
@@ -129,7 +135,7 @@ __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
     }
     copy<2>(log_w_smem.at(t, ik), bonus);
   }
-  __syncwarp();  // the bonus of all channels is here
+  __syncwarp();  // the bonus of all channels is in shared memory
   Accumulator scores[2] = {};
   take_level(scores, log_w_smem, k_smem, 0, lane);
   const auto climb = [&](int size) {
@@ -139,7 +145,7 @@ __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
 #pragma unroll
     for (int t = 0; t < kUnit; ++t)
       copy<2>(q_smem.at(t, ik), blocks.q[t]), copy<2>(k_smem.at(t, ik), blocks.k[t]);
-    __syncwarp();  // and here they are from and to the larger blocks' borders
+    __syncwarp();  // q and k are decayed from and to the larger blocks' borders
   };
   climb(1), climb(2), climb(4), climb(8);
   copy<2>(shared.decays[unit] + ik, blocks.decay[kUnit - 1]);
@@ -158,7 +164,8 @@ __device__ void multiply_columns(Accumulator (&x)[2], const float* factors_smem,
   }
 }
 
-// A block walks a segment of a head. The first time it starts from an empty state, and keeps only what the segment leaves.
+// A block computes a segment of a head. The first pass starts from an empty state, and keeps only
+// the segment's final state.
 __global__ void __launch_bounds__(kThreads, 2) walk_segment(Args args, Segments cut, bool outputs) {
   extern __shared__ uint4 smem[];
   Shared& shared = *reinterpret_cast<Shared*>(smem);
@@ -173,7 +180,7 @@ __global__ void __launch_bounds__(kThreads, 2) walk_segment(Args args, Segments 
   const auto rows_from = [&](std::int64_t t) {
     return static_cast<int>(min(args.T - t, std::int64_t{kTokens}));
   };
-  // Tokens that are not there become zeros, and their decays 1: the state stays as it is.
+  // Out-of-bounds tokens become zeros with decays of 1, which leave the state unchanged.
   const auto fetch = [&](std::int64_t t) {
     Stage& stage = shared.stages[t / kTokens % 2];
     const auto copy = [&](bfloat16* to, const bfloat16* from, std::int64_t step) {
@@ -182,7 +189,7 @@ __global__ void __launch_bounds__(kThreads, 2) walk_segment(Args args, Segments 
     copy(stage.q, args.q + first_of(t), stride);
     copy(stage.k, args.k + first_of(t), stride);
     copy(stage.v, args.v + first_of(t), stride);
-    // The strides of log_w are 0 where all tokens have the same decays.
+    // The strides of log_w are 0 if all tokens have the same decays.
     copy(stage.log_w,
          args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * kChannels,
          args.log_w_stride_T);
@@ -193,10 +200,10 @@ __global__ void __launch_bounds__(kThreads, 2) walk_segment(Args args, Segments 
                                   kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows of V and columns of K, 16 c and on.
+  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
-  float decay = 1;  // of channel tid, of all tokens so far
-  // Shows `use` each number of the state and its place in memory, where the segment's state is (K, V).
+  float decay = 1;  // of channel tid, over all tokens so far
+  // Calls `use` with each number of the state and its address in the segment's state (K, V).
   const auto with_memory = [&, there = cut.states + block * kNumbers](auto use) {
 #pragma unroll
     for (int n = 0; n < kBlocks * 8; ++n) {
@@ -205,19 +212,19 @@ __global__ void __launch_bounds__(kThreads, 2) walk_segment(Args args, Segments 
     }
   };
   fetch(first);
-  // TODO(1): roughly 1 line; the state that this segment starts from; budget: each of its numbers is loaded once.
+  // TODO(1): roughly 1 line; the segment's initial state; budget: each number is loaded once.
   if (tid < kChannels) shared.u[tid] = ladder::cuda::load(args.u + h * kChannels + tid);
   for (std::int64_t t0 = first; t0 < end; t0 += kTokens) {
     Stage& stage = shared.stages[t0 / kTokens % 2];
     __pipeline_wait_prior(0);
-    __syncthreads();  // the stage is here, and all have left the one before
+    __syncthreads();  // the stage has arrived; the previous one may be refilled
     if (t0 + kTokens < end) fetch(t0 + kTokens);
     if (outputs && t0 > first) send_outputs(t0 - kTokens);
     prepare(shared, stage, warp, lane);
-    __syncthreads();  // all units are prepared, and the outputs before are on their way
-    // TODO(2): roughly 2 lines; what this stage does to the segment's decay of channel tid; budget: no access to global memory.
+    __syncthreads();  // all sub-chunks are prepared; the stored outputs may be overwritten
+    // TODO(2): roughly 2 lines; decay channel tid by the stage; budget: no access to global memory.
 
-    // Outputs are q~ S, with the channels as inner index, and scores v; the state takes v^T k~, with the tokens.
+    // Outputs are q~ S, summed over channels, and scores v; the state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
     const MkToA scores_smem(Rows{shared.scores}, 0, lane);
     const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);
@@ -248,20 +255,20 @@ __global__ void __launch_bounds__(kThreads, 2) walk_segment(Args args, Segments 
       }
     }
   }
-  __syncthreads();  // the last outputs are here
+  __syncthreads();  // the last outputs are in shared memory
   if (outputs) return send_outputs((end - 1) / kTokens * kTokens);
   with_memory([](float x, float& there) { there = x; });
   if (tid < kChannels) cut.decays[block * kChannels + tid] = decay;
 }
 
-// A thread takes one number of a head's state from segment to segment. It alone reads this number of the initial state and writes it
-// to the final state: both may be one array.
+// A thread carries one number of a head's state from segment to segment. It alone reads this number
+// of the initial state and writes it to the final state, so both may be one array.
 __global__ void scan_segments(Args args, Segments cut) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kNumbers + blockIdx.y * kThreads + threadIdx.x;
   const std::int64_t numbers = std::int64_t{gridDim.x} * kNumbers;
   float state = args.initial_state != nullptr ? args.initial_state[i] : 0.0f;
   for (std::int64_t at = i; at < cut.count * numbers; at += numbers) {
-    // TODO(3): roughly 3 lines; the states that this segment starts from and leaves; budget: two loads and a store.
+    // TODO(3): roughly 3 lines; the initial state, then the next; budget: two loads and a store.
   }
   if (args.final_state != nullptr) args.final_state[i] = state;
 }
@@ -269,7 +276,7 @@ __global__ void scan_segments(Args args, Segments cut) {
 void wkv(const Args& args) {
   require_plain_wkv(args, States::kAllowed);
   if (args.B == 0) return;
-  // As many segments of whole stages as the device has room for, with two blocks on each multiprocessor.
+  // As many segments of whole stages as fit the device, with two blocks per SM.
   const std::int64_t heads = args.B * args.H, stages = (args.T + kTokens - 1) / kTokens;
   const auto room = std::max(std::int64_t{1}, 2 * ladder::cuda::multiprocessors_to_fill() / heads);
   const std::int64_t of_each = std::max(kFewestStages, (stages + room - 1) / room);
@@ -295,7 +302,7 @@ const ladder::Registration registration{
      .device = ladder::DeviceKind::kCuda,
      .bf16_arithmetic = ladder::Arithmetic::kBf16Operands,
      .units = ladder::Units::kTensorCores,
-     .fma_share = 2.0 / 3,  // a product into the state and one out of it
+     .fma_share = 2.0 / 3,  // one product into the state and one out of it
      .launchers = ladder::launchers<ladder::Wkv>(wkv)}};
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The gradients of the causal product o_t = sum over s <= t of (q_t . k_s) v_s, from d_o, the gradient of a loss by o. With the states
+// The gradients of the causal product o_t = sum over s <= t of (q_t . k_s) v_s, from d_o, the
+// gradient of a loss by o. With the states
 //
 //     S_t = sum over s <= t of k_s v_s^T      D_s = sum over t >= s of q_t d_o_t^T      K x V
 //

@@ -1,8 +1,11 @@
-// 07 chunkwise, linear attention's gradients: three causal products on tensor cores, two of them in reversed time.
-// Change: 07.09c launched three times with other arrays in the places of q, k and v; a walk may begin with the last token.
-// Why:    the gradients of a causal product are causal products: D, the gradient by the state, is a state that goes back in time.
+// 07 chunkwise, linear attention's gradients: three causal products, two of them in reverse time.
+// Change: 07.09c launched three times with other arrays for q, k and v; it may begin with the last
+//         token.
+// Why:    the gradients of a causal product are causal products: D, the gradient of the state, is a
+//         state that goes back in time.
 // Needs:  K = V = 64, bf16, no feature map, no normaliser; rows at multiples of 16 bytes; sm_80.
-// Costs:  three times the forward pass. dk and dv make the same D, each for itself; d_o is fetched three times, q, k and v twice.
+// Costs:  three times the forward pass. dk and dv each compute the same D; d_o is loaded three
+//         times, q, k and v twice.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -37,14 +40,14 @@ using FragmentA = tiles::FragmentA<bfloat16>;  // 16 x 16
 using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 using Args = CausalDotProductBackwardArgs<bfloat16>;
 
-constexpr int kStages = 2;  // places for q, k and v: one chunk is multiplied, one on its way
+constexpr int kStages = 2;  // double buffer for q, k and v: one chunk in use, one in flight
 constexpr int kStageSize = 3 * kSize;
 constexpr int kBytes = kStages * kStageSize * static_cast<int>(sizeof(bfloat16));
 
-// Rows of 128 bytes, the units of each in an order of its own.
+// Rows of 128 bytes, swizzled in 16-byte vectors.
 using Tile = tiles::Tile<bfloat16, kChannels>;
 
-// Key s is seen by query l if s <= l.
+// Query l sees key s if s <= l.
 __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -53,7 +56,7 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for each pair of neighbours that the lane has of 16 x 16 sums: two[0] and, to its right, two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -68,13 +71,13 @@ __global__ void __launch_bounds__(kThreads)
   extern __shared__ uint4 smem[];  // (kStages, kStageSize)
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const std::int64_t h = blockIdx.x, b = blockIdx.y;
-  // Where this head's token 0 lies, and how far behind it the next one.
+  // This head's token 0, and the distance to the next one.
   std::int64_t first = (b * args.T_q * args.H + h) * kChannels, stride = args.H * kChannels;
-  if (reverse) {  // the walk's token 0 is the last one, and the next one lies before it
+  if (reverse) {  // token 0 is the last one, and the next one is before it
     first += (args.T_q - 1) * stride;
     stride = -stride;
   }
-  // Where this warp's 16 columns of v, o and the state begin.
+  // This warp's first of 16 columns of v, o and the state.
   const int mine = warp * kBlock;
 
   struct Chunk {
@@ -88,7 +91,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // Asks for the chunk from token t on, if there is one; zeros beyond the last token.
+  // Starts the copies of the chunk from token t on, if any; zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     if (t >= args.T_q) return;
     const auto copy = [&](Tile tile, const bfloat16* x) {
@@ -106,7 +109,7 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     const auto [q, k, v] = place_of(t);
     __pipeline_wait_prior(0);
-    __syncthreads();  // the chunk is here, and nobody reads the one before it any more
+    __syncthreads();  // the chunk has arrived; the previous chunk's buffer may be refilled
     fetch(t + kChunk);
 
 #pragma unroll

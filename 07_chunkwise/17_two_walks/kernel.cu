@@ -1,9 +1,12 @@
-// 07 chunkwise, two walks: the gradients of WKV by its recurrence, once forward and once backward in time; a thread has a row and a column.
-// Change: rewrite: the gradients have sums that the forward pass does not have; what they share with it is the line of the state.
-// Why:    the state S walks forward, its gradient D backward, and every gradient of a step is a sum over a row or a column of one of them.
-// Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any CUDA GPU.
-// Costs:  S of every step is kept in memory, 16 KB for each step of a head; a block has a head with all its batches, so few heads leave
-//         a GPU idle. See README for what was measured.
+// 07 chunkwise, two walks: the gradients of WKV by its recurrence, forward and backward in time.
+// Change: rewrite: the gradients have sums that the forward pass does not have; both share only the
+//         update of the state.
+// Why:    the state S goes forward, its gradient D backward, and every gradient of a step is a sum
+//         over a row or a column of one of them.
+// Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any
+//         CUDA GPU.
+// Costs:  S of every step is kept in memory, 16 KB per step of a head; a block has a head with all
+//         its batches, so few heads leave a GPU idle. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -22,13 +25,13 @@ namespace {
 using chunkwise::kChannels;
 using ladder::WkvGradArgs;
 
-// What a step has of every row and every column. Thread n of a block has key row n and value column n.
+// A step's rows and columns. Thread n of a block has key row n and value column n.
 struct Step {
   float q[kChannels], k[kChannels], w[kChannels];
   float v[kChannels], d_o[kChannels];
 };
 
-// states: (H, T, V, K), of one batch after the other
+// states: (H, T, V, K), reused by one batch after another
 __global__ void __launch_bounds__(kChannels)
     wkv_two_walks(const WkvGradArgs args, float* const states) {
   __shared__ Step step;
@@ -41,7 +44,7 @@ __global__ void __launch_bounds__(kChannels)
   u_smem[n] = u;
 
   const auto fetch = [&](std::int64_t element, std::int64_t log_w) {
-    __syncthreads();  // all have read the step before
+    __syncthreads();  // all threads have read the previous step; it may be overwritten
     step.q[n] = forward.q[element];
     step.k[n] = forward.k[element];
     step.w[n] = expf(forward.log_w[log_w]);
@@ -79,7 +82,7 @@ __global__ void __launch_bounds__(kChannels)
       du += scale * q * k * v_do;
     }
 
-    // Row n and column n of D, behind step t: dk, d_log_w sum over a row, dv over a column.
+    // Row n and column n of D, after step t: dk and d_log_w are sums over a row, dv over a column.
     float row[kChannels] = {}, column[kChannels] = {};
     for (std::int64_t t = T - 1; t >= 0; --t) {
       fetch(element_of(t), log_w_of(t));
@@ -115,7 +118,7 @@ void wkv(const WkvGradArgs& args) {
   const ladder::WkvArgs& forward = args.forward;
   ladder::require(forward.H <= INT32_MAX,
                   "H is " + std::to_string(forward.H) + "; allowed: up to 2^31 - 1 blocks");
-  if (forward.B == 0 || forward.T == 0) {  // what is left are sums of nothing
+  if (forward.B == 0 || forward.T == 0) {  // without steps all gradients are empty or zero
     const std::size_t bytes = forward.H * kChannels * sizeof(float);
     CUDA_CHECK(cudaMemsetAsync(args.du, 0, bytes, ladder::cuda::stream()));
     if (forward.log_w_stride_T == 0)

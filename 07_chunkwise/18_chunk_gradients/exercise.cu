@@ -1,8 +1,12 @@
 // 07 chunkwise, chunk gradients: the gradients of WKV in chunks of 16 steps, by plain loops.
-// Change: rewrite of 07.17: the walks keep S and D at the borders of chunks only; each chunk then finds its gradients by itself, pair by pair.
-// Why:    two states for each 16 steps are an eighth of the states that 17 stores, and the chunks of a sequence run at the same time.
-// Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any CUDA GPU.
-// Costs:  all pairs of steps of a chunk, 120, each with decays of its own in every channel. See README for what was measured.
+// Change: rewrite of 07.17: S and D are kept only at the borders of chunks; each chunk then
+//         computes its gradients on its own, pair by pair.
+// Why:    two states per 16 steps are an eighth of the states that 17 stores, and the chunks of a
+//         sequence run in parallel.
+// Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any
+//         CUDA GPU.
+// Costs:  all pairs of steps of a chunk, 120, each with its own decays in every channel. See README
+//         for what was measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -24,7 +28,8 @@ using ladder::WkvGradArgs;
 using ladder::cuda::kAllLanes;
 
 constexpr int kChunk = 16;  // steps
-// Floats from row to row in shared memory: odd, so that a column lies in different banks.
+// Floats from row to row in shared memory: odd, so that the elements of a column are in different
+// banks.
 constexpr int kRow = kChannels + 1;
 constexpr int kStateSize = kChannels * kChannels;
 
@@ -34,14 +39,14 @@ struct Chunk {
 };
 
 struct Work {
-  std::int64_t chunks;   // of a sequence
+  std::int64_t chunks;   // per sequence
   float* states;         // (B, H, chunks, V, K): S before each chunk
-  float* adjoints;       // (B, H, chunks, V, K): D behind each chunk
+  float* adjoints;       // (B, H, chunks, V, K): D after each chunk
   float* du_parts;       // (B, chunks, H, K)
   float* d_log_w_parts;  // (B, chunks, H, K)
 };
 
-// Steps beyond T change nothing: q = k = v = d_o = 0, w = 1.
+// Steps past T change nothing: q = k = v = d_o = 0, w = 1.
 __device__ void fetch(Chunk& chunk, const WkvGradArgs& args, std::int64_t b, std::int64_t h,
                       std::int64_t first_t) {
   const ladder::WkvArgs& forward = args.forward;
@@ -60,7 +65,7 @@ __device__ void fetch(Chunk& chunk, const WkvGradArgs& args, std::int64_t b, std
   }
 }
 
-// Blocks with blockIdx.y = 0 walk S forward, with k and v; the others walk D backward, with q and d_o.
+// Blocks with blockIdx.y = 0 compute S forward, from k and v; others D backward, from q and d_o.
 __global__ void __launch_bounds__(kChannels) walk_borders(const WkvGradArgs args, const Work work) {
   __shared__ Chunk chunk;
   const int n = static_cast<int>(threadIdx.x);
@@ -70,28 +75,28 @@ __global__ void __launch_bounds__(kChannels) walk_borders(const WkvGradArgs args
   float state[kChannels] = {};  // row n of S or of D
   for (std::int64_t visited = 0; visited < work.chunks; ++visited) {
     const std::int64_t c = backward ? work.chunks - 1 - visited : visited;
-    __syncthreads();  // all have read the chunk before
+    __syncthreads();  // all threads have read the previous chunk; it may be overwritten
     fetch(chunk, args, b, h, c * kChunk);
     __syncthreads();
     float* const border =
         (backward ? work.adjoints : work.states) + (bh * work.chunks + c) * kStateSize + n;
-    float left[kChunk], decay = 1.0f;  // what is left of k or q at the other end; from that end on
+    float left[kChunk], decay = 1.0f;  // k or q decayed to the other end; decay from that end on
 #pragma unroll
     for (int m = 0; m < kChunk; ++m) {
       const int s = backward ? m : kChunk - 1 - m;
-      // TODO(1): roughly 2 lines; what is left of k_s, or of scale q_s, at the other end of the chunk, and the decay from that end on;
+      // TODO(1): roughly 2 lines; decay k_s or scale q_s to the other end; the decay from there;
       // TODO(1): budget: no global memory.
     }
     const auto& read = backward ? chunk.d_o : chunk.v;
 #pragma unroll
     for (int iv = 0; iv < kChannels; ++iv) {
       border[iv * kChannels] = state[iv];
-      // TODO(1): roughly 3 lines; S or D in this column at the chunk's other end; budget: one multiplication and 16 multiply-adds.
+      // TODO(1): roughly 3 lines; update S or D; budget: one multiplication and 16 multiply-adds.
     }
   }
 }
 
-// scores[p][s]: what o_p takes of v_s, the bonus included. Four lanes share the rows of a key.
+// scores[p][s]: the weight of v_s in o_p, with the bonus. Four lanes share the rows of a key.
 __device__ void put_scores(float (&scores_smem)[kChunk][kChunk], const Chunk& chunk,
                            const float* u) {
   constexpr int kShares = kChannels / kChunk;
@@ -138,7 +143,7 @@ __global__ void __launch_bounds__(kChannels)
     d_scores_smem[p][s] = scale * sum;
   }
 
-  // Rows n of S and D: with each d_o, with each v, and with each other.
+  // Products of rows n of S and D with each d_o, with each v, and with each other.
   float from_state[kChunk] = {}, from_adjoint[kChunk] = {}, overlap = 0.0f;
   const std::int64_t border = (bh * work.chunks + c) * kStateSize + n;
   for (int iv = 0; iv < kChannels; ++iv) {
@@ -152,30 +157,31 @@ __global__ void __launch_bounds__(kChannels)
       from_adjoint[s] += adjoint * chunk.v[s][iv];
     }
   }
-  __syncthreads();  // all have read k, which is overwritten now; the gradients of the scores are there
+  __syncthreads();  // all threads have read k; it may be overwritten. d_scores are complete
 
   float q[kChunk], w[kChunk], dq[kChunk] = {}, d_log_w[kChunk] = {}, du = 0.0f;
 #pragma unroll
   for (int p = 0; p < kChunk; ++p)
     q[p] = chunk.q[p][n], w[p] = chunk.w[p][n];
 
-  // A key of step s, which is `left` in step s + 1, and the queries behind it: `d_score(p)` is the gradient of their scores. `d_left`, of
-  // what is left of the key behind the chunk, becomes that of the key. Returns what is left.
+  // The pairs of a key of step s, which is `left` in step s + 1, with later queries: `d_score(p)`
+  // is the gradient of their scores. `d_left`, the gradient of the key decayed past the chunk,
+  // becomes that of the key. Returns the key decayed past the chunk.
   const auto visit_queries = [&](int s, float left, float& d_left, const auto& d_score) {
     float before[kChunk];
 #pragma unroll
     for (int p = 0; p < kChunk; ++p) {
       if (p <= s) continue;
-      // TODO(2): roughly 3 lines; what is left before step p, what it adds to dq, what is left behind step p; budget: no memory but what d_score(p) reads.
+      // TODO(2): roughly 3 lines; before, dq, left; budget: no memory but what d_score(p) reads.
     }
 #pragma unroll
     for (int p = kChunk - 1; p >= 0; --p) {
       if (p <= s) continue;
-      // TODO(2): roughly 3 lines; d_left from behind step p to before it, and what the step adds to d_log_w; budget: no memory but what d_score(p) reads.
+      // TODO(2): roughly 3 lines; d_left, d_log_w[p]; budget: no memory but what d_score(p) reads.
     }
     return left;
   };
-  // The state is a key before the first step: 1 is left of it there.
+  // The state acts as a key before the first step, with a remaining factor of 1.
   visit_queries(-1, 1.0f, overlap, [&](int p) { return from_state[p]; });
   const auto element_of = [&](int s) {
     return ((b * forward.T + first_t + s) * forward.H + h) * kChannels + n;
@@ -189,7 +195,7 @@ __global__ void __launch_bounds__(kChannels)
     du += d_own * q[s] * k;
     if (first_t + s < forward.T) args.dk[element_of(s)] = from_adjoint[s] + d_own * u * q[s];
   }
-  __syncthreads();  // what is left of all keys is there
+  __syncthreads();  // the decayed keys are in shared memory
 
   float dv[kChunk] = {}, d_log_w_sum = 0.0f;
   for (int ik = 0; ik < kChannels; ++ik) {

@@ -1,8 +1,12 @@
-// 07 chunkwise, gradient products: the gradients of WKV in chunks, their sums as products on tensor cores; d_log_w in two ways.
-// Change: rewrite of 07.18: what is a product of matrices goes to tensor cores. Beside its d_log_w stands the textbook's difference.
-// Why:    one instruction of a warp does 1,024 multiply-adds of tf32. The difference needs nothing but q dq and k dk, but loses digits.
-// Needs:  K = V = 64, fp32, no states in or out, forward time; rows at multiples of 16 bytes; tensor cores (sm_80).
-// Costs:  scores and pairs of steps are still loops, 120 pairs in every channel. See README for what was measured.
+// 07 chunkwise, gradient products: WKV's gradients in chunks, with sums on tensor cores.
+// Change: rewrite of 07.18: matrix products are computed by tensor cores. The textbook's difference
+//         for d_log_w is a second way.
+// Why:    one instruction of a warp does 1,024 tf32 FMAs. The difference needs only q dq and k dk,
+//         but loses digits.
+// Needs:  K = V = 64, fp32, no states in or out, forward time; rows at multiples of 16 bytes;
+//         tensor cores (sm_80).
+// Costs:  scores and pairs of steps are still loops, 120 pairs in every channel. See README for
+//         what was measured.
 #include "07_chunkwise/19_gradient_products/gradient_products.hpp"
 
 #include <cuda_pipeline.h>
@@ -33,8 +37,8 @@ using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 using namespace ladder::cuda::tiles;
 
-constexpr int kChunk = 16;           // steps; and rows and columns of a block of a product
-constexpr int kThreads = kChannels;  // thread n has key row n where a channel is one thread's
+constexpr int kChunk = 16;           // steps; also rows and columns of a product's block
+constexpr int kThreads = kChannels;  // thread n has key row n in per-channel code
 constexpr int kWarps = kThreads / kWarpSize;
 constexpr int kBlocks = kChannels / kChunk;
 constexpr int kBlocksPerWarp = kBlocks / kWarps;
@@ -45,18 +49,18 @@ using Rows = Tile<float, kChannels>;
 using Pairs = Tile<float, 2 * kChunk>;
 
 struct Work {
-  std::int64_t chunks;   // of a sequence
+  std::int64_t chunks;   // per sequence
   float* states;         // (B, H, chunks, V, K): S before each chunk
-  float* adjoints;       // (B, H, chunks, V, K): D behind each chunk
+  float* adjoints;       // (B, H, chunks, V, K): D after each chunk
   float* du_parts;       // (B, chunks, H, K)
   float* d_log_w_parts;  // (B, chunks, H, K)
 };
 
-// Where a chunk lies in the tensors. Steps beyond T change nothing: q = k = v = d_o = 0, log_w = 0.
+// A chunk's offsets in the tensors. Steps past T change nothing: q = k = v = d_o = 0, log_w = 0.
 struct Steps {
   std::int64_t first, log_w;  // elements before it
   std::int64_t stride;        // from step to step
-  int rows;                   // steps that exist
+  int rows;                   // steps in bounds
 
   __device__ Steps(const ladder::WkvArgs& forward, std::int64_t bh, std::int64_t c) {
     const std::int64_t b = bh / forward.H, h = bh % forward.H, t = c * kChunk;
@@ -80,7 +84,7 @@ __device__ void wait_for_copies() {
   __syncthreads();
 }
 
-// visit(two, row, column) for each pair of neighbours that the lane has of 16 x 16 sums: two[0] and, to its right, two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
 template <typename Visit>
 __device__ void for_pairs(Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -90,7 +94,7 @@ __device__ void for_pairs(Accumulator (&sum)[2], int lane, Visit visit) {
   }
 }
 
-// Blocks with blockIdx.y = 0 walk S forward, with k and v; the others walk D backward, with q and d_o.
+// Blocks with blockIdx.y = 0 compute S forward, from k and v; others D backward, from q and d_o.
 __global__ void __launch_bounds__(kThreads) walk_borders(const WkvGradArgs args, const Work work) {
   __shared__ alignas(128) float smem[3][kChunk * kChannels];
   __shared__ float decays_smem[kChannels];  // of the whole chunk
@@ -103,12 +107,12 @@ __global__ void __launch_bounds__(kThreads) walk_borders(const WkvGradArgs args,
   for (std::int64_t visited = 0; visited < work.chunks; ++visited) {
     const std::int64_t c = backward ? work.chunks - 1 - visited : visited;
     const Steps steps(args.forward, blockIdx.x, c);
-    __syncthreads();  // all have read the chunk before
+    __syncthreads();  // all threads have read the previous chunk; it may be overwritten
     steps.fetch(left, backward ? args.forward.q : args.forward.k);
     steps.fetch(read, backward ? args.d_o : args.forward.v);
     steps.fetch_log_w(log_w, args.forward);
     wait_for_copies();
-    // What is left of k or q at the other end of the chunk; the decay from that end on.
+    // k or q decayed to the other end of the chunk; the decay from that end on.
     float decay = 1.0f;
 #pragma unroll
     for (int m = 0; m < kChunk; ++m) {
@@ -143,14 +147,14 @@ __global__ void __launch_bounds__(kThreads) walk_borders(const WkvGradArgs args,
 struct alignas(128) Shared {
   float q[kChunk * kChannels], k[kChunk * kChannels], w[kChunk * kChannels];
   float v[kChunk * kChannels], d_o[kChunk * kChannels];
-  float state[kStateSize], adjoint[kStateSize];  // (V, K), before the chunk and behind it
-  // From S and from D, without the decays inside of the chunk.
+  float state[kStateSize], adjoint[kStateSize];  // (V, K), before and after the chunk
+  // From S and from D, without the decays inside the chunk.
   float from_state[kChunk * kChannels], from_adjoint[kChunk * kChannels];
   float pairs[kChunk * 2 * kChunk];
   float overlap[kChannels];  // sum of S D over a row of K
 };
 
-// scores[p][s]: what o_p takes of v_s, the bonus included. Four lanes share the rows of a key.
+// scores[p][s]: the weight of v_s in o_p, with the bonus. Four lanes share the rows of a key.
 __device__ void put_scores(Pairs scores, Rows q, Rows k, Rows w, const float* u) {
   constexpr int kShares = kThreads / kChunk;
   const int s = threadIdx.x / kShares, share = threadIdx.x % kShares;
@@ -192,15 +196,15 @@ __device__ void put_d_scores(Pairs pairs, Rows d_o, Rows v, float scale, int lan
   });
 }
 
-// Rows ik to ik + 15 of S and D: with each d_o, with each v, and with each other.
+// Products of rows ik to ik + 15 of S and D with each d_o, with each v, and with each other.
 __device__ void put_products_of_states(Shared& shared, float scale, int ik, int lane) {
   Accumulator from_state[2] = {}, from_adjoint[2] = {};
   float overlap[2] = {};
 #pragma unroll
   for (int i = 0; i < kBlocks; ++i) {
     FragmentB<float> state[2] = {}, adjoint[2] = {};
-    // TODO(1): roughly 4 lines; 16 rows of V of S and of D as right factors, d_o S and v D of these rows; budget: four loads of 16 x 16 from
-    // TODO(1): shared memory, two products.
+    // TODO(1): roughly 4 lines; 16 rows of V of S and D as factors B, d_o S and v D; budget: four
+    // TODO(1): loads of 16 x 16 from shared memory, two products.
 #pragma unroll
     for (int j = 0; j < 2; ++j)
       for (int half = 0; half < 2; ++half)
@@ -250,17 +254,18 @@ __global__ void __launch_bounds__(kThreads)
     q[s] = *q_smem.at(s, n), k[s] = *k_smem.at(s, n);
     w[s] = *w_smem.at(s, n) = expf(*w_smem.at(s, n));
   }
-  __syncthreads();  // all decays are there
+  __syncthreads();  // all decays are in shared memory
   put_scores(pairs, q_smem, k_smem, w_smem, forward.u + h * kChannels);
   if (warp == 0) put_d_scores(pairs, d_o_smem, v_smem, scale, lane);
 #pragma unroll
   for (int x = 0; x < kBlocksPerWarp; ++x)
     put_products_of_states(shared, scale, (warp * kBlocksPerWarp + x) * kChunk, lane);
-  __syncthreads();  // all have read k, which is overwritten now; the products are there
+  __syncthreads();  // all threads have read k, which may be overwritten; the products are complete
 
   float dq[kChunk] = {}, dk[kChunk], d_log_w[kChunk] = {}, du = 0.0f, d_log_w_sum = 0.0f;
-  // A key of step s, which is `left` in step s + 1, and the queries behind it: `d_score(p)` is the gradient of their scores. `d_left`, of
-  // what is left of the key behind the chunk, becomes that of the key. Returns what is left.
+  // The pairs of a key of step s, which is `left` in step s + 1, with later queries: `d_score(p)`
+  // is the gradient of their scores. `d_left`, the gradient of the key decayed past the chunk,
+  // becomes that of the key. Returns the key decayed past the chunk.
   const auto visit_queries = [&](int s, float left, float& d_left, const auto& d_score) {
     float before[kChunk];
 #pragma unroll
@@ -279,8 +284,8 @@ __global__ void __launch_bounds__(kThreads)
     }
     return left;
   };
-  // The state is a key before the first step: 1 is left of it there. `pairs_beyond` is what d_log_w takes of pairs whose query lies
-  // behind the chunk.
+  // The state acts as a key before the first step, with a remaining factor of 1. `pairs_beyond` is
+  // the part of d_log_w from pairs whose query is after the chunk.
   float d_state = shared.overlap[n];
   float pairs_beyond = shared.overlap[n] * visit_queries(-1, 1.0f, d_state, [&](int p) {
                          return *Rows{shared.from_state}.at(p, n);
@@ -291,13 +296,13 @@ __global__ void __launch_bounds__(kThreads)
     dk[s] = from_adjoint;
     const float left =
         visit_queries(s, k[s], dk[s], [&](int p) { return *pairs.at(p, kChunk + s); });
-    // TODO(2): roughly 1 line; the pairs of key s whose query is behind the chunk; budget: one multiply-add.
+    // TODO(2): roughly 1 line; key s's pairs with later chunks' queries; budget: one multiply-add.
     *k_smem.at(s, n) = left;
   }
 
   if constexpr (kWay == DLogW::kDifference) {
-    // From the chunk's last step to its first. The bonus has no decay: dq and dk are without it.
-    // TODO(2): roughly 7 lines; d_log_w of all steps from pairs_beyond, q dq and k dk; budget: no access to memory.
+    // From the chunk's last step to its first. The bonus has no decay, so dq and dk are without it.
+    // TODO(2): roughly 7 lines; d_log_w from pairs_beyond, q dq, k dk; budget: no access to memory.
   }
 #pragma unroll
   for (int s = 0; s < kChunk; ++s) {
@@ -313,7 +318,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t part = ((b * work.chunks + c) * forward.H + h) * kChannels + n;
   work.du_parts[part] = du;
   work.d_log_w_parts[part] = d_log_w_sum;
-  __syncthreads();  // what is left of all keys is there
+  __syncthreads();  // the decayed keys are in shared memory
 
 #pragma unroll
   for (int x = 0; x < kBlocksPerWarp; ++x) {

@@ -1,4 +1,4 @@
-// Both ways to d_log_w. The registered kernel takes the first; the second is here to be compared with it.
+// Both ways to compute d_log_w. The registered kernel uses the first; the second is for comparison.
 #pragma once
 
 #include "common/operators/wkv/wkv.hpp"
@@ -6,8 +6,8 @@
 namespace chunkwise {
 
 enum class DLogW {
-  kChainRule,  // lesson 18's: what is left before the step, times the gradient of what is left behind it
-  kDifference,  // the textbook's: sums of q dq and of k dk over the steps behind, one minus the other
+  kChainRule,   // lesson 18's: the state before the step, times the gradient of the state after it
+  kDifference,  // the textbook's: sums of q dq and of k dk over later steps, one minus the other
 };
 
 void gradients(const ladder::WkvGradArgs& args, DLogW way);

@@ -1,5 +1,5 @@
-// Chunks of 64 steps: where they lie in the tensors, in the work buffers and in tiles of shared memory, which part of them a warp has, and
-// how they are copied.
+// Chunks of 64 steps: their offsets in the tensors, the work buffers and the tiles of shared
+// memory, a warp's part of them, and their copies.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -20,12 +20,13 @@ using ladder::BasicWkvGradArgs;
 constexpr int kBlocks = kSide / kBlock;
 constexpr int kTileSize = kSide * kSide;
 
-// These sizes are the second kernel's, which works inside the chunks.
+// Sizes of the second kernel, which works inside the chunks.
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kBlocksPerWarp = 2;  // of 16 steps; a warp has 16 channels
 
-// Pairs of blocks of 16 steps: the diagonal, then level 4, then level 5. One hexadecimal digit for each pair, from the right.
+// Pairs of blocks of 16 steps: the diagonal, then level 4, then level 5. One hexadecimal digit per
+// pair, from the right.
 constexpr int kPairs = kBlocks * (kBlocks + 1) / 2;
 constexpr int kPairsPerWarp = (kPairs + kWarps - 1) / kWarps;  // warp + 8 x
 inline __device__ int later_block(int pair) {
@@ -42,14 +43,14 @@ struct Work {
   int chunks, tiles_K, tiles_V;
   Element* states;       // (B, H, chunks, tiles_K, tiles_V, 64, 64): S before the chunk
   Element* adjoints;     // the same: D after the chunk
-  float* dv_parts;       // (tiles_K, B, T, H, V), where tiles_K > 1
+  float* dv_parts;       // (tiles_K, B, T, H, V), if tiles_K > 1
   float* du_parts;       // (B, chunks, H, K)
   float* d_log_w_parts;  // (B, chunks, H, K), for a decay per head
 
   __device__ std::int64_t state_tile(std::int64_t bh, int chunk, int tile_K, int tile_V) const {
     return (((bh * chunks + chunk) * tiles_K + tile_K) * tiles_V + tile_V) * kTileSize;
   }
-  // From a tile to what it lost when it was rounded, where that is kept: the rests lie behind all tiles.
+  // Offset from a tile to its rounding errors, if they are stored: these follow all tiles.
   template <typename Args>
   __device__ std::int64_t rests(const Args& args) const {
     return state_tile(args.B * args.H, 0, 0, 0);
@@ -63,7 +64,7 @@ template <typename Element>
 struct Steps {
   Element* data;        // step 0
   std::int64_t stride;  // to the next step
-  int columns;          // that exist
+  int columns;          // in bounds
 
   template <typename Args>
   __device__ Steps(Element* array, const Args& args, std::int64_t b, std::int64_t h,
@@ -88,7 +89,7 @@ __device__ auto log_w_steps(const Args& args, std::int64_t b, std::int64_t h, in
                static_cast<int>(args.K) - first);
 }
 
-// Copies `rows` rows of `columns` elements into a tile; zeros fill the rest, and what does not exist is not read.
+// Copies `rows` rows of `columns` elements into a tile; zeros fill the rest, which is not read.
 template <int kThreads, bool kAligned, typename Element>
 __device__ void fetch(SquareTile<Element> to_smem, const Element* from, std::int64_t stride,
                       int rows, int columns) {
@@ -138,16 +139,17 @@ __device__ void write(const Steps<Element>& steps, int first, int rows,
 
 // ---- Shared memory of the second kernel ----
 
-// What a warp has of a chunk: 16 channels, and two blocks of steps, first the one that touches the chunk's middle.
+// A warp's part of a chunk: 16 channels, and two blocks of steps, first the one at the chunk's
+// middle.
 struct Part {
   int lane, warp;
   int row;    // the first of the channels
-  bool late;  // whether its steps are those of the chunk's second half
+  bool late;  // whether its steps are in the chunk's second half
 
   __device__ __forceinline__ int block_of(int x) const { return late ? 2 + x : 1 - x; }
 };
 
-// What lies on the stage, in this order: v, d_o, S, D and the rests of S and D.
+// Indices in the stage: v, d_o, S, D and the rounding errors of S and D.
 enum Staged { kValues, kOutputGradients, kState, kAdjoint, kStateRest, kAdjointRest };
 
 // Sums over a block's steps, by channel.
@@ -157,19 +159,19 @@ struct ChannelSums {
   float du[kBlocks][kSide], d_log_w[kBlocks][kSide];
 };
 
-// kRests: with what S and D lost when they were rounded. A decay per head in fp32 needs it: its gradient is a sum over all steps,
-// and what is rounded once per chunk is wrong by the same amount in all of them.
+// kRests: with the rounding errors of S and D. A decay per head in fp32 needs them: its gradient is
+// a sum over all steps, and an error that is made once per chunk is equal in all of them.
 template <bool kRests_, typename Element_, typename LogW_>
 struct alignas(16) ChunkTiles {
   using Element = Element_;
   using LogW = LogW_;
   static constexpr bool kRests = kRests_;
-  // A gradient in fp32, which may be a sum over all steps, must not have the same rounding of a pair in every step: it takes the
-  // rest too.
+  // A gradient in fp32, which may be a sum over all steps, must not contain the same rounding error
+  // of a pair in every step. Therefore it also adds the error.
   static constexpr bool kWithRest = sizeof(LogW) > sizeof(Element);
 
   Element q[kTileSize], k[kTileSize];
-  LogW log_w[kTileSize];  // and d_log_w on its way out
+  LogW log_w[kTileSize];  // later d_log_w
   union {
     Element stage[kRests ? 6 : 4][kTileSize];  // see Staged
     struct {
@@ -179,22 +181,22 @@ struct alignas(16) ChunkTiles {
     };
   };
   Element level4[kTileSize], level5[kTileSize];  // rows [channel][step], halves of 16 and 32 steps
-  Element left[kTileSize];  // [channel][step]: what is left of k after the chunk
+  Element left[kTileSize];  // [channel][step]: k decayed to the end of the chunk
   union {
-    Element scores[kTileSize];  // [s][p]: what o_p takes of v_s, bonus included
-    ChannelSums sums;           // when the scores have been used
+    Element scores[kTileSize];  // [s][p]: the weight of v_s in o_p, with the bonus
+    ChannelSums sums;           // after the last use of the scores
   };
   Element d_scores[kTileSize];  // G: [p][s] = [s][p] = scale * d_o_p . v_s
   Right<Element> spans[kSpans][kWarpSize];
   float total[kBlocks][kSide];                          // decay of a block's steps, by channel
   float before[kBlocks][kSide], after[kBlocks][kSide];  // of the chunk's steps outside of a block
   float bonus[kBlocks][kSide];                          // sums of q u k over 16 channels, by step
-  float next[kBlocks][kSide];  // the same of level 0: an even step's key, the next step's query
+  float next[kBlocks][kSide];  // the same for level 0: an even step's key, the next step's query
   float d_own[kSide];          // scale * d_o_t . v_t, the diagonal of G
-  float overlap[kSide];        // what reaches from S to D through all of the chunk
+  float overlap[kSide];        // the product of S and D through the whole chunk
 };
 
-// ---- What it reads and what it writes ----
+// ---- Reads and writes ----
 
 // A chunk of a head, and 64 rows of K.
 struct Place {
@@ -202,7 +204,7 @@ struct Place {
   unsigned bn;  // batch and chunk
   int chunk, tile_K;
   int T, K, V;
-  int first, rows;  // step of the chunk, and steps that exist
+  int first, rows;  // step of the chunk, and steps in bounds
   int first_ik;
 
   template <typename Args>
@@ -234,7 +236,7 @@ __device__ __forceinline__ void fetch_keys(ChunkTiles<kRests, Element, LogW>& ti
   __pipeline_commit();
 }
 
-// v, d_o, S before the chunk and D behind it, of a tile of V.
+// v, d_o, S before the chunk and D after it, for a tile of V.
 template <bool kAligned, bool kRests, typename Element, typename LogW>
 __device__ __forceinline__ void fetch_values(ChunkTiles<kRests, Element, LogW>& tiles_smem,
                                              const BasicWkvGradArgs<Element, LogW>& args,
@@ -291,7 +293,7 @@ __device__ __forceinline__ void write_gradients(ChunkTiles<kRests, Element, LogW
   if (work.d_log_w_parts == nullptr) write_to(args.d_log_w, SquareTile<LogW>{tiles_smem.log_w});
 }
 
-// What sum_parts() adds up: du, and d_log_w where a head has one decay.
+// The parts that sum_parts() adds: du, and d_log_w if a head has one decay.
 template <bool kRests, typename Element, typename LogW>
 __device__ __forceinline__ void write_parts(const ChunkTiles<kRests, Element, LogW>& tiles_smem,
                                             const BasicWkvArgs<Element, LogW>& forward,

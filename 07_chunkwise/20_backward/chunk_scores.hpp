@@ -1,5 +1,6 @@
-// The rows of a chunk's decay tree: what queries and keys are at each level, and what the decays are outside of a block. Then the scores,
-// with keys as rows: queries and keys of a level lie in one tile, whose product with itself has their scores.
+// The rows of a chunk's decay tree: queries and keys at each level, and the decays outside a block.
+// Then the scores, with keys as rows: queries and keys of a level are in one tile, whose product
+// with itself contains their scores.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,7 +25,8 @@ __device__ __forceinline__ void load_rows(Tiles& tiles_smem, const Part& part, i
   for_each([&](int j, int x) { w.d[j][x] = decay_of<typename Tiles::Element>(w.d[j][x]); });
 }
 
-// The bonus of each step, and level 0's scores, which need no product of blocks: an even step's key and the next step's query.
+// The bonus of each step, and level 0's scores, which need no product of blocks: an even step's key
+// and the next step's query.
 template <typename Tiles>
 __device__ __forceinline__ void put_bonus(Tiles& tiles_smem, const Part& part, const float (&u)[2],
                                           int block, const Sum& q, const Sum& k,
@@ -53,7 +55,8 @@ __device__ __forceinline__ void put_bonus(Tiles& tiles_smem, const Part& part, c
   }
 }
 
-// The rows of levels 1 to 3 lie where three other tiles will: they are needed for the scores only.
+// The rows of levels 1 to 3 use the buffers of three later tiles, because only the scores need
+// them.
 template <typename Tiles>
 __device__ __forceinline__ SquareTile<typename Tiles::Element> level_tile(Tiles& tiles_smem,
                                                                           int level) {
@@ -74,7 +77,8 @@ __device__ __forceinline__ void put_rows_of_block(Tiles& tiles_smem, const Part&
   }
 }
 
-// The rows of levels 4 and 5, the halves of 32 and of 64 steps. `middle` is the decay between the block and the chunk's middle.
+// The rows of levels 4 and 5, the halves of 32 and of 64 steps. `middle` is the decay between the
+// block and the chunk's middle.
 template <typename Tiles>
 __device__ __forceinline__ void put_rows_of_halves(Tiles& tiles_smem, const Part& part, int block,
                                                    const Sum& read, const Sum& left,
@@ -86,7 +90,8 @@ __device__ __forceinline__ void put_rows_of_halves(Tiles& tiles_smem, const Part
   put(level5_smem, part.row, block * kBlock, far, part.lane);
 }
 
-// The rows of each level, the bonus and the decays of the warp's blocks of steps. `left`: of their keys, behind the block.
+// The rows of each level, the bonus and the decays of the warp's blocks of steps. `left`: their
+// keys, decayed to the end of the block.
 template <bool kGla, typename Tiles>
 __device__ __forceinline__ void put_rows(Tiles& tiles_smem, const Part& part, const int (&ik)[2],
                                          const float (&u)[2], Sum (&left)[kBlocksPerWarp]) {
@@ -121,7 +126,7 @@ __device__ __forceinline__ void put_decays_around_blocks(Tiles& tiles_smem, int 
   tiles_smem.after[block][channel] = after;
 }
 
-// What is left of k after its block becomes what is left after the chunk.
+// Decays k further, from the end of its block to the end of the chunk.
 template <typename Tiles>
 __device__ __forceinline__ void decay_to_the_end(const Tiles& tiles_smem, const Part& part,
                                                  const int (&ik)[2], Sum (&left)[kBlocksPerWarp]) {

@@ -1,17 +1,19 @@
-// Decays between any two of 16 steps, without an exponent that could be positive and without a division.
+// Decays between any two of 16 steps, without positive exponents and without a division.
 //
-// Take a key at step s and a query at step p > s. Their highest differing bit, the level, names the smallest aligned block whose
-// lower half holds s and whose upper half holds p, and the decay between them is a product of two factors: what k_s loses up to
-// the end of its half, and what a state loses from there to p. Both are products of decays, at most 1; to forget everything is a
-// factor of 0, here as in the recurrence. So at each level a step plays one part, key or query, and has one row to be multiplied:
+// Let a key be at step s and a query at step p > s. Their highest differing bit, the level, names
+// the smallest aligned block whose lower half contains s and whose upper half contains p. The decay
+// between them is a product of two factors: that of k_s up to the end of its half, and that of a
+// state from there to p. Both are products of decays, at most 1; a complete reset is a factor of 0,
+// here as in the recurrence. So at each level a step has one role, key or query, and one row for
+// the product:
 //
 //     level 0    k q k q k q k q k q k q k q k q
 //     level 1    k k q q k k q q k k q q k k q q
 //     level 2    k k k k q q q q k k k k q q q q
 //     level 3    k k k k k k k k q q q q q q q q
 //
-// Blocks lie among the lanes of a warp as in gradient_blocks.hpp, rows are channels and columns are steps: bit 0 of a step is e,
-// bits 1 and 2 are the lane's, bit 3 is j.
+// Blocks are distributed over the lanes of a warp as in gradient_blocks.hpp, rows are channels and
+// columns are steps: bit 0 of a step is e, bits 1 and 2 are the lane's, bit 3 is j.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -30,7 +32,8 @@ inline __device__ bool is_query(int level, int j, int e, int lane) {
   return level == 0 ? e == 1 : level == 3 ? j == 1 : (lane >> (level - 1) & 1) != 0;
 }
 
-// Products of decays within an aligned block of 2^level steps: of those before a step, of those after it, and of all.
+// Products of decays within an aligned block of 2^level steps: of those before a step, of those
+// after it, and of all.
 struct Decays {
   Sum before, after;
   float total[2][2];  // [j][i], from level 1 on
@@ -47,7 +50,7 @@ __device__ Decays first_decays(const Sum& w) {
   return decays;
 }
 
-// From `level` to the next.
+// Updates the products from `level` to the next.
 inline __device__ void climb(Decays& decays, const Sum& w, int level, int lane) {
   float sibling[2][4], total[2][2];
 #pragma unroll
@@ -93,8 +96,8 @@ inline __device__ Sum rows_at(int level, const Sum& q, const Sum& k, const Decay
   return rows;
 }
 
-// exp(log_w), as exactly as the elements deserve. Near 1 expf may be off by a unit in the last place, always to the same side for
-// the same decay, and a chunk takes its 64th power.
+// exp(log_w), with the accuracy of the elements. Near 1 expf may be off by a unit in the last
+// place, always in the same direction for the same decay, and a chunk has its 64th power.
 template <typename Element>
 __device__ float decay_of(float log_w) {
   if constexpr (std::is_same_v<Element, float>) {
@@ -104,12 +107,13 @@ __device__ float decay_of(float log_w) {
   }
 }
 
-// Whether the pair [t][r] of a block meets at `level`: the highest bit in which t and r differ is that one.
+// Whether the pair [t][r] of a block meets at `level`: the highest bit in which t and r differ.
 inline __device__ bool meet(int level, int t, int r) {
   return (t ^ r) >> level == 1;
 }
 
-// Of pairs only those that meet at `level` stay. Level 3 is the pairs between the block's halves, the others are within one half, the same in both.
+// Keeps only the pairs that meet at `level`. Those of level 3 are between the block's halves, the
+// others within one half, the same in both.
 inline __device__ Right<bfloat16> meeting(Right<bfloat16> pairs, int level, int lane) {
   const int t = lane / 4, r = lane % 4 * 2;
   const std::uint32_t mask =
@@ -135,10 +139,11 @@ inline __device__ Right<float> meeting(Right<float> pairs, int level, int lane) 
   return pairs;
 }
 
-// A span says which rows reach across which steps: one for each level in a block, and two for what comes from outside of it.
+// Spans describe which rows reach across which steps: one per level in a block, and two for pairs
+// with steps outside the block.
 constexpr int kFromBefore = kBlockLevels, kFromAfter = kBlockLevels + 1, kSpans = kBlockLevels + 2;
 
-// [t][r]: 1 where the decay of step t lies between row r and where it comes from or goes to.
+// [t][r]: 1 if the decay of step t is between row r and its source or target.
 template <bool kGla, typename Element>
 __device__ Right<Element> make_span(int span, int lane) {
   const int level = span < kBlockLevels ? span : kBlockLevels;

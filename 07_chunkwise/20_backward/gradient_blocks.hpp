@@ -1,9 +1,9 @@
-// The backward pass's products of 16 x 16 blocks on tensor cores, with factors of bf16 or of float, the tiles of shared memory they come
-// from, and what else is done to blocks in registers.
+// The backward pass's products of 16 x 16 blocks on tensor cores, with factors of bf16 or of float,
+// their tiles in shared memory, and other operations on blocks in registers.
 //
-// A block M lies among the lanes of a warp always in the same way, be it a factor or a sum: with row = lane / 4 and
-// pair = lane % 4, a lane holds M[row + 8 i][2 pair + 8 j + e] for i, j, e in {0, 1}. So the sum of one product is a factor of
-// the next without leaving its registers.
+// A block M is distributed over the lanes of a warp in one way, as a factor and as a sum: with row
+// = lane / 4 and pair = lane % 4, a lane holds M[row + 8 i][2 pair + 8 j + e] for i, j, e in {0,
+// 1}. So the sum of one product is a factor of the next in the same registers.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@ using ladder::cuda::kWarpSize;
 using ladder::cuda::tiles::quad_sum;
 
 constexpr int kBlock = 16;
-constexpr int kSide = 64;  // steps of a chunk, and the sides of the tiles that K and V are cut into
+constexpr int kSide = 64;  // steps of a chunk, and the sides of the tiles of K and V
 
 // fp32, d[j][2 i + e].
 struct Sum {
@@ -77,10 +77,10 @@ inline __device__ void multiply_add(Sum& sum, const Factor<bfloat16>& a,
     ladder::cuda::mma_bf16(sum.d[j], a.pair, {b.pair[j], b.pair[j + 2]});
 }
 
-// Three products of tf32 for one of float; small times small is below the last bit. A tensor core cuts off what it cannot keep
-// when it adds, always towards zero, so it adds only these 16 terms; the running sum is rounded to the nearest.
-// An instruction multiplies 8 columns. Which of them it takes for its columns `pair` and `pair + 4` is free as long as both factors
-// agree: here 2 pair and 2 pair + 1, what a lane has.
+// Three products of tf32 replace one of float; small times small is below the last bit. A tensor
+// core truncates its sums towards zero, so it adds only these 16 terms; the running sum is rounded
+// to nearest. An instruction multiplies 8 columns. Its columns `pair` and `pair + 4` may be any two
+// as long as both factors agree: here 2 pair and 2 pair + 1, which a lane has.
 inline __device__ void multiply_add(Sum& sum, const Factor<float>& a, const Factor<float>& b) {
   const auto add = [](float(&d)[4], const std::uint32_t(&x)[4][2], const std::uint32_t(&y)[4][2],
                       int j, int k) {
@@ -99,15 +99,16 @@ inline __device__ void multiply_add(Sum& sum, const Factor<float>& a, const Fact
   }
 }
 
-// A tile of shared memory with rows of kWidth elements, 64 or more. The 16-byte units of a row are permuted, differently in
-// neighbouring rows, so that neither rows nor columns of a block meet in a bank.
+// A tile of shared memory with rows of kWidth elements, 64 or more. The 16-byte vectors of
+// neighbouring rows are swizzled differently, so that neither rows nor columns of a block conflict
+// in a bank.
 template <typename Element, int kWidth>
 struct Tile {
   static constexpr int kUnit = 16 / sizeof(Element);
   static_assert(kWidth % 64 == 0);
   Element* smem;
 
-  // Unsigned: a signed remainder takes five instructions, and there is an address for every block.
+  // Unsigned: a signed remainder costs five instructions, and every block has an address.
   __device__ Element* at(unsigned row, unsigned column) const {
     const unsigned twist = sizeof(Element) == 2 ? row % 8 : 2 * (row % 4 ^ row / 4 % 2);
     return smem + (row * kWidth + (column ^ twist * kUnit));
@@ -178,7 +179,8 @@ __device__ void for_each(F f) {
   }
 }
 
-// M[m][n] = tile[row + n][column + m], as it is stored: a factor of floats would be split, which -inf cannot be.
+// M[m][n] = tile[row + n][column + m], not split into factors of floats, because -inf cannot be
+// split.
 inline __device__ Sum load_values_transposed(SquareTile<bfloat16> tile, int row, int column,
                                              int lane) {
   const Factor<bfloat16> factor = load_transposed(tile, row, column, lane);
@@ -202,8 +204,9 @@ inline __device__ Sum load_values_transposed(SquareTile<float> tile, int row, in
   return values;
 }
 
-// The second factor of a product, transposed as multiply_add() wants it. An instruction takes two registers that lie side by side,
-// and a load fills four that do: they come in the order of the instructions, which is not that of a Factor.
+// The second factor of a product, transposed for multiply_add(). An instruction reads two
+// consecutive registers, and a load fills four: they are in the order of the instructions, which is
+// not that of a Factor.
 template <typename Element>
 struct Right : Factor<Element> {};
 
@@ -259,7 +262,7 @@ inline __device__ Sum times(const Sum& a, const Sum& b) {
   return product;
 }
 
-// What is lost when a sum is rounded to bf16.
+// The rounding error of a sum in bf16.
 inline __device__ Sum rounding_of(const Sum& sum) {
   Sum rest;
   for_each([&](int j, int x) {
@@ -302,9 +305,10 @@ inline __device__ void sum_over_steps(float (&totals)[2], const Sum& sum) {
         quad_sum(sum.d[0][2 * i] + sum.d[0][2 * i + 1] + sum.d[1][2 * i] + sum.d[1][2 * i + 1]);
 }
 
-// ---- To memory ----
+// ---- Stores ----
 
-// Lane p of four neighbours has x[u] = piece p of unit u; afterwards it has x[u] = piece u of unit p.
+// Transposes in four neighbouring lanes: lane p has x[u] = word p of vector u, and receives x[u] =
+// word u of vector p.
 inline __device__ void transpose_in_fours(std::uint32_t (&x)[4], int lane) {
 #pragma unroll
   for (int bit = 1; bit < 4; bit *= 2) {
@@ -323,7 +327,8 @@ inline __device__ void transpose_in_fours(std::uint32_t (&x)[4], int lane) {
   }
 }
 
-// The first `rows` rows and `columns` columns of a block to global memory, 16 bytes a lane (bf16) or 8 (float) where `wide`.
+// Stores the first `rows` rows and `columns` columns of a block, 16 bytes per lane (bf16) or 8
+// (float) if `wide`.
 inline __device__ void store(const Sum& sum, bfloat16* to, std::int64_t stride, int rows,
                              int columns, bool wide, int lane) {
   std::uint32_t x[4];

@@ -1,10 +1,13 @@
 // 07 chunkwise, backward: the gradients of WKV and of GLA on tensor cores.
-// Change: rewrite: two walks at once, over the chunks forward for the state S and backward for its gradient D; then all chunks in parallel.
-// Why:    given S at a chunk's first step and D at its last, everything inside is products of small matrices.
-// Needs:  any B, T, H, K and V up to 65535; both states, scale, reverse, decay per token or per head; fp32 or bf16; a GPU since Ampere.
-// Costs:  S and D of every chunk in memory, each as large as one of the tensors where V = 64; no atomics. A NaN may reach all
-//         gradients of its own block of 16 steps: masked elements are 0, and 0 times NaN is NaN.
-//         See README for the derivation and for what was measured.
+// Change: rewrite: two passes over the chunks at once, forward for the state S and backward for its
+//         gradient D; then all chunks in parallel.
+// Why:    given S at a chunk's first step and D at its last, everything inside is products of small
+//         matrices.
+// Needs:  any B, T, H, K and V up to 65535; both states, scale, reverse, decay per token or per
+//         head; fp32 or bf16; a GPU since Ampere.
+// Costs:  S and D of every chunk in memory, each as large as one of the tensors if V = 64; no
+//         atomics. A NaN may reach all gradients of its own block of 16 steps: masked elements are
+//         0, and 0 times NaN is NaN. See README for the derivation and for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -31,14 +34,15 @@ namespace {
 
 using ladder::cuda::Scratch;
 
-// Kernels count steps and channels in ints; a grid has 65535 rows, one for each tile of a state.
+// Kernels count steps and channels in ints; a grid's y is at most 65535, one for each tile of a
+// state.
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;
 constexpr std::int64_t kMostChannels = 65535, kMostTiles = 65535;
-constexpr std::int64_t kMostElements = std::int64_t{1} << 30;  // of all heads of a step, in q or v
+constexpr std::int64_t kMostElements = std::int64_t{1} << 30;  // per step, all heads, in q or v
 
 // ---- First kernel: the walks ----
 
-// Blocks with blockIdx.z = 1 walk backward.
+// Blocks with blockIdx.z = 1 go backward.
 template <bool kGla, bool kAligned, bool kRests, typename Element, typename LogW>
 __global__ void __launch_bounds__(kWalkThreads, 4)
     walk_chunks(const BasicWkvGradArgs<Element, LogW> args, const Work<Element> work) {
@@ -53,8 +57,8 @@ __global__ void __launch_bounds__(kWalkThreads, 4)
 
 // ---- Second kernel: inside the chunks ----
 
-// Each step stands where its name says: copies in chunk.hpp, the rows, the decays and the scores in chunk_scores.hpp, products of a tile
-// of V in state_products.hpp, the gradients in pair_gradients.hpp.
+// Copies are in chunk.hpp, the rows, decays and scores in chunk_scores.hpp, products of a tile of V
+// in state_products.hpp, and the gradients in pair_gradients.hpp.
 
 template <bool kGla, bool kAligned, bool kRests, typename Element, typename LogW>
 __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(float) ? 1 : 2)
@@ -67,7 +71,7 @@ __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(
   const Place place(args.forward, work.chunks);
   const float scale = args.forward.scale;
 
-  // Everything that will be read is asked for at once: what the rows need, then the first tile of V.
+  // All copies start at once: the inputs of the rows, then the first tile of V.
   fetch_keys<kAligned>(tiles_smem, args.forward, place);
   fetch_values<kAligned>(tiles_smem, args, work, place, 0);
   make_spans<kGla>(tiles_smem, warp, lane);
@@ -75,7 +79,7 @@ __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(
   float u[2];
   find_channels<kGla>(args.forward, place, part, ik, u);
   __pipeline_wait_prior(1);
-  __syncthreads();  // q, k and log_w are there
+  __syncthreads();  // q, k and log_w are in shared memory
 
   Sum left[kBlocksPerWarp];
   put_rows<kGla>(tiles_smem, part, ik, u, left);
@@ -85,18 +89,18 @@ __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(
   Sum scores[kPairsPerWarp] = {};
   if (warp < kBlocks) add_scores_within_block(tiles_smem, part, scores[0]);
   add_scores_between_blocks(tiles_smem, part, scores);
-  __syncthreads();  // all have read the levels' rows
+  __syncthreads();  // all threads have read the levels' rows; they may be overwritten
   put_left(tiles_smem, part, left);
   put_scores(tiles_smem, part, scale, scores);
 
-  // Products with S and D, tile of V by tile of V; dv is complete after its tile.
+  // Products with S and D, one tile of V at a time; dv is complete after its tile.
   Sum d_scores[kPairsPerWarp] = {};
   Sum from_state[kBlocksPerWarp] = {}, from_adjoint[kBlocksPerWarp] = {};
-  Sum overlap = {};  // S times D transposed, of which only the diagonal is wanted
+  Sum overlap = {};  // S times D transposed, of which only the diagonal is used
 #pragma unroll 1
   for (int tile_V = 0; tile_V < work.tiles_V; ++tile_V) {
     if (tile_V > 0) {
-      __syncthreads();  // all have read what is overwritten now
+      __syncthreads();  // all threads have read the last tile of V; it may be refilled
       fetch_values<kAligned>(tiles_smem, args, work, place, tile_V);
     }
     __pipeline_wait_prior(0);
@@ -106,7 +110,7 @@ __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(
     make_dv<kAligned>(tiles_smem, args, work, place, part, tile_V);
   }
   put_overlap(tiles_smem, part, ik, overlap);
-  if constexpr (Tiles::kWithRest) __syncthreads();  // all have read what was left of k
+  if constexpr (Tiles::kWithRest) __syncthreads();  // all have read `left`; it may be overwritten
   put_d_scores(tiles_smem, part, scale, d_scores);
   __syncthreads();
 
@@ -242,7 +246,7 @@ void require_limits(const BasicWkvArgs<Element, LogW>& args) {
                 is("H", args.H), "H * K and H * V up to 2^30 = 1073741824");
   refuse_unless(args.B <= INT32_MAX / args.H / (args.T / kSide + 1), is("B", args.B),
                 "B * H * (T / 64 + 1) up to 2^31 - 1");
-  // With several tiles of K a kernel adds up their dv, a thread for each element.
+  // With several tiles of K a kernel adds their dv, with one thread per element.
   const std::int64_t elements = args.B * args.T * args.H * args.V;
   refuse_unless(tiles(args.K) == 1 || elements <= std::int64_t{INT32_MAX} * kSumThreads,
                 is("B * T * H * V", elements), "up to 2^39 - 2^8 where K is above 64");

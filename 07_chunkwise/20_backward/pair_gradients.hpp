@@ -1,5 +1,6 @@
-// Gradients of queries and keys: of the pairs within a block of 16 steps, and of those between blocks. And the gradient of log_w: what the
-// rows of each level add, and what crosses a whole block.
+// Gradients of queries and keys: from the pairs within a block of 16 steps, and from those between
+// blocks. Also the gradient of log_w: the sums over the rows of each level, and over pairs across a
+// whole block.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,14 +19,15 @@ namespace chunkwise::backward {
 template <bool kGla, typename Tiles>
 __device__ __forceinline__ void make_spans(Tiles& tiles_smem, int warp, int lane) {
   if (warp < kSpans) {
-    // Named first: the X-ray does not see what a call returns straight into memory.
+    // A named variable first, because the X-ray does not see a return value that is stored
+    // directly.
     const Right<typename Tiles::Element> span =
         make_span<kGla, typename Tiles::Element>(warp, lane);
     tiles_smem.spans[warp][lane] = span;
   }
 }
 
-// A product of rows with their gradient belongs to every decay of the span.
+// Adds a product of rows with their gradient to every decay of the span.
 template <typename Tiles>
 __device__ __forceinline__ void add_to_d_log_w(Tiles& tiles_smem, const Part& part, Sum& d_log_w,
                                                const Sum& rows_times_gradient, int span) {
@@ -36,7 +38,8 @@ __device__ __forceinline__ void add_to_d_log_w(Tiles& tiles_smem, const Part& pa
                  tiles_smem.spans[span][part.lane]);
 }
 
-// What crosses all of a block: from the chunk's other blocks, from the other half, and from S to D.
+// Adds the pairs across the whole block: from the chunk's other blocks, from the other half, and
+// from S to D.
 template <typename Tiles>
 __device__ __forceinline__ void add_across(Tiles& tiles_smem, const Part& part, const int (&ik)[2],
                                            int block, Sum& d_log_w) {
@@ -57,7 +60,7 @@ __device__ __forceinline__ void add_across(Tiles& tiles_smem, const Part& part, 
   }
 }
 
-// The sum over a block's steps that exist, for a decay per head.
+// The sum over a block's steps in bounds, for a decay per head.
 template <typename Tiles>
 __device__ __forceinline__ void put_d_log_w_sums(Tiles& tiles_smem, const Part& part,
                                                  const int (&ik)[2], int block, int rows,
@@ -73,7 +76,7 @@ __device__ __forceinline__ void put_d_log_w_sums(Tiles& tiles_smem, const Part& 
     if (part.lane % 4 == 0) tiles_smem.sums.d_log_w[block][ik[i]] = total[i];
 }
 
-// d_log_w of the warp's blocks is complete, and goes to the tile of log_w.
+// Completes d_log_w of the warp's blocks, and stores it in the tile of log_w.
 template <typename Tiles>
 __device__ __forceinline__ void put_d_log_w(Tiles& tiles_smem, const Part& part, const int (&ik)[2],
                                             int rows, bool per_head,
@@ -88,7 +91,7 @@ __device__ __forceinline__ void put_d_log_w(Tiles& tiles_smem, const Part& part,
   }
 }
 
-// ---- Those of queries and keys ----
+// ---- Gradients of queries and keys ----
 
 // Both orders of a pair. On the diagonal there are no pairs, only what the bonus needs.
 template <typename Element>
@@ -129,8 +132,8 @@ __device__ __forceinline__ void put_d_scores(Tiles& tiles_smem, const Part& part
   }
 }
 
-// Level by level: rows times pairs are gradients of the queries and of the keys at once. A product of a row with its gradient
-// belongs to every decay between the row and the other half.
+// Level by level: rows times pairs are gradients of the queries and of the keys at once. A product
+// of a row with its gradient belongs to every decay between the row and the other half.
 template <bool kGla, typename Tiles>
 __device__ __forceinline__ void add_gradients_within_block(Tiles& tiles_smem, const Part& part,
                                                            int column, const Sum& q, const Sum& k,
@@ -172,7 +175,7 @@ __device__ __forceinline__ void add_wide(Tiles& tiles_smem, const Part& part, in
     multiply_add(gradient, rows_reg, load_right(rest_smem, column, other, part.lane));
 }
 
-// What a step has from itself, by the bonus; dq and dk are complete.
+// Adds a step's own pair, by the bonus; dq and dk are then complete.
 template <typename Tiles>
 __device__ __forceinline__ void put_gradients(Tiles& tiles_smem, const Part& part,
                                               const float (&u)[2], int column, const Sum& q,
@@ -208,7 +211,8 @@ __device__ __forceinline__ void put_sums(Tiles& tiles_smem, const Part& part, co
   }
 }
 
-// S d_o becomes what the keys before the chunk give to dq, D v what the queries behind it give to dk.
+// Decays S d_o to the part of dq from keys before the chunk, and D v to the part of dk from queries
+// after it.
 template <typename Tiles>
 __device__ __forceinline__ void decay_products_of_states(const Tiles& tiles_smem,
                                                          const int (&ik)[2], int block, float scale,
@@ -231,8 +235,9 @@ __device__ __forceinline__ void decay_products_of_states(const Tiles& tiles_smem
   }
 }
 
-// Levels 5 and 4: the pairs with the other half of the chunk, and with the other block of this half. `reaching`: the products of level 5's
-// rows with their gradient, which belong to all decays between the row and the chunk's middle.
+// Levels 5 and 4: the pairs with the other half of the chunk, and with the other block of this
+// half. `reaching`: the products of level 5's rows with their gradient, which belong to all decays
+// between the row and the chunk's middle.
 template <typename Tiles>
 __device__ __forceinline__ void add_gradients_between_blocks(Tiles& tiles_smem, const Part& part,
                                                              const float (&to_middle)[2], int block,
@@ -261,8 +266,9 @@ __device__ __forceinline__ void add_gradients_between_blocks(Tiles& tiles_smem, 
   });
 }
 
-// dq and dk of a block of steps, to their tiles, and its d_log_w but for what crosses all of the block: that comes from sums of other
-// blocks. S d_o and D v of the block are used up: `wide` is what comes from beyond the block.
+// Stores dq and dk of a block of steps in their tiles, and computes its d_log_w except for pairs
+// across the whole block, which need the sums of other blocks. S d_o and D v of the block are
+// overwritten: `wide` is the part from outside the block.
 template <bool kGla, typename Tiles>
 __device__ __forceinline__ void make_gradients_of_block(Tiles& tiles_smem, const Part& part,
                                                         const int (&ik)[2], const float (&u)[2],
@@ -289,7 +295,7 @@ __device__ __forceinline__ void make_gradients_of_block(Tiles& tiles_smem, const
   put_sums(tiles_smem, part, ik, block, from_before, from_after, from_half, du);
 }
 
-// The warp's blocks, one at a time, to have registers enough.
+// The warp's blocks, one at a time, to have enough registers.
 template <bool kGla, typename Tiles>
 __device__ __forceinline__ void make_gradients(Tiles& tiles_smem, const Part& part,
                                                const int (&ik)[2], const float (&u)[2], float scale,

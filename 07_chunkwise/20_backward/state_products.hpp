@@ -11,7 +11,7 @@
 
 namespace chunkwise::backward {
 
-// d_o_p . v_s of the warp's pairs.
+// d_o_p . v_s for the warp's pairs.
 template <typename Tiles>
 __device__ __forceinline__ void add_d_scores(Tiles& tiles_smem, const Part& part,
                                              Sum (&d_scores)[kPairsPerWarp]) {
@@ -29,7 +29,8 @@ __device__ __forceinline__ void add_d_scores(Tiles& tiles_smem, const Part& part
   }
 }
 
-// S times d_o and D times v, for the warp's blocks of steps; S times D transposed, of which only the diagonal is wanted.
+// S times d_o and D times v, for the warp's blocks of steps; S times D transposed, of which only
+// the diagonal is used.
 template <typename Tiles>
 __device__ __forceinline__ void add_products_of_states(Tiles& tiles_smem, const Part& part,
                                                        Sum (&from_state)[kBlocksPerWarp],
@@ -39,7 +40,7 @@ __device__ __forceinline__ void add_products_of_states(Tiles& tiles_smem, const 
              d_o_smem = square(tiles_smem.stage[kOutputGradients]);
   const auto state_smem = square(tiles_smem.stage[kState]),
              adjoint_smem = square(tiles_smem.stage[kAdjoint]);
-  // Read only where kRests has them.
+  // Read only if kRests stores them.
   const auto state_rest_smem = square(tiles_smem.stage[Tiles::kRests ? kStateRest : kState]);
   const auto adjoint_rest_smem = square(tiles_smem.stage[Tiles::kRests ? kAdjointRest : kAdjoint]);
 #pragma unroll
@@ -72,7 +73,8 @@ __device__ __forceinline__ void add_products_of_states(Tiles& tiles_smem, const 
   }
 }
 
-// dv of a block of steps, two blocks of columns: from D by what is left of the keys, from d_o by the scores.
+// dv of a block of steps, two blocks of columns: D times the decayed keys, plus the scores times
+// d_o.
 constexpr int kColumnBlocks = 2;
 template <typename Tiles>
 __device__ __forceinline__ void add_dv(Tiles& tiles_smem, int s, int first_column, int lane,
@@ -98,7 +100,7 @@ __device__ __forceinline__ void add_dv(Tiles& tiles_smem, int s, int first_colum
   }
 }
 
-// To dv; where K has several tiles, each has a part of dv, and sum_parts() adds them.
+// Stores dv; if K has several tiles, each has a part of dv, and sum_parts() adds them.
 template <bool kAligned, typename Element, typename LogW>
 __device__ __forceinline__ void store_dv(const BasicWkvGradArgs<Element, LogW>& args,
                                          const Work<Element>& work, const Place& place, int step,
@@ -131,7 +133,7 @@ __device__ __forceinline__ void make_dv(ChunkTiles<kRests, Element, LogW>& tiles
                        tile_V * kSide + first_column + x * kBlock, dv[x], part.lane);
 }
 
-// What reaches from S to D through all of the chunk, from the diagonal of S times D transposed.
+// The product of S and D through the whole chunk, from the diagonal of S times D transposed.
 template <typename Tiles>
 __device__ __forceinline__ void put_overlap(Tiles& tiles_smem, const Part& part, const int (&ik)[2],
                                             const Sum& overlap) {
@@ -145,7 +147,7 @@ __device__ __forceinline__ void put_overlap(Tiles& tiles_smem, const Part& part,
   }
 }
 
-// A second block's sums leave the registers while the first one needs them.
+// Moves a second block's sums out of the registers while the first one needs them.
 template <typename Tiles>
 __device__ __forceinline__ void park(Tiles& tiles_smem, int tid, const Sum& from_state,
                                      const Sum& from_adjoint) {

@@ -1,4 +1,4 @@
-// The first kernel's work: the state S walks over the chunks forward, its gradient D backward.
+// The first kernel's work: the state S goes forward over the chunks, its gradient D backward.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -22,7 +22,8 @@ struct alignas(16) WalkStage {
   LogW log_w[kTileSize];
 };
 
-// S takes k and v, forward; D takes q and d_o, backward. kRests: what S and D lose when they are rounded is stored too.
+// S uses k and v, forward; D uses q and d_o, backward. kRests: the rounding errors of S and D are
+// stored too.
 template <bool kGla, bool kBackward, bool kAligned, bool kRests, typename Element, typename LogW>
 __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Element>& work,
                      WalkStage<Element, LogW>* stages_smem) {
@@ -68,7 +69,7 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
   }
 
   for (int n = 0; n < work.chunks; ++n) {
-    __syncthreads();  // the stage to be filled has been read by all
+    __syncthreads();  // all threads have read the stage that is refilled next
     fetch_chunk(n + kStages - 1);
     __pipeline_wait_prior(kStages - 1);
     __syncthreads();
@@ -88,7 +89,7 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
               true, lane);
     }
 
-    // Sixteen steps at a time: first the state decays, then it takes what is left of their keys.
+    // Sixteen steps at a time: the state decays, then the decayed keys are added.
 #pragma unroll 1
     for (int x = 0; x < kBlocks; ++x) {
       const int step = (kBackward ? kBlocks - 1 - x : x) * kBlock;

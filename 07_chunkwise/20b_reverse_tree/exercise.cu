@@ -1,8 +1,12 @@
-// 07 chunkwise, the tree in reverse: the gradients of WKV on tensor cores, by walking down the tree that the forward pass climbs.
-// Change: rewrite of 07.13 for gradients: a unit's scores are joined upward as there; then `part` undoes each join, from the root down.
-// Why:    07.20 builds the rows of each level again for the gradients; here `part` needs only the rows that the way up has stored.
-// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores (sm_80) and 147 KB of shared memory.
-// Costs:  a block has a head and walks all chunks from the last one on; S of each chunk in memory, in fp32; operands are rounded to bf16.
+// 07 chunkwise, the tree in reverse: WKV's gradients on tensor cores, down the forward pass's tree.
+// Change: rewrite of 07.13 for gradients: a sub-chunk's scores are joined upward as there; then
+//         `part` undoes each join, from the root down.
+// Why:    07.20 builds the rows of each level again for the gradients; here `part` needs only the
+//         rows stored on the way up.
+// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores
+//         (sm_80) and 147 KB of shared memory.
+// Costs:  a block has a head and goes through all chunks from the last one on; S of each chunk in
+//         memory, in fp32; operands are rounded to bf16.
 //         See README for the derivation, counts and what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -39,35 +43,36 @@ using Exact = Tile<float, kChannels>;
 
 constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;  // of a chunk: four units
+constexpr int kTokens = 64;  // per chunk: four sub-chunks
 constexpr int kUnits = kTokens / kUnit;
 constexpr int kLevels = 4;  // joins of blocks of 1, 2, 4 and 8 tokens
 constexpr int kTile = kTokens * kChannels;
-// Each warp climbs and descends in a unit; between, it has 16 value columns, and all rows of S and of D.
+// Each warp climbs and descends in a sub-chunk; in between, it has 16 value columns and all rows of
+// S and of D.
 constexpr int kWarps = kBlocks;
 constexpr int kThreads = kWarps * kWarpSize;
 static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize && kTokens == kChannels);
 
-// A warp's columns of S or of D, transposed: state[c] has rows of V and columns of K, 16 c and on.
+// A warp's columns of S or of D, transposed: state[c] has rows of V, and columns of K from 16 c.
 using State = Accumulator[kBlocks][2];
 
 struct alignas(128) Shared {
-  bfloat16 q[kTile], k[kTile];  // then q~ and k~; at last dq and dk
+  bfloat16 q[kTile], k[kTile];  // later q~ and k~; finally dq and dk
   bfloat16 v[kTile], d_o[kTile];
-  bfloat16 log_w[kTile];            // at last d_log_w
-  bfloat16 levels[kLevels][kTile];  // before each join: of tokens in right blocks q, in left ones k
+  bfloat16 log_w[kTile];            // finally d_log_w
+  bfloat16 levels[kLevels][kTile];  // before each join: q of tokens in right blocks, k in left ones
   bfloat16 dv[kTile];               // first q times the bonus
-  bfloat16 scores[kUnit * kChannels];  // of the units, side by side
-  bfloat16 states[kUnits][kTile];    // S before each unit; then what passes from products to lanes
-  bfloat16 adjoints[kUnits][kTile];  // D behind each unit; the same
-  float decays[kUnits][kChannels];   // of a whole unit
-  float d_own[kTokens];              // gradients of the bonus
+  bfloat16 scores[kUnit * kChannels];  // of the sub-chunks, side by side
+  bfloat16 states[kUnits][kTile];      // S before each sub-chunk; then buffers for products
+  bfloat16 adjoints[kUnits][kTile];    // D after each sub-chunk; the same
+  float decays[kUnits][kChannels];     // of a whole sub-chunk
+  float d_own[kTokens];                // gradients of the bonus
   float u[kChannels];
 };
 
 struct Work {
-  std::int64_t chunks;   // of a sequence
-  float4* states;        // (B, H, chunks, 8, threads): S before each chunk, as it lies in registers
+  std::int64_t chunks;   // per sequence
+  float4* states;        // (B, H, chunks, 8, threads): S before each chunk, in register order
   float* du_parts;       // (B, H, K)
   float* d_log_w_parts;  // (B, H, K)
 };
@@ -86,7 +91,7 @@ __device__ int rows_from(const ladder::WkvBf16Args& args, std::int64_t t) {
   return static_cast<int>(min(args.T - t, std::int64_t{kTokens}));
 }
 
-// Tokens that are not there become zeros, and their decays 1: the states stay as they are.
+// Out-of-bounds tokens become zeros with decays of 1, which leave the states unchanged.
 __device__ void fetch_rows(bfloat16* to_smem, const bfloat16* from, std::int64_t step, int rows) {
   copy_rows_async<kTokens, kThreads>(Rows{to_smem}, from, step, rows, kChannels, true,
                                      static_cast<int>(threadIdx.x));
@@ -96,7 +101,7 @@ __device__ void fetch_keys(Shared& shared, const ladder::WkvBf16Args& args, cons
   const std::int64_t at = head.first + t * head.stride;
   fetch_rows(shared.k, args.k + at, head.stride, rows_from(args, t));
   fetch_rows(shared.v, args.v + at, head.stride, rows_from(args, t));
-  // The strides of log_w are 0 where all tokens have the same decays.
+  // The strides of log_w are 0 if all tokens have the same decays.
   fetch_rows(shared.log_w, args.log_w + head.log_w + t * args.log_w_stride_T, args.log_w_stride_T,
              rows_from(args, t));
 }
@@ -120,7 +125,7 @@ __device__ void walk(State& state, const FragmentA<bfloat16>& columns_reg, Rows 
   }
 }
 
-// A thread's part of S or D, as it lies in registers: in memory its fours are `stride` fours apart.
+// A thread's part of S or D, in register order: in memory its float4 are `stride` float4 apart.
 __device__ void put(float4* to, int stride, const State& state) {
 #pragma unroll
   for (int c = 0; c < kBlocks; ++c) {
@@ -144,7 +149,7 @@ __device__ float4* saved_state(const Work& work, std::int64_t chunk) {
   return work.states + (blockIdx.x * work.chunks + chunk) * 2 * kBlocks * kThreads + threadIdx.x;
 }
 
-// Of a unit only what is left of its keys at its end.
+// Computes only a sub-chunk's keys, decayed to its end.
 __device__ void prepare_keys(Shared& shared, int unit, int lane) {
   const Rows k_smem = Rows{shared.k}.below(unit * kUnit);
   const Rows log_w_smem = Rows{shared.log_w}.below(unit * kUnit);
@@ -169,7 +174,7 @@ __global__ void __launch_bounds__(kThreads) save_states(const Args args, const W
 
   State state = {};
   for (std::int64_t chunk = 0; chunk < work.chunks; ++chunk) {
-    __syncthreads();  // all have left the chunk before
+    __syncthreads();  // all threads have finished the previous chunk; its buffer is free
     fetch_keys(shared, args.forward, head, chunk * kTokens);
     __pipeline_commit();
     __pipeline_wait_prior(0);
@@ -185,13 +190,14 @@ __global__ void __launch_bounds__(kThreads) save_states(const Args args, const W
 
 // ---- Second kernel: up the tree ----
 
-// A lane's two channels of a unit, which is cut into blocks of tokens. Of each token: q, with the decays from its block's beginning
-// to before it; k, with those behind it up to its block's end; and of a block's last token the decay of the whole block.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. For each token: q with the
+// decays from its block's start to before it; k with those after it up to its block's end; for a
+// block's last token the decay of the whole block.
 struct Blocks {
   float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
 };
 
-// Joins neighbouring blocks of `size` tokens. All factors are decays, at most 1: what underflows has been forgotten.
+// Joins neighbouring blocks of `size` tokens. Factors are decays, at most 1, and may underflow.
 __device__ void join(Blocks& blocks, int size) {
 #pragma unroll
   for (int left = 0; left < kUnit; left += 2 * size) {
@@ -209,7 +215,8 @@ __device__ void join(Blocks& blocks, int size) {
   }
 }
 
-// Whether the tokens meet where blocks of `size` are joined; with size 0, whether they are the same one.
+// Whether the tokens meet where blocks of `size` are joined; with size 0, whether they are the same
+// one.
 __device__ bool meet(int one, int other, int size) {
   return size == 0 ? one == other : (one ^ other) / size == 1;
 }
@@ -225,7 +232,8 @@ __device__ void multiply_rows(Accumulator (&product)[2], Rows left_smem, Rows ri
   }
 }
 
-// The scores of queries in a right block of `size` tokens with keys in the left one beside it.
+// Keeps the scores of queries in a right block of `size` tokens with keys in the left block next to
+// it.
 __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, int size, int lane) {
   Accumulator product[2] = {};
   multiply_rows(product, q_smem, k_smem, lane);
@@ -256,7 +264,7 @@ __device__ void prepare(Shared& shared, int unit, int lane) {
     }
     copy<2>(bonus_smem.at(t, ik), bonus);
   }
-  __syncwarp();  // the bonus of all channels is here
+  __syncwarp();  // the bonus of all channels is in shared memory
   Accumulator scores[2] = {};
   take_level(scores, bonus_smem, k_smem, 0, lane);
   const auto climb = [&](int level) {
@@ -265,12 +273,12 @@ __device__ void prepare(Shared& shared, int unit, int lane) {
 #pragma unroll
     for (int t = 0; t < kUnit; ++t)
       copy<2>(level_smem.at(t, ik), (t & size) != 0 ? blocks.q[t] : blocks.k[t]);
-    __syncwarp();  // the level's rows are here
+    __syncwarp();  // the level's rows are in shared memory
     take_level(scores, level_smem, level_smem, size, lane);
     join(blocks, size);
   };
   climb(0), climb(1), climb(2), climb(3);
-  __syncwarp();  // all lanes have read k
+  __syncwarp();  // all lanes have read k; it may be overwritten
 #pragma unroll
   for (int t = 0; t < kUnit; ++t)
     copy<2>(q_smem.at(t, ik), blocks.q[t]), copy<2>(k_smem.at(t, ik), blocks.k[t]);
@@ -289,7 +297,7 @@ __device__ void put_state(bfloat16* to_smem, const State& state, int column, int
   }
 }
 
-// S from unit to unit, from the chunk's beginning on.
+// S from sub-chunk to sub-chunk, from the chunk's start on.
 __device__ void walk_forward(Shared& shared, State& state, int column, int lane) {
 #pragma unroll 1
   for (int unit = 0; unit < kUnits; ++unit) {
@@ -300,7 +308,8 @@ __device__ void walk_forward(Shared& shared, State& state, int column, int lane)
   }
 }
 
-// D from unit to unit, from the chunk's end on; and dv, k~ D and the scores' columns times d_o.
+// D from sub-chunk to sub-chunk, from the chunk's end on; and dv = k~ D + the scores' columns times
+// d_o.
 __device__ void walk_backward(Shared& shared, State& adjoint, float scale, int column, int lane) {
 #pragma unroll 1
   for (int unit = kUnits - 1; unit >= 0; --unit) {
@@ -328,14 +337,15 @@ __device__ void walk_backward(Shared& shared, State& adjoint, float scale, int c
 
 // ---- Down the tree ----
 
-// A lane's two channels of a unit, cut into blocks. Of each token: the gradient of its block's q, and of its block's k; and of a block's
-// first token the gradient of the logarithm of the block's decay.
+// A lane's two channels of a sub-chunk, cut into blocks. For each token: the gradients of its
+// block's q and k; for a block's first token the gradient of the logarithm of the block's decay.
 struct Gradients {
   float q[kUnit][2], k[kUnit][2], log_decay[kUnit][2];
 };
 
-// Undoes a join of blocks of `size` tokens. `rows` are q of the right blocks and k of the left ones before it, `products` what the pairs
-// that meet here give to their gradients. What a decay gets comes from outside its block: before those are added.
+// Undoes a join of blocks of `size` tokens. `rows` are q of the right blocks and k of the left ones
+// before the join, `products` the gradients from the pairs that meet here. A decay's gradient comes
+// from pairs outside its block, so it is computed before these are added.
 __device__ void part(Gradients& gradients, const float (&decay)[kUnit][2], Rows rows_smem,
                      Exact products_smem, int size, int ik) {
 #pragma unroll
@@ -357,14 +367,14 @@ __device__ void part(Gradients& gradients, const float (&decay)[kUnit][2], Rows 
       for (int e = 0; e < 2; ++e) {
         float& dq = gradients.q[right + i][e];
         float& dk = gradients.k[left + i][e];
-        // TODO(1): roughly 4 lines; dq and dk are multiplied by decays, both blocks' decays get their gradients, the pairs that meet here are added;
+        // TODO(1): roughly 4 lines; decay dq, dk; add to both blocks' log_decay; add the pairs;
         // TODO(1): budget: eight floating-point operations, and no access to memory.
       }
     }
   }
 }
 
-// The product of a unit's rows with a state, to where all lanes find it. It may overwrite the state.
+// Stores the product of a sub-chunk's rows with a state for all lanes. It may overwrite the state.
 __device__ void pass(Exact to_smem, Rows rows_smem, Rows state_smem, int lane) {
   Accumulator product[kBlocks][2] = {};
 #pragma unroll
@@ -377,7 +387,7 @@ __device__ void pass(Exact to_smem, Rows rows_smem, Rows state_smem, int lane) {
       multiply(product[n], rows_reg, b_reg);
     }
   }
-  __syncwarp();  // all lanes have read the state
+  __syncwarp();  // all lanes have read the state; it may be overwritten
 #pragma unroll
   for (int n = 0; n < kBlocks; ++n) {
     store_c(to_smem, 0, n * kUnit, product[n][0], lane);
@@ -385,7 +395,8 @@ __device__ void pass(Exact to_smem, Rows rows_smem, Rows state_smem, int lane) {
   }
 }
 
-// What a warp gives back of its unit, from S before it and D behind it. du and the sum of d_log_w are added to.
+// A warp's gradients of its sub-chunk, from S before it and D after it. Adds to du and to the sum
+// of d_log_w.
 __device__ void descend(Shared& shared, const Args& args, const Head& head, std::int64_t t0,
                         int unit, int lane, float (&du)[2], float (&d_log_w_sum)[2]) {
   const Rows v_smem = Rows{shared.v}.below(unit * kUnit);
@@ -411,12 +422,12 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
   for (int iv = 0; iv < kChannels; ++iv) {
     float s[2], d[2];
     copy<2>(s, state_smem.at(iv, ik)), copy<2>(d, adjoint_smem.at(iv, ik));
-    // TODO(2): roughly 2 lines; what this row of V gives to the gradient of the unit's decays; budget: a multiply-add for each channel.
+    // TODO(2): roughly 2 lines; add row iv to overlap; budget: a multiply-add for each channel.
   }
-  // TODO(2): roughly 2 lines; the gradient of the logarithm of the whole unit's decay; budget: a multiplication for each channel.
+  // TODO(2): roughly 2 lines; its log_decay gradient; budget: a multiplication for each channel.
 
-  // Products have a token in each row, a lane needs all 16 of its channels: they pass through this unit's S and D, which nobody else
-  // needs.
+  // Products have a token in each row, and a lane needs all 16 tokens of its channels. They pass
+  // through this sub-chunk's S and D, which no other warp needs.
   auto* const passing = reinterpret_cast<float*>(shared.states[unit]);
   const Exact q_passing{passing}, k_passing{passing + kUnit * kChannels};
   const Exact products_smem{reinterpret_cast<float*>(shared.adjoints[unit])};
@@ -443,7 +454,7 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
       taken[n / 4][n % 4] = meets ? d_scores[n / 4][n % 4] : 0.0f;
     }
     const auto taken_reg = as_a<bfloat16>(taken[0], taken[1]);
-    __syncwarp();  // all lanes have read the products before
+    __syncwarp();  // all lanes have read the previous products; they may be overwritten
 #pragma unroll
     for (int n = 0; n < kBlocks; ++n) {
       Accumulator product[2] = {};
@@ -494,7 +505,7 @@ __global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, co
   for (std::int64_t chunk = work.chunks - 1; chunk >= 0; --chunk) {
     const std::int64_t t = chunk * kTokens, at = head.first + t * head.stride;
     const int rows = rows_from(forward, t);
-    __syncthreads();  // the chunk behind has been written
+    __syncthreads();  // the later chunk's gradients are stored; its buffers are free
     fetch_keys(shared, forward, head, t);
     fetch_rows(shared.q, forward.q + at, head.stride, rows);
     fetch_rows(shared.d_o, args.d_o + at, head.stride, rows);
@@ -504,12 +515,12 @@ __global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, co
     prepare(shared, warp, lane);
     State state;
     take(state, saved_state(work, chunk), kThreads);
-    __syncthreads();  // all units are prepared
+    __syncthreads();  // all sub-chunks are prepared
     walk_forward(shared, state, warp * kUnit, lane);
     walk_backward(shared, adjoint, forward.scale, warp * kUnit, lane);
-    __syncthreads();  // S and D of all units are there
+    __syncthreads();  // S and D of all sub-chunks are in shared memory
     descend(shared, args, head, t, warp, lane, du, d_log_w_sum);
-    __syncthreads();  // all gradients are there
+    __syncthreads();  // all gradients are in shared memory
     const auto write = [&](bfloat16* to, bfloat16* from_smem) {
       write_rows<kTokens, kThreads>(to + at, Rows{from_smem}, head.stride, rows, kChannels, true,
                                     tid);

@@ -1,4 +1,5 @@
-// What the kernels ask for beyond ladder::validate: rows move 16 bytes at a time, and a block has a head of a sequence.
+// Requirements beyond ladder::validate: rows are copied in 16-byte vectors, and a block has a head
+// of a sequence.
 #pragma once
 
 #include <cuda_runtime.h>

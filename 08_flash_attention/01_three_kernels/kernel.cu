@@ -1,6 +1,8 @@
-// 08 flash attention, the baseline: softmax attention as it is written on paper, in three kernels.
-// Change: none, this is the first attention: scores = scale q k^T with the mask, to memory; softmax of each row, in place; o = weights v.
-// Why:    each line of the formula is a kernel of its own; the rest of the chapter takes away what this costs.
+// 08 flash attention, the baseline: softmax attention as on paper, in three kernels.
+// Change: none, this is the first attention: scores = scale q k^T with the mask, to memory; softmax
+//         of each row, in place; o = weights v.
+// Why:    each line of the formula is a kernel of its own; the rest of the chapter removes the
+//         costs of this.
 // Needs:  any D, fp32, bf16 or fp16, all options of attention; any CUDA GPU.
 // Costs:  T_q * T_k floats per head, written twice and read 3 + D / 16 times.
 //         See README for what was measured.
@@ -25,21 +27,21 @@ using ladder::cuda::store;
 
 constexpr int kWarpSize = 32;
 
-// A block of kTile x kTile threads has a tile of a product, one element a thread. Rows are one longer, so that a column's elements
-// lie in different banks.
+// A block of kTile x kTile threads computes a tile of a product, one element per thread. Rows are
+// padded by one, so that the elements of a column are in different banks.
 constexpr int kTile = 16;
 constexpr int kStride = kTile + 1;
 
 constexpr int kRowWarps = 4;  // of a block of the softmax, each with a row
 constexpr std::int64_t kMostGridRows = 65535;
 
-// Where query l of a head has its score with key 0. Rows are counted as in lse.
+// Index of a query's score with key 0. Rows are counted as in lse.
 __device__ std::int64_t score_row(const Sequence& sequence, std::int64_t h, std::int64_t l,
                                   std::int64_t T_q, std::int64_t T_k) {
   return (sequence.first_lse + h * T_q + l) * T_k;
 }
 
-// Combines a value of each lane; all lanes of the warp get the result.
+// Reduces a value over the warp; all lanes get the result.
 template <typename Combine>
 __device__ float over_warp(float x, Combine combine) {
   for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
@@ -67,10 +69,10 @@ __global__ void __launch_bounds__(kTile* kTile)
     const bool in_row = d + column < args.D;
     q_smem[row][column] = in_row && query < sequence.queries ? load(q + d) : 0.0f;
     k_smem[row][column] = in_row && first_key + row < sequence.keys ? load(k + d) : 0.0f;
-    __syncthreads();  // the tiles are here
+    __syncthreads();  // the tiles are complete
     for (int i = 0; i < kTile; ++i)
       score += q_smem[row][i] * k_smem[column][i];
-    __syncthreads();  // and have been read
+    __syncthreads();  // all threads have read the tiles; both may be overwritten
   }
   if (query >= sequence.queries || key >= sequence.keys) return;
   scores[score_row(sequence, h, query, args.T_q, args.T_k) + key] =
@@ -92,7 +94,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize)
     m = fmaxf(m, row[key]);
   m = over_warp(m, [](float a, float b) { return fmaxf(a, b); });
 
-  // A row without a key: -inf - -inf is no number, -inf - 0 is a weight of 0.
+  // A row without a key: -inf - -inf would be NaN, -inf - 0 gives a weight of 0.
   const float base = m == -INFINITY ? 0.0f : m;
   float l = 0.0f;
   for (std::int64_t key = lane; key < sequence.keys; key += kWarpSize)
@@ -123,10 +125,10 @@ __global__ void __launch_bounds__(kTile* kTile)
     const bool has_value = d < args.D && key + row < sequence.keys;
     p_smem[row][column] = has_weight ? p[key + column] : 0.0f;
     v_smem[row][column] = has_value ? load(v + (key + row) * args.H_kv * args.D) : 0.0f;
-    __syncthreads();  // the tiles are here
+    __syncthreads();  // the tiles are complete
     for (int i = 0; i < kTile; ++i)
       o += p_smem[row][i] * v_smem[i][column];
-    __syncthreads();  // and have been read
+    __syncthreads();  // all threads have read the tiles; both may be overwritten
   }
   if (query >= sequence.queries || d >= args.D) return;
   store(args.o + ((sequence.first_query + query) * args.H_q + h) * args.D + d, o);

@@ -1,9 +1,9 @@
-// The softmax of a row that comes in pieces: three numbers stand for all scores seen so far.
+// The softmax of a row in parts: three numbers represent all scores seen so far.
 //
-// For scores s_c with values v_c:      m = max s_c      l = sum exp(s_c - m)      sum = sum exp(s_c - m) v_c
+//   scores s_c, values v_c:   m = max s_c    l = sum exp(s_c - m)    sum = sum exp(s_c - m) v_c
 //
-// Then sum / l is the softmax-weighted mean of the values, and m + log(l) the log-sum-exp of the scores. With D values per key,
-// as in attention, there are D sums beside one m and one l.
+// Then sum / l is the softmax-weighted mean of the values, and m + log(l) the log-sum-exp of the
+// scores. With D values per key, as in attention, there are D sums, but one m and one l.
 // Source: Milakov, Gimelshein, "Online normalizer calculation for softmax" (2018).
 #pragma once
 
@@ -14,12 +14,12 @@ namespace flash_attention::online_softmax {
 // Scores may be -inf (a masked key), not +inf.
 template <typename Number>
 struct Row {
-  Number m = -std::numeric_limits<Number>::infinity();  // of no key
+  Number m = -std::numeric_limits<Number>::infinity();  // if there is no key
   Number l = 0;
   Number sum = 0;
 
-  Number mean() const;         // 0 of no key, or of masked ones only
-  Number log_sum_exp() const;  // then -inf
+  Number mean() const;         // 0 if there is no key, or only masked ones
+  Number log_sum_exp() const;  // -inf in that case
 };
 
 template <typename Number>
@@ -27,7 +27,7 @@ struct Key {
   Number score, value;
 };
 
-// The row with one more key. Nothing is computed anew but for m: what was summed with the old m as base is scaled to the new one.
+// The row with one more key. Only m is new: sums relative to the old m are rescaled to the new one.
 template <typename Number>
 Row<Number> with_key(const Row<Number>& row, const Key<Number>& key);
 

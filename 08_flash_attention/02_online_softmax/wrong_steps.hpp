@@ -1,4 +1,4 @@
-// The mistakes that a wrong with_key is recognised by.
+// The mistakes by which a wrong with_key is recognised.
 #pragma once
 
 #include <algorithm>
@@ -8,18 +8,19 @@
 
 namespace flash_attention::online_softmax {
 
-// What somebody gets who changes one thing of the update. Each is a step from a row and a key to the next row.
+// An update with one mistake: from a row and a key to the next row.
 struct WrongStep {
-  const char* words;  // behind "It equals the row "
+  const char* words;  // after "It equals the row "
   Row<double> (*next)(const Row<double>& row, const Key<double>& key);
 };
 
-// exp(difference), 0 for the difference of nothing.
+// exp(difference), 0 if the difference is NaN.
 inline double weight(double difference) {
   return std::isnan(difference) ? 0 : std::exp(difference);
 }
 
-// The row with the maximum `m`, what it has summed times `of_l` and `of_sum`, and a key of the weight `p`.
+// The row with maximum `m`, its old l times `of_l`, its old sum times `of_sum`, and a key of weight
+// `p`.
 inline Row<double> step(double m, const Row<double>& row, double of_l, double of_sum, double p,
                         double value) {
   Row<double> next;

@@ -1,8 +1,12 @@
-// 08 flash attention, a row per warp: the online softmax on a GPU, as simply as it can be.
-// Change: rewrite of 08.02: a row belongs to a warp, which walks over the keys; a score is a sum over its lanes, m, l and o are registers.
-// Why:    the three kernels of 08.01 write a matrix of scores; here a score is forgotten before the next key comes.
-// Needs:  D in {32, 64, 96, 128, 256}; fp32 or bf16; no key lengths, no packed sequences; any CUDA GPU, no shared memory.
-// Costs:  each query reads all its keys and values anew; five shuffles and two exponentials for each key.
+// 08 flash attention, a row per warp: the online softmax on a GPU in its simplest form.
+// Change: rewrite of 08.02: a warp has a row and loops over the keys; a score is a sum over its
+//         lanes, and m, l and o are registers.
+// Why:    the three kernels of 08.01 write a matrix of scores; here a score is used before the next
+//         key is loaded.
+// Needs:  D in {32, 64, 96, 128, 256}; fp32 or bf16; no key lengths, no packed sequences; any CUDA
+//         GPU, no shared memory.
+// Costs:  each query loads all its keys and values again; five shuffles and two exponentials per
+//         key.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -27,14 +31,14 @@ using ladder::cuda::kWarpSize;
 using ladder::cuda::load;
 using ladder::cuda::store;
 
-// Of a block: neighbouring queries, which read the same keys at about the same time.
+// Warps of a block: neighbouring queries, which read the same keys at about the same time.
 constexpr int kWarps = 4;
-constexpr std::int64_t kMostRows = std::int64_t{kWarps} * INT32_MAX;  // what a grid can count
+constexpr std::int64_t kMostRows = std::int64_t{kWarps} * INT32_MAX;  // the limit of a grid
 
 template <int kD, typename Element>
 __global__ void __launch_bounds__(kWarps* kWarpSize)
     row_per_warp(const BasicAttentionArgs<Element> args) {
-  constexpr int kChannels = kD / kWarpSize;  // of a lane: channels lane, lane + 32, ...
+  constexpr int kChannels = kD / kWarpSize;  // per lane: channels lane, lane + 32, ...
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + warp;  // of lse
   if (row >= args.B * args.H_q * args.T_q) return;                                 // a whole warp
@@ -53,12 +57,12 @@ __global__ void __launch_bounds__(kWarps* kWarpSize)
   const std::int64_t keys = args.causal ? query + 1 + args.T_k - args.T_q : args.T_k;
   for (std::int64_t key = 0; key < keys; ++key, k += stride, v += stride) {
     float score = 0.0f;
-    // TODO(1): roughly 4 lines; this lane's part of q . k, then the sum of what all lanes have, which every lane needs;
+    // TODO(1): roughly 4 lines; this lane's part of q . k, then the warp's sum of it, in each lane;
     // TODO(1): budget: kChannels loads and five shuffles for each key.
 
     const float before = m;
-    // TODO(2): roughly 5 lines; the row with one more key: the larger m, then l and the lane's part of o, which were
-    // TODO(2): relative to the m before; budget: kChannels loads and two exponentials for each key.
+    // TODO(2): roughly 5 lines; the row with one more key: the larger m; l and the lane's part of o
+    // TODO(2): from the old m; budget: kChannels loads and two exponentials for each key.
   }
 
   const float share = l == 0.0f ? 0.0f : 1.0f / l;  // a query without a key has o = 0

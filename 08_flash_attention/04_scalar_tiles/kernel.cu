@@ -1,9 +1,11 @@
-// 08 flash attention, step 1: attention without a matrix of scores in memory, in plain arithmetic.
-// Change: rewrite of 08.01: a block has a tile of queries; keys and values come past in tiles, and the softmax so far is brought up to date.
-// Why:    the three kernels write T_q x T_k scores twice and read them again and again; here a score lives in a register.
-// Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16; all options of attention; q, k and v aligned to four elements; 86 KB of
-//         shared memory a block, 110 KB for D = 256.
-// Costs:  every tile of queries fetches all its keys and values anew; no tensor cores.
+// 08 flash attention, scalar tiles: attention without a matrix of scores in memory, by plain FMAs.
+// Change: rewrite of 08.01: a block has a tile of queries; tiles of keys and values are streamed
+//         past it, and each updates the softmax so far.
+// Why:    the three kernels write T_q x T_k scores twice and read them again and again; here a
+//         score stays in a register.
+// Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16; all options of attention; q, k and v
+//         aligned to four elements; 86 KB of shared memory per block, 110 KB for D = 256.
+// Costs:  every tile of queries loads all its keys and values again; no tensor cores.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -39,9 +41,9 @@ constexpr int kRows = kWarpQueries / 2;
 constexpr int kVec = 4;
 constexpr int kPair = 2;
 
-// In shared memory, in floats: the queries; a tile of keys and then, in the same place, their values; the weights. Rows are kVec
-// longer than they need be, so that 8 lanes that read 8 rows meet all 32 banks. Two rows of weights, which are written side by
-// side, are half of the banks apart.
+// Shared memory, in floats: the queries; a tile of keys and later, in the same buffer, its values;
+// the weights. Rows are padded by kVec, so that 8 lanes that read 8 rows access all 32 banks. Two
+// rows of weights, which are stored at once, are half of the banks apart.
 template <int kD>
 struct Cut {
   static constexpr int kWarps = 4, kThreads = kWarps * kWarpSize;
@@ -52,7 +54,8 @@ struct Cut {
       ((kQueries + kKeys) * kStride + kQueries * kWeightStride) * sizeof(float);
 };
 
-// What a lane has of its rows: the keys lane, lane + 16, ... (of 16 lanes) of a tile of scores, and pairs of columns of o.
+// A lane's part of its rows: the scores of keys lane, lane + 16, ... (of 16 lanes) of a tile, and
+// pairs of columns of o.
 template <int kKeys>
 using Scores = float[kRows][kKeys / kRowLanes];
 template <int kD>
@@ -73,8 +76,8 @@ __device__ void write(float* to_smem, float first, float second) {
   *reinterpret_cast<float2*>(to_smem) = make_float2(first, second);
 }
 
-// kTileRows rows of x to a tile of shared memory, as floats. There are `rows` of them; the last one stands for those behind it
-// (nothing but finite numbers may meet a weight of 0).
+// Copies kTileRows rows of x to a tile of shared memory, as floats. Only `rows` of them are in
+// bounds; rows past the last one repeat it, because a weight of 0 times a NaN would be NaN.
 template <int kD, int kTileRows, typename Element>
 __device__ void fetch(float* tile, const Element* x, std::int64_t stride, int rows) {
   using Raw = std::conditional_t<sizeof(Element) == sizeof(float), float4, uint2>;
@@ -90,11 +93,12 @@ __device__ void fetch(float* tile, const Element* x, std::int64_t stride, int ro
   }
 }
 
-// The softmax of a warp's rows, tile of keys after tile. Weights are powers of 2: exp(scale s) is 2^(scale log2(e) s).
+// The softmax of a warp's rows over tiles of keys. Weights are powers of 2: exp(scale s) is
+// 2^(scale log2(e) s).
 struct OnlineSoftmax {
-  float scale;           // times log2(e)
-  float largest[kRows];  // scaled score so far, the same in all lanes of a row
-  float sum[kRows];      // of this lane's weights; relative to the largest, as o is
+  float scale;           // including log2(e)
+  float largest[kRows];  // maximum scaled score so far, the same in all lanes of a row
+  float sum[kRows];      // sum of this lane's weights, relative to `largest` like o
 
   explicit __device__ OnlineSoftmax(float natural_scale)
       : scale(natural_scale * ladder::cuda::kLog2e) {
@@ -103,7 +107,7 @@ struct OnlineSoftmax {
       largest[i] = -INFINITY, sum[i] = 0.0f;
   }
 
-  // Makes weights of the scores, and what the tiles before have left in o and in the sums relative to the new largest.
+  // Turns the scores into weights, and rescales o and the sums to the new maximum.
   template <int kLaneKeys, int kLanePairs>
   __device__ void update(float (&scores)[kRows][kLaneKeys], float (&o)[kRows][kLanePairs][kPair]) {
 #pragma unroll
@@ -116,7 +120,7 @@ struct OnlineSoftmax {
       for (int distance = kRowLanes / 2; distance > 0; distance /= 2)
         most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, distance));
       most = fmaxf(largest[i], most * scale);
-      // No key yet: its weight is 2^-inf, not 2^(inf - inf).
+      // No key yet: the weight is 2^-inf, not 2^(inf - inf).
       const float offset = most == -INFINITY ? 0.0f : most;
       const float shrink = exp2f(largest[i] - offset);
       largest[i] = most;
@@ -135,7 +139,7 @@ struct OnlineSoftmax {
     }
   }
 
-  // Adds up what all lanes of a row have.
+  // The sum of all lanes of a row.
   __device__ float total(int i) const {
     float total = sum[i];
 #pragma unroll
@@ -143,14 +147,15 @@ struct OnlineSoftmax {
       total += __shfl_xor_sync(kAllLanes, total, distance);
     return total;
   }
-  // The natural logarithm of the sum of exp(scale s); -inf where there was no key.
+  // The natural logarithm of the sum of exp(scale s); -inf for a row without keys.
   __device__ float lse(int i, float total) const {
     return largest[i] * ladder::cuda::kLn2 + logf(total);
   }
 };
 
-// What a warp has found for its rows, of which the first `rows` exist, goes to o and lse. By way of `tile`, its rows of the queries'
-// tile, so that lanes next to each other store elements next to each other; no other warp looks at them.
+// Stores the result of a warp's rows, of which the first `rows` are in bounds, to o and lse. It
+// passes through `tile`, the warp's own rows of the queries' tile, so that neighbouring lanes store
+// neighbouring elements; no other warp reads them.
 template <int kD, typename Element>
 __device__ void send(Element* o, std::int64_t stride, float* lse, int rows, float* tile,
                      const Sums<kD>& sums, const OnlineSoftmax& softmax) {
@@ -190,7 +195,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const std::int64_t q_offset = (s.first_query + first) * stride_q + h * kD;
   const std::int64_t k_offset = s.first_key * stride_k + h_kv * kD;
 
-  // The tiles of keys: first those that all queries see, then those that need the mask.
+  // Tiles of keys: first those that all queries see whole, then those that need the mask.
   const int keys = static_cast<int>(s.keys_seen(first + queries - 1));
   const int tiles = (keys + C::kKeys - 1) / C::kKeys;
   const int whole_tiles = static_cast<int>(s.keys_seen(first)) / C::kKeys;
@@ -215,9 +220,9 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   Sums<kD> o = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
-    __syncthreads();  // nobody reads the last values any more
+    __syncthreads();  // all warps have finished the previous values; the keys may overwrite them
     fetch_k(tile);
-    __syncthreads();  // the keys are here
+    __syncthreads();  // the keys are in shared memory
 
     Scores<C::kKeys> scores = {};
 #pragma unroll 2
@@ -237,7 +242,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
         }
       }
     }
-    __syncthreads();  // nobody reads the keys any more
+    __syncthreads();  // all warps have finished the keys; the values may overwrite them
     fetch_v(tile);
 
     if (tile >= whole_tiles) {
@@ -258,7 +263,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
       for (int n = 0; n < C::kKeys / kRowLanes; ++n)
         weight_rows[row_of(i) * C::kWeightStride + row_lane + n * kRowLanes] = scores[i][n];
     }
-    __syncthreads();  // the values are here, and the weights
+    __syncthreads();  // the values and the weights are in shared memory
 
 #pragma unroll 1
     for (int key = 0; key < C::kKeys; key += kVec) {

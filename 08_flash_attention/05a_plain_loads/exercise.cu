@@ -1,8 +1,12 @@
-// 08 flash attention, plain loads: both products on tensor cores, as 16 x 16 blocks; one warp has 32 queries.
-// Change: rewrite of 08.04: a lane holds elements of fragments; the weights go to shared memory as bf16 and come back as a factor.
-// Why:    one instruction does 2048 multiply-adds; of 04_scalar_tiles each was one, with an operand from shared memory.
-// Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
-// Costs:  four plain loads for a factor of K, eight of two bytes for one of V, with bank conflicts; a place for the weights.
+// 08 flash attention, plain loads: both products on tensor cores, in 16 x 16 blocks.
+// Change: rewrite of 08.04: a lane holds elements of fragments; the weights go through shared
+//         memory as bf16 to become a factor.
+// Why:    one instruction does 2048 FMAs; in 04_scalar_tiles each FMA was an instruction, with an
+//         operand from shared memory.
+// Needs:  D = 64 or 128 and bf16, to keep the file short; all options of attention; 16-byte rows;
+//         tensor cores (sm_80).
+// Costs:  four plain loads for a factor of K, eight of two bytes for one of V, with bank conflicts;
+//         a buffer for the weights.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -29,7 +33,7 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// The tiles of kKeys keys that a block of queries looks at. Of the block, the first query sees least and the last one most.
+// Key tiles of a block of queries: its first query sees the fewest keys, its last one the most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
@@ -38,7 +42,7 @@ __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries)
   return tiles;
 }
 
-// Two elements as a register: neighbours of a row, or of a column.
+// Two elements as a register: neighbours in a row, or in a column.
 template <typename Element>
 __device__ std::uint32_t side_by_side(const Element* first) {
   return *reinterpret_cast<const std::uint32_t*>(first);
@@ -48,15 +52,15 @@ __device__ std::uint32_t below_each_other(const Element* first) {
   return first->bits | static_cast<std::uint32_t>(first[kColumns].bits) << 16;
 }
 
-// Blocks of 16 x 16 of a tile as factors. Rows of the tile are m, n or k; load() brings the block `rows` further down than `row`, and
-// `columns` from the left. An A with rows m: the queries, and the weights.
+// 16 x 16 blocks of a tile as factors. Rows of the tile are m, n or k; load() returns the block
+// `rows` below `row` and `columns` from the left. An A with rows m: the queries, and the weights.
 template <typename Tile>
 struct MkToA {
   using Element = typename Tile::Element;
   const Element* from;  // this lane's first element
 
   __device__ MkToA(Tile tile, int row, int lane)
-      // The place of this lane's register 0.
+      // The address of this lane's register 0.
       : from(tile.at(row + lane / 4, lane % 4 * 2)) {}
   __device__ FragmentA<Element> load(int rows, int columns) const {
     FragmentA<Element> a = {};
@@ -69,44 +73,44 @@ struct MkToA {
   }
 };
 
-// Two B side by side, whose columns n are rows of the tile: the keys.
+// Two neighbouring B, whose columns n are rows of the tile: the keys.
 template <typename Tile>
 struct NkToB {
   using Element = typename Tile::Element;
   const Element* from;
 
   __device__ NkToB(Tile tile, int row, int lane)
-      // The place of this lane's register 0.
-      // TODO(1): roughly 1 line; this lane's first element of K, which is two neighbours along k; budget: no access to memory.
+      // The address of this lane's register 0.
+      // TODO(1): roughly 1 line; this lane's first pair of K along k; budget: no access to memory.
       : from(tile.at(row, 0)) {}  // until hole 1 is filled
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      // TODO(1): roughly 2 lines; register i % 2 of B number i / 2, whose columns n are rows of the tile; budget: one load from shared memory.
+      // TODO(1): roughly 2 lines; b[i / 2].x[i % 2] of K; budget: one load from shared memory.
     }
   }
 };
 
-// Two B side by side, whose rows k are rows of the tile: the values.
+// Two neighbouring B, whose rows k are rows of the tile: the values.
 template <typename Tile>
 struct KnToB {
   using Element = typename Tile::Element;
   const Element* from;
 
   __device__ KnToB(Tile tile, int row, int lane)
-      // The place of this lane's register 0.
+      // The address of this lane's register 0.
       // TODO(2): roughly 1 line; this lane's first element of V; budget: no access to memory.
       : from(tile.at(row, 0)) {}  // until hole 2 is filled
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      // TODO(2): roughly 2 lines; register i % 2 of B number i / 2, whose rows k are rows of the tile; budget: two loads from shared memory.
+      // TODO(2): roughly 2 lines; b[i / 2].x[i % 2] of V; budget: two loads from shared memory.
     }
   }
 };
 
-// The softmax with one more tile of keys: makes weights of the scores, and what the tiles before have left in o and in the sums
-// relative to the new largest score. A lane has two rows of each block of 16, four lanes share them.
+// Updates the softmax with a tile of keys: turns the scores into weights, and rescales o and the
+// sums to the new maximum. A lane has two rows of each block of 16, and four lanes share them.
 template <int kRowBlocks, int kKeys, int kChannels>
 __device__ void update(OnlineSoftmax<kRowBlocks>& softmax, Accumulator (&scores)[kRowBlocks][kKeys],
                        Accumulator (&o)[kRowBlocks][kChannels]) {
@@ -122,10 +126,10 @@ __device__ void update(OnlineSoftmax<kRowBlocks>& softmax, Accumulator (&scores)
         most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
       most = fmaxf(largest, quad_max(most) * softmax.scale);
       const float offset =
-          most == -INFINITY ? 0.0f : most;  // no key yet: its weight is 2^-inf, not 2^(inf - inf)
+          most == -INFINITY ? 0.0f : most;  // no key yet: a weight of 2^-inf, not 2^(inf - inf)
 
-      // TODO(3): roughly 4 lines; `sum`, and this row's elements of o in all blocks of 8 channels, were relative to `largest`; now they
-      // TODO(3): become relative to `offset`; budget: one exponential.
+      // TODO(3): roughly 4 lines; rescale `sum` and this row's elements of o, in all channel blocks
+      // TODO(3): from `largest` to `offset`; budget: one exponential.
       largest = most;
 
 #pragma unroll
@@ -165,7 +169,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const KeyTiles tiles = tiles_of<C::kKeys>(s, first, queries);
   const Visible visible = visible_from(s, first);
 
-  // Rows that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
+  // Out-of-bounds rows become zeros, because a weight of 0 times a NaN would be NaN.
   const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
     copy_rows<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
@@ -175,7 +179,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     copy_rows<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, kD, true,
                                         threadIdx.x);
 
-  // This warp's queries, and where this lane looks for its part of each operand.
+  // This warp's queries, and this lane's address in each operand.
   const int lane = threadIdx.x % kWarpSize;
   const int first_row = static_cast<int>(threadIdx.x) / kWarpSize * C::kRowBlocks * kBlock;
   const MkToA q_smem(q_tile, first_row, lane);
@@ -187,10 +191,10 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __syncthreads();  // nobody reads the last tiles any more
+    __syncthreads();  // all warps have finished the previous tiles; both may be overwritten
     fetch_keys(k_tile, args.k, tile);
     fetch_keys(v_tile, args.v, tile);
-    __syncthreads();  // these are here
+    __syncthreads();  // K and V are in shared memory
 
     Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
 #pragma unroll
@@ -211,7 +215,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     if (tile >= tiles.whole) mask(scores, visible, first_row, tile * C::kKeys);
 
     update(softmax, scores, o);
-    // To shared memory, and back as a factor. A warp reads only the rows that it has written.
+    // The weights become a factor through shared memory. A warp reads only the rows that it wrote.
 #pragma unroll
     for (int b = 0; b < C::kRowBlocks; ++b) {
 #pragma unroll

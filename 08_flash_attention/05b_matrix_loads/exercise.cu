@@ -1,8 +1,12 @@
-// 08 flash attention, matrix loads: one ldmatrix brings the four registers of a 16 x 16 block.
-// Change: from 08.05a: a lane names a row of an 8 x 8 matrix, and gets its elements of all four; for V the matrices are transposed on the way.
-// Why:    a block of V took eight loads of two bytes, one of Q, K or the weights four of four bytes. Now each takes one.
-// Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
-// Costs:  the eight rows of a matrix begin in the same bank; the weights still go through shared memory.
+// 08 flash attention, matrix loads: one ldmatrix loads the four registers of a 16 x 16 block.
+// Change: from 08.05a: a lane gives the address of one row of an 8 x 8 matrix, and receives its
+//         elements of all four matrices; those of V are transposed by the load.
+// Why:    a block of V needed eight loads of two bytes, one of Q, K or the weights four of four
+//         bytes. Now each needs one load.
+// Needs:  D = 64 or 128 and bf16, to keep the file short; all options of attention; 16-byte rows;
+//         tensor cores (sm_80).
+// Costs:  the eight rows of a matrix begin in the same bank; the weights still go through shared
+//         memory.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -27,7 +31,7 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// The tiles of kKeys keys that a block of queries looks at. Of the block, the first query sees least and the last one most.
+// Key tiles of a block of queries: its first query sees the fewest keys, its last one the most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
@@ -36,34 +40,35 @@ __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries)
   return tiles;
 }
 
-// Blocks of 16 x 16 of a tile as factors. Rows of the tile are m, n or k; load() brings the block `rows` further down than `row`, and
-// `columns` from the left. Lane l names row l % 8 of the 8 x 8 matrix l / 8, which becomes register l / 8 of all lanes.
-// An A with rows m: the queries, and the weights.
+// 16 x 16 blocks of a tile as factors. Rows of the tile are m, n or k; load() returns the block
+// `rows` below `row` and `columns` from the left. Lane l gives the address of row l % 8 of the 8 x
+// 8 matrix l / 8, which becomes register l / 8 of all lanes. An A with rows m: the queries, and the
+// weights.
 template <typename Tile>
 struct MkToA {
   using Element = typename Tile::Element;
-  const Element* from;  // the row that this lane names
+  const Element* from;  // the row whose address this lane gives
 
   __device__ MkToA(Tile tile, int row, int lane)
-      // The row that this lane names.
-      // TODO(1): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
+      // The row whose address this lane gives.
+      // TODO(1): roughly 1 line; the row whose address the lane gives; budget: no access to memory.
       : from(tile.at(row, 0)) {}  // until hole 1 is filled
   __device__ FragmentA<Element> load(int rows, int columns) const {
     FragmentA<Element> a = {};
-    // TODO(1): roughly 1 line; the four matrices, for Q and for the weights; budget: one load of four matrices.
+    // TODO(1): roughly 1 line; Q's or the weights' matrices; budget: one load of four matrices.
     return a;
   }
 };
 
-// Two B side by side, whose columns n are rows of the tile: the keys.
+// Two neighbouring B, whose columns n are rows of the tile: the keys.
 template <typename Tile>
 struct NkToB {
   using Element = typename Tile::Element;
   const Element* from;
 
   __device__ NkToB(Tile tile, int row, int lane)
-      // The row that this lane names.
-      // TODO(2): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
+      // The row whose address this lane gives.
+      // TODO(2): roughly 1 line; the row whose address the lane gives; budget: no access to memory.
       : from(tile.at(row, 0)) {}  // until hole 2 is filled
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     std::uint32_t x[4] = {};
@@ -72,15 +77,15 @@ struct NkToB {
   }
 };
 
-// Two B side by side, whose rows k are rows of the tile: the values.
+// Two neighbouring B, whose rows k are rows of the tile: the values.
 template <typename Tile>
 struct KnToB {
   using Element = typename Tile::Element;
   const Element* from;
 
   __device__ KnToB(Tile tile, int row, int lane)
-      // The row that this lane names.
-      // TODO(3): roughly 1 line; the row of eight elements that this lane names; budget: no access to memory.
+      // The row whose address this lane gives.
+      // TODO(3): roughly 1 line; the row whose address the lane gives; budget: no access to memory.
       : from(tile.at(row, 0)) {}  // until hole 3 is filled
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     std::uint32_t x[4] = {};
@@ -113,7 +118,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const KeyTiles tiles = tiles_of<C::kKeys>(s, first, queries);
   const Visible visible = visible_from(s, first);
 
-  // Rows that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
+  // Out-of-bounds rows become zeros, because a weight of 0 times a NaN would be NaN.
   const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
     copy_rows<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
@@ -123,7 +128,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     copy_rows<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, kD, true,
                                         threadIdx.x);
 
-  // This warp's queries, and where this lane looks for its part of each operand.
+  // This warp's queries, and this lane's address in each operand.
   const int lane = threadIdx.x % kWarpSize;
   const int first_row = static_cast<int>(threadIdx.x) / kWarpSize * C::kRowBlocks * kBlock;
   const MkToA q_smem(q_tile, first_row, lane);
@@ -135,10 +140,10 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __syncthreads();  // nobody reads the last tiles any more
+    __syncthreads();  // all warps have finished the previous tiles; both may be overwritten
     fetch_keys(k_tile, args.k, tile);
     fetch_keys(v_tile, args.v, tile);
-    __syncthreads();  // these are here
+    __syncthreads();  // K and V are in shared memory
 
     Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
 #pragma unroll
@@ -159,7 +164,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     if (tile >= tiles.whole) mask(scores, visible, first_row, tile * C::kKeys);
 
     softmax.update(scores, o);
-    // To shared memory, and back as a factor. A warp reads only the rows that it has written.
+    // The weights become a factor through shared memory. A warp reads only the rows that it wrote.
 #pragma unroll
     for (int b = 0; b < C::kRowBlocks; ++b) {
 #pragma unroll

@@ -1,8 +1,12 @@
-// 08 flash attention, weights in registers: what the first product leaves in a lane is the left factor of the second one.
-// Change: from 08.05b: the weights are packed where they lie, and nothing of them goes to shared memory; load.hpp brings the blocks.
-// Why:    each weight was stored and loaded again by a warp that has it in its registers: 16 or 32 KB, in a place of its own.
-// Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
-// Costs:  bank conflicts when blocks are loaded from the tiles, and every tile is waited for: 06_swizzled, 08_pipelined.
+// 08 flash attention, weights in registers: a lane's accumulators are its part of the next factor.
+// Change: from 08.05b: the weights are packed in their registers, without shared memory; load.hpp
+//         loads the blocks.
+// Why:    a warp stored and loaded weights that it already had in its registers: 16 or 32 KB, in an
+//         extra buffer.
+// Needs:  D = 64 or 128 and bf16, to keep the file short; all options of attention; 16-byte rows;
+//         tensor cores (sm_80).
+// Costs:  bank conflicts in the loads of blocks, and a wait for every tile: 06_swizzled,
+//         08_pipelined.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -27,7 +31,7 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// The tiles of kKeys keys that a block of queries looks at. Of the block, the first query sees least and the last one most.
+// Key tiles of a block of queries: its first query sees the fewest keys, its last one the most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
@@ -59,7 +63,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const KeyTiles tiles = tiles_of<C::kKeys>(s, first, queries);
   const Visible visible = visible_from(s, first);
 
-  // Rows that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
+  // Out-of-bounds rows become zeros, because a weight of 0 times a NaN would be NaN.
   const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
     copy_rows<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
@@ -69,7 +73,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     copy_rows<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, kD, true,
                                         threadIdx.x);
 
-  // This warp's queries, and where this lane looks for its part of each operand.
+  // This warp's queries, and this lane's address in each operand.
   const int lane = threadIdx.x % kWarpSize;
   const int first_row = static_cast<int>(threadIdx.x) / kWarpSize * C::kRowBlocks * kBlock;
   const MkToA q_smem(q_tile, first_row, lane);
@@ -80,10 +84,10 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __syncthreads();  // nobody reads the last tiles any more
+    __syncthreads();  // all warps have finished the previous tiles; both may be overwritten
     fetch_keys(k_tile, args.k, tile);
     fetch_keys(v_tile, args.v, tile);
-    __syncthreads();  // these are here
+    __syncthreads();  // K and V are in shared memory
 
     Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
 #pragma unroll

@@ -1,8 +1,12 @@
-// 08 flash attention, swizzled: tiles lie in shared memory so that no banks collide.
-// Change: from 08.05c: the 16-byte units of a row change places, by an exclusive or with the row's number; whoever stores or loads asks for the place.
-// Why:    the matrix loads of 08.05c took 32 turns each: the eight rows of a matrix began in the same bank.
-// Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
-// Costs:  an address takes an exclusive or. Tiles still come through registers, and each is waited for: 07, 08_pipelined.
+// 08 flash attention, swizzled: tiles in shared memory without bank conflicts.
+// Change: from 08.05c: the 16-byte vectors of a row are swizzled, by an exclusive or with the row's
+//         number; stores and loads compute the swizzled index.
+// Why:    the matrix loads of 08.05c needed 32 wavefronts each, because the eight rows of a matrix
+//         began in the same bank.
+// Needs:  D = 64 or 128 and bf16, to keep the file short; all options of attention; 16-byte rows;
+//         tensor cores (sm_80).
+// Costs:  an exclusive or per address. Tiles still pass through registers, and each is waited for:
+//         07, 08_pipelined.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -26,7 +30,7 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// Rows of elements in shared memory, one behind the other; the units of each row in an order of its own: place().
+// Contiguous rows of elements in shared memory; place() swizzles the 16-byte vectors of each row.
 template <typename Element_, int kColumns_>
 struct Swizzled {
   using Element = Element_;
@@ -44,15 +48,15 @@ struct Swizzled {
   __device__ Swizzled below(int rows) const { return {smem + rows * kColumns}; }
 };
 
-// The fragments of load.hpp ask this: where (row + rows, column + columns) lies, from where (row, column) does. `rows` is a multiple of
-// 8, `columns` one of 16, and `column` less than 16.
+// The fragments of load.hpp call this for the address of (row + rows, column + columns), given the
+// index of (row, column). `rows` is a multiple of 8, `columns` one of 16, and `column` is below 16.
 template <typename Element, int kColumns>
 __device__ Element* moved(Swizzled<Element, kColumns> tile, unsigned place, int rows, int columns) {
   const unsigned there = (place ^ columns) + rows * kColumns;
   return tile.smem + there;
 }
 
-// The tiles of kKeys keys that a block of queries looks at. Of the block, the first query sees least and the last one most.
+// Key tiles of a block of queries: its first query sees the fewest keys, its last one the most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
@@ -84,7 +88,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const KeyTiles tiles = tiles_of<C::kKeys>(s, first, queries);
   const Visible visible = visible_from(s, first);
 
-  // Rows that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
+  // Out-of-bounds rows become zeros, because a weight of 0 times a NaN would be NaN.
   const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
     copy_rows<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
@@ -94,7 +98,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     copy_rows<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, kD, true,
                                         threadIdx.x);
 
-  // This warp's queries, and where this lane looks for its part of each operand.
+  // This warp's queries, and this lane's address in each operand.
   const int lane = threadIdx.x % kWarpSize;
   const int first_row = static_cast<int>(threadIdx.x) / kWarpSize * C::kRowBlocks * kBlock;
   const MkToA q_smem(q_tile, first_row, lane);
@@ -105,10 +109,10 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __syncthreads();  // nobody reads the last tiles any more
+    __syncthreads();  // all warps have finished the previous tiles; both may be overwritten
     fetch_keys(k_tile, args.k, tile);
     fetch_keys(v_tile, args.v, tile);
-    __syncthreads();  // these are here
+    __syncthreads();  // K and V are in shared memory
 
     Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
 #pragma unroll

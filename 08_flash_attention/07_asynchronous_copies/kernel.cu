@@ -1,8 +1,12 @@
-// 08 flash attention, asynchronous copies: tiles come to shared memory without passing a register.
-// Change: from 08.06: cp.async copies each unit of 16 bytes, and the block waits for its copies. The swizzled tile is the vocabulary's now.
-// Why:    a load has to come back to a register before it can be stored; many loads at once take many registers, few take many trips.
-// Needs:  D = 64 or 128 and bf16, for the sake of short files; all options of attention; 16-byte rows; tensor cores (sm_80).
-// Costs:  nothing new. Each tile is still waited for as soon as it is asked for: 08_pipelined.
+// 08 flash attention, asynchronous copies: tiles are copied to shared memory without a register.
+// Change: from 08.06: cp.async copies each 16-byte vector, and the block waits for its copies. The
+//         swizzled tile is now the library's.
+// Why:    a loaded value must arrive in a register before it can be stored; many loads in flight
+//         need many registers, few loads need many round trips.
+// Needs:  D = 64 or 128 and bf16, to keep the file short; all options of attention; 16-byte rows;
+//         tensor cores (sm_80).
+// Costs:  nothing new. Each tile is still waited for right after its copies are issued:
+//         08_pipelined.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -28,7 +32,7 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// The tiles of kKeys keys that a block of queries looks at. Of the block, the first query sees least and the last one most.
+// Key tiles of a block of queries: its first query sees the fewest keys, its last one the most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
@@ -60,7 +64,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const KeyTiles tiles = tiles_of<C::kKeys>(s, first, queries);
   const Visible visible = visible_from(s, first);
 
-  // Rows that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
+  // Out-of-bounds rows become zeros, because a weight of 0 times a NaN would be NaN.
   const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
     copy_rows_async<C::kKeys, C::kThreads>(to, x + k_offset + key * stride_k, stride_k,
@@ -70,7 +74,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     copy_rows_async<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, kD,
                                               true, threadIdx.x);
 
-  // This warp's queries, and where this lane looks for its part of each operand.
+  // This warp's queries, and this lane's address in each operand.
   const int lane = threadIdx.x % kWarpSize;
   const int first_row = static_cast<int>(threadIdx.x) / kWarpSize * C::kRowBlocks * kBlock;
   const MkToA q_smem(q_tile, first_row, lane);
@@ -81,12 +85,12 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __syncthreads();  // nobody reads the last tiles any more
+    __syncthreads();  // all warps have finished the previous tiles; both may be overwritten
     fetch_keys(k_tile, args.k, tile);
     fetch_keys(v_tile, args.v, tile);
     __pipeline_commit();
     __pipeline_wait_prior(0);
-    __syncthreads();  // these are here
+    __syncthreads();  // K and V are in shared memory
 
     Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
 #pragma unroll

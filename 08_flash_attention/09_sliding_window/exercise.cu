@@ -1,8 +1,11 @@
-// 08 flash attention, sliding window: a query sees the last W keys up to its own one; tiles outside of that are not fetched.
-// Change: from 08.08: tiles begin where the window of the block's first query begins, and a tile on either border has the mask.
+// 08 flash attention, sliding window: a query sees its own key and the W - 1 before it.
+// Change: from 08.08: the loop begins at the tile of the first key in the block's first window, and
+//         the tiles at both borders are masked.
 // Why:    with W of T keys the work is T W instead of T^2 / 2; a mask alone would save nothing.
-// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
-// Costs:  two borders of each tile are compared with, instead of one; channels up to the next tile's width are zeros, but multiplied.
+// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap;
+//         16-byte rows; tensor cores (sm_80).
+// Costs:  two comparisons per masked score instead of one; channels up to the next tile width are
+//         zeros that are multiplied.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -26,13 +29,13 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// The tiles of kKeys keys that a block of queries looks at. A window moves on with its query: of the block, the first query sees the
+// Key tiles of a block of queries. A window moves with its query: the block's first query sees the
 // first keys, and the last one the last.
 template <int kKeys>
 __device__ WindowTiles tiles_of(const WindowedSequence& s, std::int64_t first, int queries) {
   WindowTiles tiles;
-  // TODO(1): roughly 2 lines; the first tile that the block looks at, and the first one that needs no mask for the windows
-  // TODO(1): budget: no tile is fetched that lies in front of all windows of the block
+  // TODO(1): roughly 2 lines; the first tile of the block, and its first tile that no window masks
+  // TODO(1): budget: no tile before all windows of the block is loaded
   tiles.count = static_cast<int>((s.keys_seen(first + queries - 1) + kKeys - 1) / kKeys);
   tiles.whole = static_cast<int>(s.keys_seen(first) / kKeys);
   return tiles;
@@ -58,7 +61,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const WindowTiles tiles = tiles_of<C::kKeys>(s, first, queries);
   const Visible visible = visible_from(s, first);
 
-  // Rows and channels that do not exist become zeros: nothing but finite numbers may meet a weight of 0.
+  // Out-of-bounds rows and channels become zeros, because a weight of 0 times a NaN would be NaN.
   const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
     copy_rows_async<C::kKeys, C::kThreads>(to, x + at.k_offset + key * at.stride_k, at.stride_k,
@@ -71,7 +74,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   }
   __pipeline_commit();
 
-  // This warp's queries, and where this lane looks for its part of each operand.
+  // This warp's queries, and this lane's address in each operand.
   const int lane = threadIdx.x % kWarpSize;
   const int first_row = static_cast<int>(threadIdx.x) / kWarpSize * C::kRowBlocks * kBlock;
   const MkToA q_smem(q_tile, first_row, lane);
@@ -83,7 +86,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
 #pragma unroll 1
   for (int tile = tiles.first; tile < tiles.count; ++tile) {
     __pipeline_wait_prior(0);
-    __syncthreads();  // K is here, and nobody reads the last V any more
+    __syncthreads();  // K has arrived; V's buffer may be refilled
     fetch_keys(v_tile, args.v, tile);
     __pipeline_commit();
 
@@ -106,13 +109,13 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     softmax.bend(scores);
     if (!tiles.is_whole(tile)) {
       for_each_score(scores, first_row, tile * C::kKeys, [&](float& score, int row, int key) {
-        // TODO(2): roughly 2 lines; no weight for a key that query `row` does not see: behind its own one, or in front of its window
+        // TODO(2): roughly 2 lines; mask keys after query `row`'s own key, and before its window
         // TODO(2): budget: no load from memory, no barrier
       });
     }
 
     __pipeline_wait_prior(0);
-    __syncthreads();  // V is here, and nobody reads this K any more
+    __syncthreads();  // V has arrived; K's buffer may be refilled
     if (tile + 1 < tiles.count) fetch_keys(k_tile, args.k, tile + 1);
     __pipeline_commit();
 

@@ -1,9 +1,11 @@
-// 08 flash attention, products of a warpgroup: four warps issue one product, and it reads its operands from shared memory.
-// Change: rewrite of 08.08: wgmma for mma.sync. Tiles lie as its descriptors say, no fragment of Q, K or V passes a register, and what the
-//         threads have copied they declare to the tensor cores by a fence.
-// Why:    a product of a warp (mma.sync) reads registers that ldmatrix has filled: instructions for each 16 x 16 block of K and V.
+// 08 flash attention, wgmma: four warps issue a matrix product with operands in shared memory.
+// Change: rewrite of 08.08: wgmma replaces mma.sync. Tiles have the layout of its descriptors, no
+//         fragment of Q, K or V passes through a register, and a fence makes the threads' copies
+//         visible to the tensor cores.
+// Why:    a warp's product (mma.sync) reads registers that ldmatrix fills, with instructions for
+//         each 16 x 16 block of K and V.
 // Needs:  sm_90a; bf16; D in {64, 128}; no key lengths, no packed sequences; 16-byte rows.
-// Costs:  no other GPU runs it. One block on a multiprocessor: its warpgroups wait for tiles together.
+// Costs:  no other GPU runs it. An SM has one block, and its warpgroups wait for tiles together.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -42,8 +44,9 @@ struct alignas(hopper::kTileAlign) Tile {
   bfloat16 at[kD / kPanel][kTileRows][kPanel];
 };
 
-// What a block works on, and what it has in shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of packed weights and
-// kD / 2 sums of o, so that with D = 64 there are registers for a third warpgroup.
+// A block's queries and its shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of
+// packed weights and kD / 2 accumulators of o, which leaves registers for a third warpgroup if D =
+// 64.
 template <int kD>
 struct Shared {
   static constexpr int kWarpgroups = kD == 64 ? 3 : 2, kThreads = kWarpgroups * kWarpgroup;
@@ -52,8 +55,8 @@ struct Shared {
   Tile<kD, kKeys> k, v;
 };
 
-// The block asks for a tile; of its rows the first `rows` exist, the others become zeros. Units stand in the order of the 128-byte
-// swizzle, which descriptors name.
+// Starts the block's copies of a tile. Its first `rows` rows are in bounds, and the others become
+// zeros. The 16-byte vectors are stored in the 128-byte swizzle that the descriptors name.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const bfloat16* from, std::int64_t stride,
                           int rows) {
@@ -65,31 +68,31 @@ __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const bfloat16* from, st
   }
 }
 
-// The copies that all threads have asked for are here, for products too.
+// Waits until all threads' copies are complete and visible to wgmma.
 __device__ void wait_for_copies() {
   __pipeline_commit();
   __pipeline_wait_prior(0);
-  hopper::fence_shared();  // cp.async writes as stores do; the tensor cores read in another way
+  hopper::fence_shared();  // cp.async writes as stores do; wgmma reads through the async proxy
   __syncthreads();
 }
 
-// S = Q K^T, of the warpgroup's rows and a tile of keys. Both operands have their sums' index side by side.
+// S = Q K^T for the warpgroup's rows and a tile of keys. Both operands are contiguous along D.
 template <int kD, int kQueries>
 __device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q, int first_row,
                              const Tile<kD, kKeys>& k) {
 #pragma unroll
   for (int i = 0; i < kD / 16; ++i) {
-    // TODO(1): roughly 4 lines; s += the product of columns 16 i to 16 i + 15 of q, from row first_row on, and of k; the first one sets s
+    // TODO(1): roughly 4 lines; s += q's times k's columns 16 i to 16 i + 15; the first sets s
     // TODO(1): budget: one product of the warpgroup, of kKeys columns, for each i
   }
   hopper::commit_products();
 }
 
-// O += P V, with the weights from registers. V's channels, which are columns of o, lie side by side.
+// O += P V, with the weights in registers. V's channels, which are columns of o, are contiguous.
 template <int kD>
 __device__ void multiply_p_v(float (&o)[kD / 2], const std::uint32_t (&p)[kKeys / 16][4],
                              const Tile<kD, kKeys>& v) {
-  // TODO(2): roughly 6 lines; o += the products of p[i] and rows 16 i to 16 i + 15 of v, for each i; then they are a group
+  // TODO(2): roughly 6 lines; o += p[i] times rows 16 i to 16 i + 15 of v, for each i, as one group
   // TODO(2): budget: one product of the warpgroup, of kD columns, for each i
 }
 
@@ -111,7 +114,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const std::int64_t of_k = s.first_key * stride_k + h_kv * kD;
   const int tiles = static_cast<int>((s.keys_seen(first + queries - 1) + kKeys - 1) / kKeys);
 
-  // This warpgroup's rows. From lane 0, so that the compiler knows that it is the same for all.
+  // This warpgroup's rows. From lane 0, so that the compiler sees a warp-uniform value.
   const int first_row =
       __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup * kRows, 0);
   const int row = first_row + static_cast<int>(threadIdx.x) % kWarpgroup / kWarpSize * 16 +
@@ -134,12 +137,12 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const float factor = args.scale * ladder::cuda::kLog2e;
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
-    wait_for_copies();  // K is here, and nobody reads the last V any more
+    wait_for_copies();  // K has arrived; V's buffer may be refilled
     copy_keys(smem.v, args.v, tile);
 
-    // TODO(1): roughly 4 lines; multiply_q_k with the tile's keys: registers first become operands, and at the end the scores are there
+    // TODO(1): roughly 4 lines; fence, multiply_q_k with the tile's keys, wait, and pin the scores
 
-    wait_for_copies();  // V is here, and nobody reads this K any more
+    wait_for_copies();  // V has arrived; K's buffer may be refilled
     if (tile + 1 < tiles) copy_keys(smem.k, args.k, tile + 1);
 
     if (tile >= whole_tiles) mask(scores, seen, tile * kKeys);

@@ -1,8 +1,10 @@
-// 08 flash attention, bulk copies: one thread names a box of a tensor, and the box arrives by itself.
-// Change: from 08.10: TMA for cp.async, into a ring of stages that hold a tile of K and one of V; mbarriers tell that a stage is here.
-// Why:    copies took addresses, a test and a request for each 16 bytes of a tile; and the next K was asked for when this K was read.
+// 08 flash attention, TMA: one thread requests a box of a tensor, and hardware copies it.
+// Change: from 08.10: TMA replaces cp.async and fills a ring of stages, each with a tile of K and
+//         one of V; an mbarrier per stage completes when the stage is full.
+// Why:    copies needed addresses, a bounds check and a request per 16 bytes of a tile, and the
+//         next K was requested only after this K was read.
 // Needs:  sm_90a; bf16; D in {64, 128}; no key lengths, no packed sequences; 16-byte rows.
-// Costs:  twice the shared memory for K and V. All warpgroups still meet once for each tile.
+// Costs:  twice the shared memory for K and V. All warpgroups still synchronize once per tile.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -30,23 +32,25 @@ using ladder::cuda::kWarpSize;
 
 constexpr int kStages = 2;  // of the ring
 
-// What a block works on, and what it has in shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of packed weights and
-// kD / 2 sums of o, so that with D = 64 there are registers for a third warpgroup.
+// A block's queries and its shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of
+// packed weights and kD / 2 accumulators of o, which leaves registers for a third warpgroup if D =
+// 64.
 template <int kD>
 struct Shared {
   static constexpr int kWarpgroups = kD == 64 ? 3 : 2, kThreads = kWarpgroups * kWarpgroup;
   static constexpr int kQueries = kWarpgroups * kRows;
   Tile<kD, kQueries> q;
   Tile<kD, kKeys> k[kStages], v[kStages];
-  hopper::Barrier q_here, here[kStages];  // the copies are complete
+  hopper::Barrier q_here, here[kStages];  // full: the copies are complete
 };
 
-// One thread asks for a tile, whose bytes count at `here`: rows of a batch, columns of head h. Rows beyond the batch's become zeros.
+// One thread loads a tile by TMA: rows of a batch, columns of head h. Its bytes count on the full
+// barrier `here`; rows past the end of the batch become zeros.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
                           hopper::Barrier* here, int h, int row) {
-  // TODO(1): roughly 3 lines; arrive at `here` and tell of all bytes of the tile; then ask for each panel, whose box begins at column
-  // TODO(1): h * kD + panel * kPanel and this row of batch blockIdx.z; budget: one arrival, and one bulk copy for each panel
+  // TODO(1): roughly 3 lines; arrive on `here` with the tile's bytes; load each panel from column
+  // TODO(1): h * kD + panel * kPanel, row, blockIdx.z; budget: one arrival, one bulk copy per panel
 }
 
 template <int kD>
@@ -58,7 +62,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   if (threadIdx.x == 0) {
     hopper::init(&smem.q_here, 1);
     for (hopper::Barrier& here : smem.here)
-      hopper::init(&here, 2);  // arrivals: with the bytes of K, with those of V
+      hopper::init(&here, 2);  // two arrivals: with the bytes of K and of V
     hopper::fence_barriers();
   }
   __syncthreads();
@@ -72,7 +76,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const std::int64_t of_q = (s.first_query + first) * stride_q + h * kD;
   const int tiles = static_cast<int>((s.keys_seen(first + queries - 1) + kKeys - 1) / kKeys);
 
-  // This warpgroup's rows. From lane 0, so that the compiler knows that it is the same for all.
+  // This warpgroup's rows. From lane 0, so that the compiler sees a warp-uniform value.
   const int first_row =
       __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup * kRows, 0);
   const int row = first_row + static_cast<int>(threadIdx.x) % kWarpgroup / kWarpSize * 16 +
@@ -97,8 +101,8 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
     const int stage = hopper::place_of<kStages>(tile);
-    // TODO(2): roughly 4 lines; let one thread ask for the next tile, if there is one, where nobody reads its stage any more;
-    // TODO(2): then wait for q, and for this tile; budget: one block-wide barrier, and each tile is asked for once
+    // TODO(2): roughly 4 lines; one thread loads the next tile, if any, once its stage is empty;
+    // TODO(2): wait for q and this tile; budget: one block-wide barrier, and one load per tile
     hopper::fence_operands();
     multiply_q_k(scores, smem.q, first_row, smem.k[stage]);
     hopper::wait_products<0>();

@@ -1,8 +1,10 @@
-// 08 flash attention, bulk copies: one thread names a box of a tensor, and the box arrives by itself.
-// Change: from 08.10: TMA for cp.async, into a ring of stages that hold a tile of K and one of V; mbarriers tell that a stage is here.
-// Why:    copies took addresses, a test and a request for each 16 bytes of a tile; and the next K was asked for when this K was read.
+// 08 flash attention, TMA: one thread requests a box of a tensor, and hardware copies it.
+// Change: from 08.10: TMA replaces cp.async and fills a ring of stages, each with a tile of K and
+//         one of V; an mbarrier per stage completes when the stage is full.
+// Why:    copies needed addresses, a bounds check and a request per 16 bytes of a tile, and the
+//         next K was requested only after this K was read.
 // Needs:  sm_90a; bf16; D in {64, 128}; no key lengths, no packed sequences; 16-byte rows.
-// Costs:  twice the shared memory for K and V. All warpgroups still meet once for each tile.
+// Costs:  twice the shared memory for K and V. All warpgroups still synchronize once per tile.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -30,18 +32,20 @@ using ladder::cuda::kWarpSize;
 
 constexpr int kStages = 2;  // of the ring
 
-// What a block works on, and what it has in shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of packed weights and
-// kD / 2 sums of o, so that with D = 64 there are registers for a third warpgroup.
+// A block's queries and its shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of
+// packed weights and kD / 2 accumulators of o, which leaves registers for a third warpgroup if D =
+// 64.
 template <int kD>
 struct Shared {
   static constexpr int kWarpgroups = kD == 64 ? 3 : 2, kThreads = kWarpgroups * kWarpgroup;
   static constexpr int kQueries = kWarpgroups * kRows;
   Tile<kD, kQueries> q;
   Tile<kD, kKeys> k[kStages], v[kStages];
-  hopper::Barrier q_here, here[kStages];  // the copies are complete
+  hopper::Barrier q_here, here[kStages];  // full: the copies are complete
 };
 
-// One thread asks for a tile, whose bytes count at `here`: rows of a batch, columns of head h. Rows beyond the batch's become zeros.
+// One thread loads a tile by TMA: rows of a batch, columns of head h. Its bytes count on the full
+// barrier `here`; rows past the end of the batch become zeros.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
                           hopper::Barrier* here, int h, int row) {
@@ -59,7 +63,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   if (threadIdx.x == 0) {
     hopper::init(&smem.q_here, 1);
     for (hopper::Barrier& here : smem.here)
-      hopper::init(&here, 2);  // arrivals: with the bytes of K, with those of V
+      hopper::init(&here, 2);  // two arrivals: with the bytes of K and of V
     hopper::fence_barriers();
   }
   __syncthreads();
@@ -73,7 +77,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const std::int64_t of_q = (s.first_query + first) * stride_q + h * kD;
   const int tiles = static_cast<int>((s.keys_seen(first + queries - 1) + kKeys - 1) / kKeys);
 
-  // This warpgroup's rows. From lane 0, so that the compiler knows that it is the same for all.
+  // This warpgroup's rows. From lane 0, so that the compiler sees a warp-uniform value.
   const int first_row =
       __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup * kRows, 0);
   const int row = first_row + static_cast<int>(threadIdx.x) % kWarpgroup / kWarpSize * 16 +
@@ -98,7 +102,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
     const int stage = hopper::place_of<kStages>(tile);
-    __syncthreads();  // nobody reads the stage of the tile before any more
+    __syncthreads();  // all warpgroups have finished the previous tile; its stage may be refilled
     if (threadIdx.x == 0 && tile + 1 < tiles) copy_keys(tile + 1);
 
     if (tile == 0) hopper::wait(&smem.q_here, 0);

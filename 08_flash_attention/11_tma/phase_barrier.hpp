@@ -1,5 +1,5 @@
-// What an mbarrier does, on the CPU: threads and copies end its phases, others wait for them by parity. For the reader and for
-// ring_test.cpp; the kernel has the hardware's.
+// An mbarrier on the CPU: threads and copies complete its phases, and other threads wait for them
+// by parity. For the reader and for ring_test.cpp; the kernel uses the hardware's.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ class PhaseBarrier {
 
   void arrive() { arrive_expecting(0); }
 
-  // Arrives, and tells of bytes that will come in this phase.
+  // Arrives, and adds bytes that copies will complete in this phase.
   void arrive_expecting(std::int64_t bytes) {
     const std::lock_guard lock(mutex_);
     bytes_ += bytes;
@@ -22,14 +22,15 @@ class PhaseBarrier {
     end_phase_if_complete();
   }
 
-  // A copy has brought that many. It may be earlier than whoever tells of them, as long as an arrival is missing.
+  // A copy has completed that many bytes. It may run before arrive_expecting() adds them, as long
+  // as an arrival is missing.
   void complete(std::int64_t bytes) {
     const std::lock_guard lock(mutex_);
     bytes_ -= bytes;
     end_phase_if_complete();
   }
 
-  // Until the phase of this parity is over, and the barrier is in a phase of the other one.
+  // Waits until the phase of this parity is over, and the barrier is in a phase of the other one.
   void wait(std::uint32_t parity) {
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [&] { return phase_ % 2 != parity; });

@@ -1,8 +1,10 @@
-// 08 flash attention, producer and consumers: one warpgroup copies, the others multiply and take softmax.
-// Change: from 08.11: a producer fills the ring, consumers say by a second mbarrier of each stage that it is read; registers change hands.
-// Why:    all warpgroups met once for each tile, and so they multiplied at the same time, and took softmax at the same time.
+// 08 flash attention, producer and consumers: one warpgroup copies, the others compute.
+// Change: from 08.11: a producer fills the ring, consumers release each stage through an empty
+//         barrier, and setmaxnreg moves registers to the consumers.
+// Why:    all warpgroups synchronized once per tile, so they computed products at the same time,
+//         and softmax at the same time.
 // Needs:  sm_90a; bf16; D in {64, 128}; no key lengths, no packed sequences; 16-byte rows.
-// Costs:  a warpgroup that hardly works; four warps' arrivals for each consumer and tile.
+// Costs:  a warpgroup that does almost no work; four warps' arrivals per consumer and tile.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -30,22 +32,25 @@ using ladder::cuda::kWarpSize;
 
 constexpr int kStages = 2;  // of the ring
 
-// What a block works on, and what it has in shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of packed weights and
-// kD / 2 sums of o, so that with D = 64 there are registers for a third consumer.
+// A block's queries and its shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of
+// packed weights and kD / 2 accumulators of o, which leaves registers for a third consumer if D =
+// 64.
 template <int kD>
 struct Shared {
   static constexpr int kConsumers = kD == 64 ? 3 : 2, kThreads = (1 + kConsumers) * kWarpgroup;
   static constexpr int kQueries = kConsumers * kRows;
-  // Registers of a thread, in eights: one of the producer and one of each consumer have at most 512 together, 65,536 for 128 of each.
+  // Registers per thread, multiples of 8. A thread of the producer and one of each consumer have at
+  // most 512 in all, because an SM has 65,536 and a warpgroup 128 threads.
   static constexpr int kProducerRegisters = kD == 64 ? 32 : 24;
   static constexpr int kConsumerRegisters = kD == 64 ? 160 : 240;
   Tile<kD, kQueries> q;
   Tile<kD, kKeys> k[kStages], v[kStages];
-  hopper::Barrier q_here, here[kStages];  // the copies are complete
-  hopper::Barrier read[kStages];          // by all consumers: the stage is free
+  hopper::Barrier q_here, here[kStages];  // full: the copies are complete
+  hopper::Barrier read[kStages];          // empty: all consumers have released the stage
 };
 
-// One thread asks for a tile, whose bytes count at `here`: rows of a batch, columns of head h. Rows beyond the batch's become zeros.
+// One thread loads a tile by TMA: rows of a batch, columns of head h. Its bytes count on the full
+// barrier `here`; rows past the end of the batch become zeros.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
                           hopper::Barrier* here, int h, int row) {
@@ -62,7 +67,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   if (threadIdx.x == 0) {
     hopper::init(&smem.q_here, 1);
     for (int stage = 0; stage < kStages; ++stage) {
-      hopper::init(&smem.here[stage], 2);  // arrivals: with the bytes of K, with those of V
+      hopper::init(&smem.here[stage], 2);  // two arrivals: with the bytes of K and of V
       hopper::init(&smem.read[stage], Smem::kConsumers * kWarpgroup / kWarpSize);
     }
     hopper::fence_barriers();
@@ -85,14 +90,14 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
       const int stage = hopper::place_of<kStages>(tile);
-      // TODO(1): roughly 3 lines; wait until the tile that lay in this stage before is read, which in the first round is none; then ask
-      // TODO(1): for the rows of K and of V that begin at tile * kKeys, of head h_kv; budget: one bulk copy for each panel
+      // TODO(1): roughly 3 lines; wait until the stage is empty, as in round 0; then load K and V
+      // TODO(1): from row tile * kKeys on, head h_kv; budget: one bulk copy for each panel
     }
     return;
   }
   hopper::take_registers<Smem::kConsumerRegisters>();
 
-  // This warpgroup's rows. From lane 0, so that the compiler knows that it is the same for all.
+  // This warpgroup's rows. From lane 0, so that the compiler sees a warp-uniform value.
   const int first_row =
       __shfl_sync(kAllLanes, (static_cast<int>(threadIdx.x) / kWarpgroup - 1) * kRows, 0);
   const int row = first_row + static_cast<int>(threadIdx.x) % kWarpgroup / kWarpSize * 16 +
@@ -122,8 +127,8 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
 
     hopper::fence_operands();
     multiply_p_v<kD>(o, p, smem.v[stage]);
-    // TODO(2): roughly 3 lines; wait for the product and pin its sums; then tell the producer that this stage is read:
-    // TODO(2): one lane of each warp arrives; budget: no barrier of the block
+    // TODO(2): roughly 3 lines; wait for the product and pin o; then release the stage to the
+    // TODO(2): producer: one lane of each warp arrives; budget: no barrier of the block
   }
   store_rows(args.o + of_q, stride_q, args.lse + s.first_lse + h * args.T_q + first, row, queries,
              o, softmax, args.scale);

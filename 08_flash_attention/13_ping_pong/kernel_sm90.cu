@@ -1,8 +1,10 @@
-// 08 flash attention, ping-pong: the consumers take turns at the tensor cores.
-// Change: from 08.12: a turn is the product with V and that with the next K, one behind the other; named barriers hand it on.
-// Why:    consumers drifted as it happened: while two of them took softmax at the same time, the tensor cores had nothing to do.
+// 08 flash attention, ping-pong: the consumers use the tensor cores in turns.
+// Change: from 08.12: a turn is the product with V, then the product with the next K; named
+//         barriers pass the turn on.
+// Why:    consumers drifted freely: while two of them computed softmax at the same time, the tensor
+//         cores were idle.
 // Needs:  sm_90a; bf16; D in {64, 128}; no key lengths, no packed sequences; 16-byte rows.
-// Costs:  a third stage, for a consumer is at two tiles in the same turn. A slow consumer makes the others wait.
+// Costs:  a third stage, because a turn uses two tiles. A slow consumer delays the others.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -28,24 +30,27 @@ using ladder::bfloat16;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 
-constexpr int kStages = 3;  // of the ring: a turn reads two, and one more is on its way
+constexpr int kStages = 3;  // of the ring: a turn reads two, and one more is in flight
 
-// What a block works on, and what it has in shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of packed weights and
-// kD / 2 sums of o, so that with D = 64 there are registers for a third consumer.
+// A block's queries and its shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of
+// packed weights and kD / 2 accumulators of o, which leaves registers for a third consumer if D =
+// 64.
 template <int kD>
 struct Shared {
   static constexpr int kConsumers = kD == 64 ? 3 : 2, kThreads = (1 + kConsumers) * kWarpgroup;
   static constexpr int kQueries = kConsumers * kRows;
-  // Registers of a thread, in eights: one of the producer and one of each consumer have at most 512 together, 65,536 for 128 of each.
+  // Registers per thread, multiples of 8. A thread of the producer and one of each consumer have at
+  // most 512 in all, because an SM has 65,536 and a warpgroup 128 threads.
   static constexpr int kProducerRegisters = kD == 64 ? 32 : 24;
   static constexpr int kConsumerRegisters = kD == 64 ? 160 : 240;
   Tile<kD, kQueries> q;
   Tile<kD, kKeys> k[kStages], v[kStages];
-  hopper::Barrier q_here, here[kStages];  // the copies are complete
-  hopper::Barrier read[kStages];          // by all consumers: the stage is free
+  hopper::Barrier q_here, here[kStages];  // full: the copies are complete
+  hopper::Barrier read[kStages];          // empty: all consumers have released the stage
 };
 
-// One thread asks for a tile, whose bytes count at `here`: rows of a batch, columns of head h. Rows beyond the batch's become zeros.
+// One thread loads a tile by TMA: rows of a batch, columns of head h. Its bytes count on the full
+// barrier `here`; rows past the end of the batch become zeros.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
                           hopper::Barrier* here, int h, int row) {
@@ -62,7 +67,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   if (threadIdx.x == 0) {
     hopper::init(&smem.q_here, 1);
     for (int stage = 0; stage < kStages; ++stage) {
-      hopper::init(&smem.here[stage], 2);  // arrivals: with the bytes of K, with those of V
+      hopper::init(&smem.here[stage], 2);  // two arrivals: with the bytes of K and of V
       hopper::init(&smem.read[stage], Smem::kConsumers * kWarpgroup / kWarpSize);
     }
     hopper::fence_barriers();
@@ -85,7 +90,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
       const int stage = hopper::place_of<kStages>(tile);
-      // The readers of the round before: of none in the first, whose wait ends at once.
+      // Wait until the stage is empty; in round 0 the flipped parity lets this return at once.
       hopper::wait(&smem.read[stage], hopper::parity_of<kStages>(tile) ^ 1);
       copy_tile(smem.k[stage], &maps.k, &smem.here[stage], h_kv, tile * kKeys);
       copy_tile(smem.v[stage], &maps.v, &smem.here[stage], h_kv, tile * kKeys);
@@ -94,7 +99,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   }
   hopper::take_registers<Smem::kConsumerRegisters>();
 
-  // This warpgroup's rows. From lane 0, so that the compiler knows that it is the same for all.
+  // This warpgroup's rows. From lane 0, so that the compiler sees a warp-uniform value.
   const int consumer = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
   const int first_row = consumer * kRows;
   const int row = first_row + static_cast<int>(threadIdx.x) % kWarpgroup / kWarpSize * 16 +
@@ -117,12 +122,12 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     rescale(o, keep);
     pack_sums<bfloat16>(p, scores);
   };
-  // Barrier 1 + c has the turns of consumer c: those who wait for one, and those who hand it on.
+  // Named barrier 1 + c passes the turn to consumer c, which syncs; its predecessor arrives.
   const auto take_turn = [&] { hopper::sync_named(1 + consumer, 2 * kWarpgroup); };
   const auto pass_turn = [&] {
     hopper::arrive_named(1 + (consumer + 1) % Smem::kConsumers, 2 * kWarpgroup);
   };
-  if (consumer == Smem::kConsumers - 1) pass_turn();  // the first one begins
+  if (consumer == Smem::kConsumers - 1) pass_turn();  // consumer 0 gets the first turn
   if (tiles > 0) {
     hopper::wait(&smem.q_here, 0);
     wait_for(0);
@@ -154,7 +159,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     hopper::wait_products<0>();
     hopper::pin(o);
   }
-  if (consumer == 0) take_turn();  // the last one handed it on
+  if (consumer == 0) take_turn();  // receives the turn that the last consumer passed
   store_rows(args.o + of_q, stride_q, args.lse + s.first_lse + h * args.T_q + first, row, queries,
              o, softmax, args.scale);
 }

@@ -1,8 +1,10 @@
-// 08 flash attention, overlap inside a warpgroup: softmax of one tile while the product of another runs.
-// Change: from 08.13: Q K^T of the next tile is issued before P V of this one, and only the former is waited for before softmax.
-// Why:    a consumer waited for both products before its softmax, though that needs the scores only.
+// 08 flash attention, overlap in a warpgroup: the softmax of a tile during another tile's product.
+// Change: from 08.13: Q K^T of the next tile is issued before P V of this one, and the softmax
+//         waits for the former only.
+// Why:    a consumer waited for both products before its softmax, which needs only the scores.
 // Needs:  sm_90a; bf16; D in {64, 128}; no key lengths, no packed sequences; 16-byte rows.
-// Costs:  scores, weights and sums of o are all in use at the same time: registers.
+// Costs:  registers, because scores, weights and the accumulators of o are all in use at the same
+//         time.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -28,24 +30,27 @@ using ladder::bfloat16;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 
-constexpr int kStages = 3;  // of the ring: a turn reads two, and one more is on its way
+constexpr int kStages = 3;  // of the ring: a turn reads two, and one more is in flight
 
-// What a block works on, and what it has in shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of packed weights and
-// kD / 2 sums of o, so that with D = 64 there are registers for a third consumer.
+// A block's queries and its shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of
+// packed weights and kD / 2 accumulators of o, which leaves registers for a third consumer if D =
+// 64.
 template <int kD>
 struct Shared {
   static constexpr int kConsumers = kD == 64 ? 3 : 2, kThreads = (1 + kConsumers) * kWarpgroup;
   static constexpr int kQueries = kConsumers * kRows;
-  // Registers of a thread, in eights: one of the producer and one of each consumer have at most 512 together, 65,536 for 128 of each.
+  // Registers per thread, multiples of 8. A thread of the producer and one of each consumer have at
+  // most 512 in all, because an SM has 65,536 and a warpgroup 128 threads.
   static constexpr int kProducerRegisters = kD == 64 ? 32 : 24;
   static constexpr int kConsumerRegisters = kD == 64 ? 160 : 240;
   Tile<kD, kQueries> q;
   Tile<kD, kKeys> k[kStages], v[kStages];
-  hopper::Barrier q_here, here[kStages];  // the copies are complete
-  hopper::Barrier read[kStages];          // by all consumers: the stage is free
+  hopper::Barrier q_here, here[kStages];  // full: the copies are complete
+  hopper::Barrier read[kStages];          // empty: all consumers have released the stage
 };
 
-// One thread asks for a tile, whose bytes count at `here`: rows of a batch, columns of head h. Rows beyond the batch's become zeros.
+// One thread loads a tile by TMA: rows of a batch, columns of head h. Its bytes count on the full
+// barrier `here`; rows past the end of the batch become zeros.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
                           hopper::Barrier* here, int h, int row) {
@@ -62,7 +67,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   if (threadIdx.x == 0) {
     hopper::init(&smem.q_here, 1);
     for (int stage = 0; stage < kStages; ++stage) {
-      hopper::init(&smem.here[stage], 2);  // arrivals: with the bytes of K, with those of V
+      hopper::init(&smem.here[stage], 2);  // two arrivals: with the bytes of K and of V
       hopper::init(&smem.read[stage], Smem::kConsumers * kWarpgroup / kWarpSize);
     }
     hopper::fence_barriers();
@@ -85,7 +90,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
       const int stage = hopper::place_of<kStages>(tile);
-      // The readers of the round before: of none in the first, whose wait ends at once.
+      // Wait until the stage is empty; in round 0 the flipped parity lets this return at once.
       hopper::wait(&smem.read[stage], hopper::parity_of<kStages>(tile) ^ 1);
       copy_tile(smem.k[stage], &maps.k, &smem.here[stage], h_kv, tile * kKeys);
       copy_tile(smem.v[stage], &maps.v, &smem.here[stage], h_kv, tile * kKeys);
@@ -94,7 +99,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   }
   hopper::take_registers<Smem::kConsumerRegisters>();
 
-  // This warpgroup's rows. From lane 0, so that the compiler knows that it is the same for all.
+  // This warpgroup's rows. From lane 0, so that the compiler sees a warp-uniform value.
   const int consumer = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
   const int first_row = consumer * kRows;
   const int row = first_row + static_cast<int>(threadIdx.x) % kWarpgroup / kWarpSize * 16 +
@@ -111,12 +116,12 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     const int stage = hopper::place_of<kStages>(tile);
     hopper::wait(&smem.here[stage], hopper::parity_of<kStages>(tile));
   };
-  // Barrier 1 + c has the turns of consumer c: those who wait for one, and those who hand it on.
+  // Named barrier 1 + c passes the turn to consumer c, which syncs; its predecessor arrives.
   const auto take_turn = [&] { hopper::sync_named(1 + consumer, 2 * kWarpgroup); };
   const auto pass_turn = [&] {
     hopper::arrive_named(1 + (consumer + 1) % Smem::kConsumers, 2 * kWarpgroup);
   };
-  if (consumer == Smem::kConsumers - 1) pass_turn();  // the first one begins
+  if (consumer == Smem::kConsumers - 1) pass_turn();  // consumer 0 gets the first turn
   if (tiles > 0) {
     hopper::wait(&smem.q_here, 0);
     wait_for(0);
@@ -136,19 +141,19 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
       wait_for(tile);
       take_turn();
       hopper::fence_operands();
-      // TODO(1): roughly 5 lines; issue the scores of this tile and the product with V of the tile before, so that the
-      // TODO(1): scores come first; hand the turn on; wait for the scores only, and pin them; budget: two products
+      // TODO(1): roughly 5 lines; issue this tile's scores, then the product with the previous V;
+      // TODO(1): pass the turn; wait for the scores only, and pin them; budget: two products
       if (tile >= whole_tiles) mask(scores, seen, tile * kKeys);
       softmax.step(scores, keep, factor);
-      // TODO(2): roughly 6 lines; wait for the product with V and pin its sums; give its stage back; multiply the sums with `keep`; pack
-      // TODO(2): the new weights, for which the scores are pinned once more; budget: no barrier of the block
+      // TODO(2): roughly 6 lines; wait for the product, pin o; release its stage; rescale o; pack
+      // TODO(2): the new weights, after pinning the scores again; budget: no barrier of the block
     }
     hopper::fence_operands();
     multiply_p_v<kD>(o, p, smem.v[hopper::place_of<kStages>(tiles - 1)]);
     hopper::wait_products<0>();
     hopper::pin(o);
   }
-  if (consumer == 0) take_turn();  // the last one handed it on
+  if (consumer == 0) take_turn();  // receives the turn that the last consumer passed
   store_rows(args.o + of_q, stride_q, args.lse + s.first_lse + h * args.T_q + first, row, queries,
              o, softmax, args.scale);
 }

@@ -1,9 +1,13 @@
-// 08 flash attention, the summit: Hopper's warpgroup products, fed by bulk copies.
-// Change: rewrite of 08.14: a block stays, and its producer draws one tile of queries after the other; K and V have rings of their own,
-//         the last keys come first; all options of attention.
-// Why:    a block of 08.14 multiplies nothing while it begins and ends, and causal blocks end at different times.
-// Needs:  sm_90a, bf16 or fp16, D and D_v up to 256, multiples of 8; all options, any scale, window and softcap; arrays at 16-byte boundaries.
-// Costs:  no other GPU runs it; a D between them works as hard as 64, 128 or 256. See README for what was measured.
+// 08 flash attention, the fastest forward kernel: wgmma, fed by TMA.
+// Change: rewrite of 08.14: a block is persistent, and its producer takes one tile of queries after
+//         another; K and V have their own rings, the last keys come first; all options of
+//         attention.
+// Why:    a block of 08.14 issues no product while it begins and ends, and causal blocks end at
+//         different times.
+// Needs:  sm_90a, bf16 or fp16, D and D_v up to 256, multiples of 8; all options, any scale, window
+//         and softcap; arrays at 16-byte boundaries.
+// Costs:  no other GPU runs it; a D in between costs as much as the next of 64, 128 and 256. See
+//         README for what was measured.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -49,11 +53,12 @@ using ladder::cuda::tiles::quad_sum;
 constexpr int kWarpgroupQueries = 64;  // rows of a warpgroup's products
 constexpr int kWarpgroupWarps = kWarpgroup / kWarpSize;
 
-// ---- The cut ---------------------------------------------------------------------------------------------------------------
+// ---- The sizes ----
 
-// What a block works on: kConsumers warpgroups' queries, tiles of kKeys keys and values. kD is D, or D_v where that is more, rounded up to
-// whole panels; the copies fill with zeros. kOptions: with a window, a softcap, a scale of 0 or below, or a D_v unlike D. Who asks for none
-// of them has a kernel that knows none.
+// The work of a block: kConsumers warpgroups' queries, and tiles of kKeys keys and values. kD is
+// the larger of D and D_v, rounded up to whole panels; TMA fills the rest with zeros. kOptions:
+// with a window, a softcap, a scale of 0 or below, or a D_v unlike D. Without options their code is
+// not compiled in.
 template <int kD_, int kConsumers_, int kKeys_, bool kOptions_>
 struct Cut {
   static constexpr int kD = kD_, kConsumers = kConsumers_, kKeys = kKeys_;
@@ -61,17 +66,18 @@ struct Cut {
   static constexpr int kPanels = kD / kPanel;
   static constexpr int kQueries = kConsumers * kWarpgroupQueries;
   static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
-  // A thread of a consumer holds kKeys / 2 scores, kKeys / 4 registers of packed weights and kD / 2 outputs; the producer needs
-  // few. Registers are given in eights: one thread of each warpgroup, together, has at most 512, 65,536 for 128 of each.
+  // A consumer thread holds kKeys / 2 scores, kKeys / 4 registers of packed weights and kD / 2
+  // outputs; the producer needs few. Counts are multiples of 8. One thread of each warpgroup has at
+  // most 512 in all, because an SM has 65,536 and a warpgroup 128 threads.
   static constexpr int kProducerRegisters = kConsumers == 2 ? 24 : 32;
   static constexpr int kConsumerRegisters = kConsumers == 2 ? 240 : 160;
   static_assert(kProducerRegisters + kConsumers * kConsumerRegisters <= 512);
 };
 
 constexpr int kStages = 2;  // of a ring of tiles; four were no faster
-constexpr int kWorks = 2;   // the next one's copies begin before the last one's outputs are written
+constexpr int kWorks = 2;   // the next item's copies begin before the last one's outputs are stored
 
-// One head of one tile of queries, as the producer hands it to the consumers.
+// One head of one tile of queries, which the producer passes to the consumers.
 struct Work {
   Sequence sequence;
   std::int64_t l0;  // first query
@@ -79,7 +85,8 @@ struct Work {
   int tiles;  // of keys, from the first key on; negative: there is no more work
 };
 
-// The rings. X_here: the copy into it is complete; X_read: all consumers have read it, and it may be written again.
+// The rings. X_here: full, the copy is complete. X_read: empty, all consumers have released it, and
+// it may be overwritten.
 template <typename C, typename Element>
 struct Shared {
   template <int kRows>
@@ -95,18 +102,18 @@ struct Shared {
   Barrier k_here[kStages], k_read[kStages], v_here[kStages], v_read[kStages];
 };
 
-// How the host cuts the work: items are numbered, the heaviest first where it matters.
+// The host's division of the work: items are numbered, the heaviest first where it matters.
 struct Plan {
   int items = 0;
-  int tiles = 0;        // of queries, of a batch (or, packed, of all sequences: some may be empty)
+  int tiles = 0;        // of queries, per batch (or, packed, of all sequences: some may be empty)
   int heads = 0;        // of all batches
   int together = 0;     // heads whose keys and values share the L2 cache
-  int* next = nullptr;  // the next item nobody has taken, less the number of blocks
+  int* next = nullptr;  // the next item not taken yet, less the number of blocks
 };
 
-// ---- Which work there is ---------------------------------------------------------------------------------------------------
+// ---- The work of an item ----
 
-// Writes item `item` to `work`; false if there is nothing to do.
+// Writes item `item` to `work`; false if it has no queries.
 template <typename C, typename Element>
 __device__ bool find_work(const BasicAttentionArgs<Element>& args, const Plan& plan, int item,
                           Work& work) {
@@ -128,20 +135,20 @@ __device__ bool find_work(const BasicAttentionArgs<Element>& args, const Plan& p
   }
   work.sequence = sequence_of(args, n);
   work.l0 = tile * C::kQueries;
-  // Negative: cu_seqlens decreases, and this tile is nobody's.
+  // Negative: cu_seqlens decreases, and this tile belongs to no sequence.
   if (work.l0 < 0 || work.l0 >= work.sequence.queries) return false;
   const std::int64_t last = min(work.l0 + C::kQueries, work.sequence.queries) - 1;
   work.tiles = static_cast<int>(work.sequence.keys_seen(last) + C::kKeys - 1) / C::kKeys;
   return true;
 }
 
-// Of the keys that a query sees, the window leaves it so many.
+// The number of keys in a query's window.
 template <typename Element>
 __device__ int window_of(const FullAttentionArgs<Element>& args) {
   return args.window > 0 && args.window < kMostRows ? static_cast<int>(args.window) : kMostRows;
 }
 
-// How many keys lie in front of the window of a query.
+// The number of keys before a query's window.
 template <typename C, typename Args>
 __device__ int hidden_from(const Args& args, const Sequence& sequence, std::int64_t query) {
   if constexpr (C::kOptions)
@@ -150,7 +157,7 @@ __device__ int hidden_from(const Args& args, const Sequence& sequence, std::int6
     return 0;
 }
 
-// ---- The producer ------------------------------------------------------------------------------------------------------------
+// ---- The producer ----
 
 template <typename C, typename Element, int kRows>
 __device__ void copy_tile(typename Shared<C, Element>::template Tile<kRows>& tile,
@@ -175,11 +182,12 @@ __device__ void produce(const Args& args, const Plan& plan, const CUtensorMap* q
       hopper::arrive(&smem.work_here[place]);
       return;
     }
-    next = gridDim.x + atomicAdd(plan.next, 1);  // asked for early: the answer takes a while
+    next = gridDim.x + atomicAdd(plan.next, 1);  // requested early, because the atomic takes long
     if (!find_work<C>(args, plan, item, work)) continue;
     hopper::arrive(&smem.work_here[place]);
 
-    // A number where there is one: the loop below is not the same where the compiler finds only later that it ends at 0.
+    // Without options first_tile is a literal 0: a 0 that the compiler finds only later gives
+    // another loop below.
     const int tiles = work.tiles;
     const int first_tile =
         C::kOptions ? hidden_from<C>(args, work.sequence, work.l0) / C::kKeys : 0;
@@ -212,9 +220,10 @@ __device__ void produce(const Args& args, const Plan& plan, const CUtensorMap* q
   }
 }
 
-// ---- The consumers -----------------------------------------------------------------------------------------------------------
+// ---- The consumers ----
 
-// In a quad of lanes, t is the lane: it gives word t of each of four blocks, and gets the four words of block t.
+// Transposes 4 x 4 words in a quad of lanes: lane t has word t of each of four blocks, and receives
+// the four words of block t.
 __device__ void transpose_in_quad(std::uint32_t (&w)[4], unsigned t) {
   const bool high = t & 2, odd = t & 1;
   const std::uint32_t a = __shfl_xor_sync(kAllLanes, high ? w[0] : w[2], 2);
@@ -227,30 +236,30 @@ __device__ void transpose_in_quad(std::uint32_t (&w)[4], unsigned t) {
   (odd ? w[2] : w[3]) = d;
 }
 
-// mask() of scores whose two rows see only the last `window` of the keys `seen`.
+// mask() for two rows that see only the last `window` of their `seen` keys.
 template <int kCount>
 __device__ void mask_both_ends(float (&s)[kCount], const int (&seen)[2], int window,
                                int first_key) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     const int key = first_key + i / 4 * 8 + lane_column() + i % 2;
-    // How far in the window it lies. In front of it that is a large number, too.
+    // Index in the window. Before the window it wraps to a large number.
     const unsigned place = static_cast<unsigned>(key) - seen[i % 4 / 2] + window;
     if (place >= static_cast<unsigned>(window)) s[i] = -INFINITY;
   }
 }
 
-// One warpgroup multiplies and takes softmax.
+// One warpgroup computes products and softmax.
 template <typename C, typename Args, typename Element>
 __device__ void consume(const Args& args, Shared<C, Element>& smem) {
   constexpr int kD = C::kD, kKeys = C::kKeys;
-  // From lane 0, so that the compiler knows that it is the same for all.
+  // From lane 0, so that the compiler sees a warp-uniform value.
   const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const unsigned lane = threadIdx.x % kWarpSize, t = lane % 4;
   const int first_row = warpgroup * kWarpgroupQueries + thread / kWarpSize * 16 + lane / 4;
-  // Scores become what they count as before they are masked, and the softmax has nothing to scale, where they are more than scaled: by a
-  // scale of 0 or below (the largest product would be the least score), or bent by a softcap.
+  // With a softcap, or a scale of 0 or below (the largest product would be the smallest score), the
+  // scores are transformed before the mask, and the softmax scales by 1.
   bool bends = false;
   Softcap softcap(0.0f);
   if constexpr (C::kOptions) {
@@ -259,18 +268,18 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
   }
   const float scale = bends ? 1.0f : args.scale;
   const float factor = scale * ladder::cuda::kLog2e;
-  const auto arrive = [&](Barrier* barrier) {  // all four warps do
+  const auto arrive = [&](Barrier* barrier) {  // called by all four warps
     if (lane == 0) hopper::arrive(barrier);
   };
-  // Names of barriers: the warpgroups' turns at the tensor cores, and all of them together.
+  // Names of barriers: the warpgroups' turns at the tensor cores, and all warpgroups together.
   constexpr int kTurns = 1, kTogether = 1 + C::kConsumers;
   const auto take_turn = [&] { hopper::sync_named(kTurns + warpgroup, 2 * kWarpgroup); };
   const auto pass_turn = [&] {
     hopper::arrive_named(kTurns + (warpgroup + 1) % C::kConsumers, 2 * kWarpgroup);
   };
-  if (warpgroup == C::kConsumers - 1) pass_turn();  // the first one begins
+  if (warpgroup == C::kConsumers - 1) pass_turn();  // consumer 0 gets the first turn
 
-  unsigned count = 0;  // tiles of keys multiplied so far; those of values are one behind
+  unsigned count = 0;  // tiles of keys multiplied so far; tiles of values are one behind
   const auto k_stage = [&] { return place_of<kStages>(count); };
   const auto v_stage = [&] { return place_of<kStages>(count - 1); };
   const auto wait_for_k = [&] { hopper::wait(&smem.k_here[k_stage()], parity_of<kStages>(count)); };
@@ -291,7 +300,7 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
                          static_cast<int>(work.sequence.keys_seen(work.l0 + first_row + 8))};
     const int whole_tiles =
         static_cast<int>(work.sequence.keys_seen(work.l0 + warpgroup * kWarpgroupQueries)) / kKeys;
-    // And tiles in front of the window of the block's first query, and of that of the warpgroup's last one.
+    // Tiles before the window of the block's first query, and of the warpgroup's last one.
     const std::int64_t last = work.l0 + (warpgroup + 1) * kWarpgroupQueries - 1;
     const int first_tile = hidden_from<C>(args, work.sequence, work.l0) / kKeys;
     const int first_whole = (hidden_from<C>(args, work.sequence, last) + kKeys - 1) / kKeys;
@@ -334,7 +343,7 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
 
     hopper::wait(&smem.q_here, parity_of<1>(works));
     if (work.tiles == 0) {
-      __syncwarp();  // no product holds the lanes together: one that still waits would miss the next phase
+      __syncwarp();  // without a product the lanes may diverge, and one could miss the next phase
       arrive(&smem.q_read);
     } else {
       wait_for_k();
@@ -352,7 +361,8 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
       softmax.step(s, keep, factor);
       pack_sums<Element>(p, s);
 
-      // Values behind the last key are multiplied with 0, but a NaN would stay one: they become 0. The warpgroups share the rows.
+      // Values past the last key get weight 0, but 0 times a NaN is NaN, so they are set to 0. The
+      // warpgroups share the rows.
       const int rows = static_cast<int>(work.sequence.keys) - (work.tiles - 1) * kKeys;
       if (rows < kKeys) {
         wait_for_v();
@@ -368,8 +378,9 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
         hopper::sync_named(kTogether, C::kConsumers * kWarpgroup);
       }
 
-      // Two groups of products at once: this tile's scores, and the outputs of the tile before. While the tensor cores go on with
-      // the latter (and with the other warpgroups' products), the scores become weights.
+      // Two groups of products at once: this tile's scores, and the outputs of the previous tile.
+      // While the tensor cores execute the latter (and the other warpgroups' products), the scores
+      // become weights.
       const auto step = [&](int tile, auto masked) {
         wait_for_k();
         take_turn();
@@ -377,10 +388,10 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
         multiply_q_k();
         wait_for_v();
         hopper::
-            fence_operands();  // without it the compiler puts its own here, and all products wait for each other
+            fence_operands();  // without it the compiler adds one that serializes all the products
         multiply_p_v();
         pass_turn();
-        hopper::wait_products<1>();  // the scores are here
+        hopper::wait_products<1>();  // the scores are complete
         hopper::pin(s);
         arrive(&smem.k_read[k_stage()]);
         if (tile == first_tile) arrive(&smem.q_read);
@@ -389,13 +400,13 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
         softmax.step(s, keep, factor);
         hopper::wait_products<0>();
         hopper::pin(o);
-        hopper::pin(s);  // what is packed next goes to registers that the product read
+        hopper::pin(s);  // keeps pack_sums, which overwrites the product's A, after the wait
         arrive(&smem.v_read[v_stage()]);
         ++count;
         pack_sums<Element>(p, s);
         rescale(o, keep);
       };
-      int tile = work.tiles - 2;  // the last keys first: there the mask is
+      int tile = work.tiles - 2;  // the last keys first, because they need the mask
       for (; tile >= whole_tiles; --tile)
         step(tile, std::true_type{});
       for (; tile >= first_whole; --tile)
@@ -413,7 +424,7 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
       arrive(&smem.v_read[v_stage()]);
     }
 
-    // Four lanes hold a row; they exchange until each has 16 bytes of it.
+    // Four lanes hold a row; they swap words until each has 16 contiguous bytes of it.
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const float sum = quad_sum(softmax.l[r]);
@@ -440,9 +451,9 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
         args.lse[work.sequence.first_lse + work.h * args.T_q + l] =
             sum == 0.0f ? -INFINITY : softmax.m[r] * scale + logf(sum);
     }
-    hopper::arrive(&smem.work_read[place_of<kWorks>(works)]);  // every lane has read it
+    hopper::arrive(&smem.work_read[place_of<kWorks>(works)]);  // every lane has read `work`
   }
-  if (warpgroup == 0) take_turn();  // the last one passed: a barrier is not left half full
+  if (warpgroup == 0) take_turn();  // receives the last turn passed: no barrier may stay half full
 }
 
 template <typename C, typename Element, typename Args>
@@ -477,18 +488,18 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
 }
 
-// ---- The launcher --------------------------------------------------------------------------------------------------------------
+// ---- The launcher ----
 
 template <typename C, typename Element>
 Plan plan_for(const BasicAttentionArgs<Element>& args, std::int64_t D_v) {
-  // What the keys and values of heads that run together may take of an L2 cache of 50 MiB.
+  // Limit for the keys and values of heads that run together, in an L2 cache of 50 MiB.
   constexpr std::int64_t kSharedBytes = 32 << 20;
   constexpr std::int64_t kMost =
-      INT32_MAX - 4096;  // rows and items are ints, and counted a little beyond the last
+      INT32_MAX - 4096;  // rows and items are ints, and counted a little past the last one
 
   const bool packed = args.cu_seqlens_q != nullptr;
   const std::int64_t sequences = sequence_count(args), heads = sequences * args.H_q;
-  // A packed sequence begins somewhere in a tile, so that it takes part in one more.
+  // A packed sequence may begin within a tile, so it needs one more.
   const std::int64_t tiles =
       count_slots<C::kQueries>(args.T_q, args.cu_seqlens_q, packed ? sequences : 1);
   const std::int64_t items = tiles * (packed ? args.H_q : heads);
@@ -499,8 +510,8 @@ Plan plan_for(const BasicAttentionArgs<Element>& args, std::int64_t D_v) {
   const std::int64_t group = args.H_q / args.H_kv;
   const std::int64_t head_bytes =
       std::max(args.T_k, std::int64_t{1}) * (args.D + D_v) * sizeof(Element);
-  // Causal: the heaviest tiles of many heads first, so that the last ones are light. Otherwise all weigh the same, and one head
-  // after the other keeps less in the cache.
+  // Causal: the heaviest tiles of many heads first, so that the last ones are light. Otherwise all
+  // tiles are equal, and going head by head keeps less in the cache.
   const std::int64_t together =
       args.causal ? std::max(std::int64_t{1}, kSharedBytes / head_bytes) * group : group;
   Plan plan;
@@ -520,7 +531,7 @@ void launch(const Args& args, std::int64_t D_v) {
   ladder::cuda::allow_shared_memory("attention_sm90", kernel, kBytes);
   const std::int64_t rows_q = args.B * args.T_q, rows_k = args.B * args.T_k;
   const auto q_map = hopper::describe_tensor(args.q, rows_q, args.H_q, args.D, C::kQueries);
-  // Without keys nobody reads these two; a tensor has at least one row.
+  // Without keys these two are never read; a tensor has at least one row.
   auto k_map = q_map, v_map = q_map;
   if (rows_k > 0) {
     k_map = hopper::describe_tensor(args.k, rows_k, args.H_kv, args.D, C::kKeys);
@@ -545,7 +556,7 @@ void launch(const Args& args, std::int64_t D_v) {
 
 template <typename Element>
 void attention(const FullAttentionArgs<Element>& args) {
-  constexpr std::uintptr_t kUnit = 16;  // bytes: what the copies and the stores want
+  constexpr std::uintptr_t kUnit = 16;  // bytes: the alignment of copies and stores
   validate(args, ladder::ChannelsOfV::kAny);
   require_units_of_all_channels(args);
   if (args.B == 0 || args.T_q == 0 || sequence_count(args) == 0) return;

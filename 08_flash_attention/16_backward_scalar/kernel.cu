@@ -1,8 +1,11 @@
 // 08 flash attention, backward: the gradients of softmax attention, tile by tile, in fp32.
-// Change: rewrite: the scores are not read but computed again, p = exp(s - lse), from tiles of q and k in shared memory.
-// Why:    the forward pass keeps one number a query instead of T_k; memory grows with T, not with T^2.
+// Change: rewrite: the scores are not read but recomputed, p = exp(s - lse), from tiles of q and k
+//         in shared memory.
+// Why:    the forward pass keeps one number per query instead of T_k; memory grows with T, not with
+//         T^2.
 // Needs:  D up to 256; any scale; fp32, bf16 or fp16.
-// Costs:  S and dO V^T twice, once for dK and dV and once for dQ, and no tensor cores. Repeatable. See README.
+// Costs:  S and dO V^T twice, once for dK and dV and once for dQ, and no tensor cores. Repeatable.
+//         See README.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -33,15 +36,15 @@ constexpr int kWarpSize = 32;
 constexpr int kTile = 32;  // queries and keys of a tile: a lane has one column of scores
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarpSize;
-constexpr int kRows = kTile / kWarps;           // of a warp
-constexpr int kMostChannels = 256 / kWarpSize;  // of a lane, which has every 32nd
+constexpr int kRows = kTile / kWarps;           // per warp
+constexpr int kMostChannels = 256 / kWarpSize;  // per lane, which has every 32nd
 constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr std::int64_t kMostRows =
-    std::int64_t{INT32_MAX} * kWarps;  // that a grid of warps can count
+    std::int64_t{INT32_MAX} * kWarps;  // the limit of a grid, in warps
 
 // ---- delta = rowsum(d_o * o) ----
 
-// A warp has a row, one of the B * T_q * H_q.
+// A warp has one of the B * T_q * H_q rows.
 template <typename Element>
 __global__ void __launch_bounds__(kThreads)
     sum_rows(const BasicAttentionGradArgs<Element> args, float* delta) {  // (B, T_q, H_q)
@@ -72,7 +75,8 @@ struct Rows {
   __device__ Element* at(int row) const { return data + row * stride; }
 };
 
-// To a tile of floats with rows of D + 1: a column lies in 32 banks. Rows from `rows` on are zeros.
+// Copies rows to a tile of floats. Rows of D + 1 put a column into 32 banks. Rows from `rows` on
+// are zeros.
 template <typename Element>
 __device__ void fetch(float* to_smem, const Rows<const Element>& from, int first, int rows, int D) {
   for (int i = threadIdx.x; i < kTile * D; i += kThreads) {
@@ -82,9 +86,10 @@ __device__ void fetch(float* to_smem, const Rows<const Element>& from, int first
   }
 }
 
-// What stays with a block is a tile of keys (k and v) or of queries (q and d_o); tiles of the others pass. With `stay` and
-// `pass` for the first of the pair, a row of the tile that stays sums up ds * pass, which is its dk or dq; and a key
-// p * d_o, which is its dv. Blocks: tile that stays, head of what stays, sequence.
+// A block keeps a tile of keys (k and v) or of queries (q and d_o), and tiles of the others are
+// streamed past it. `stay` and `pass` are the first of each pair. A row of the kept tile
+// accumulates ds * pass, its dk or dq, and a key also p * d_o, its dv. Blocks: kept tile, its head,
+// sequence.
 template <bool kKeysStay, typename Element>
 __global__ void __launch_bounds__(kThreads)
     tile_gradients(const BasicAttentionGradArgs<Element> args, const float* delta) {
@@ -94,7 +99,7 @@ __global__ void __launch_bounds__(kThreads)
   const int D = forward.D, H_q = forward.H_q, H_kv = forward.H_kv, group = H_q / H_kv;
   const int queries = sequence.queries, keys = sequence.keys;
   const int first = blockIdx.x * kTile;
-  // Keys behind a batch's length have gradients too: zeros.
+  // Keys past a batch's length get gradients of zero.
   const int keys_written = forward.key_lengths != nullptr ? forward.T_k : keys;
   if (first >= (kKeysStay ? keys_written : queries)) return;
   const int first_head = kKeysStay ? blockIdx.y * group : blockIdx.y;  // of the queries
@@ -115,7 +120,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int head = first_head; head < first_head + (kKeysStay ? group : 1); ++head) {
     const Rows q(forward.q, sequence.first_query, H_q, head, D);
     const Rows d_o(args.d_o, sequence.first_query, H_q, head, D);
-    __syncthreads();  // the head before is done with
+    __syncthreads();  // all warps have finished the previous head; its tiles may be overwritten
     fetch(stay_smem, kKeysStay ? k : q, first, kKeysStay ? keys : queries, D);
     fetch(stay_value_smem, kKeysStay ? v : d_o, first, kKeysStay ? keys : queries, D);
 
@@ -125,7 +130,7 @@ __global__ void __launch_bounds__(kThreads)
     const int first_seeing = first + (queries - keys);
     const int start = kKeysStay && sequence.causal && first_seeing > 0 ? first_seeing : 0;
     for (int tile = start / kTile * kTile; tile < passing; tile += kTile) {
-      __syncthreads();  // the tile before is done with
+      __syncthreads();  // all warps have finished the previous tile, which may be overwritten
       fetch(pass_smem, kKeysStay ? q : k, tile, kKeysStay ? queries : keys, D);
       fetch(pass_value_smem, kKeysStay ? d_o : v, tile, kKeysStay ? queries : keys, D);
       __syncthreads();
@@ -147,7 +152,7 @@ __global__ void __launch_bounds__(kThreads)
         p_smem[row * kTile + lane] = p;
         ds_smem[row * kTile + lane] = ds;
       }
-      __syncwarp();  // a warp needs its own rows only
+      __syncwarp();  // a warp reads only its own rows
       for (int i = 0; i < kTile; ++i) {
 #pragma unroll
         for (int c = 0; c < kMostChannels; ++c) {

@@ -1,8 +1,11 @@
-// 08 flash attention, backward: the gradients of softmax attention on tensor cores, by two kernels that compute P each.
+// 08 flash attention, backward: the gradients on tensor cores, by two kernels that each compute P.
 // Change: rewrite of 08.16: tiles of P and dS on chip, and tensor cores.
-// Why:    dK and dV are sums over queries, dQ is one over keys: whoever keeps its sums on chip needs no atomics.
-// Needs:  D and D_v up to 256, multiples of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
-// Costs:  seven products instead of five, since S and dO V^T are computed twice. Repeatable. See README.
+// Why:    dK and dV are sums over queries, dQ is a sum over keys: a block that keeps its sums on
+//         chip needs no atomics.
+// Needs:  D and D_v up to 256, multiples of 8; bf16 or fp16; all options, any scale, window and
+//         softcap; 16-byte rows; tensor cores (sm_80).
+// Costs:  seven products instead of five, since S and dO V^T are computed twice. Repeatable. See
+//         README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -32,7 +35,7 @@ using ladder::bfloat16;
 using ladder::float16;
 using ladder::cuda::Scratch;
 
-// ---- First kernel: a tile of keys stays, queries pass ----
+// ---- First kernel: a block keeps a tile of keys, and queries are streamed ----
 
 // Blocks: key_grid().
 template <typename Element, typename S>
@@ -74,7 +77,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   for (int i = 0; i < passing.tiles; ++i) {
     __pipeline_wait_prior(0);
-    __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
+    __syncthreads();  // tile i has arrived; the buffer of tile i - 1 may be refilled
     const int first_query = next.tile * kQueries;
     next = passing.after(next);
     if (i + 1 < passing.tiles) passing.fetch_to(memory, (i + 1) % 2, next);
@@ -82,7 +85,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     const Rows q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
     const QueryRows<kQueries>& of_queries_smem = memory.rows[i % 2];
 
-    // The scores and P, keys down and queries across.
+    // The scores and P: keys are rows, queries columns.
     float p[kM][kScores][4], ds[kM][kScores][4];
     multiply_rows(p, k_smem, warp.key_place, q_smem, warp.query_place);
     if constexpr (S::kAllOptions) {
@@ -93,17 +96,17 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     }
     mask(p, block, first_query, warp);
 
-    // dV takes what this warp has of P; its partner's part comes through shared memory.
+    // dV is added from this warp's part of P; its partner's part goes through shared memory.
     std::uint32_t factor[kSteps][kM][4];
     pack_and_put(factor, p, p_smem, warp);
     add_own_part(dv, factor, d_o_smem, warp);
     if constexpr (S::kScoreTiles == 1) {
-      __syncthreads();  // P is there
+      __syncthreads();  // P is in shared memory
       add_partners_part(dv, factor, p_smem, d_o_smem, warp);
-      __syncthreads();  // nobody reads P any more: its place is that of dS
+      __syncthreads();  // all warps have finished P; dS may overwrite it
     }
 
-    // dP, and dS from it. dK takes it as dV took P.
+    // dP, and dS from it. dK uses dS as dV used P.
     if constexpr (S::kAllOptions) {
       take_product(ds, p);
     } else {
@@ -112,13 +115,13 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     }
     pack_and_put(factor, ds, ds_smem, warp);
     add_own_part(dk, factor, q_smem, warp);
-    __syncthreads();  // P and dS are there
+    __syncthreads();  // P and dS are in shared memory
     if constexpr (S::kScoreTiles == 2) add_partners_part(dv, factor, p_smem, d_o_smem, warp);
     add_partners_part(dk, factor, ds_smem, q_smem, warp);
   }
   __pipeline_wait_prior(0);
 
-  const KeyTile<S> same(forward);  // as `block`, which no register has held since the loop began
+  const KeyTile<S> same(forward);  // `block` again, which no register held in the loop
   const int rows = same.keys_written - same.first_key - warp.key_row;
   const std::int64_t to_k = same.offset(layout) + warp.key_row * key_stride + warp.channel;
   store<S::kPartners>(dk, forward.scale, args.dk + to_k, key_stride, rows, warp.channel,
@@ -128,9 +131,10 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
                       layout.v_channels, warp.lane);
 }
 
-// ---- Second kernel: a tile of queries stays, keys pass ----
+// ---- Second kernel: a block keeps a tile of queries, and keys are streamed ----
 
-// Each warp has 16 of the queries, all of the keys and all channels: what it computes it needs itself.
+// Each warp has 16 of the queries, all of the keys and all channels, so no warp needs another's
+// results.
 template <typename S>
 struct QueryShape {
   static constexpr int kD = S::kD;
@@ -178,7 +182,7 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
   const float scale = forward.scale * kLog2e;
 
   const int last_query = min(first_query + kQueries, queries) - 1;
-  const int keys = max(visible.keys(last_query), 0);  // by any query of the tile
+  const int keys = max(visible.keys(last_query), 0);  // seen by any query of the tile
   const int tiles = (keys + kKeys - 1) / kKeys;
   // The tile in which the first query's window begins.
   int first_tile = 0;
@@ -205,7 +209,7 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
   if (first_tile < tiles) fetch_keys(first_tile);
   __pipeline_commit();
 
-  constexpr int kTile = S::kQueries;  // that rows_of_queries is made of
+  constexpr int kTile = S::kQueries;  // tile size of rows_of_queries
   float lse[2], delta[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -220,12 +224,12 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
 
   for (int i = first_tile; i < tiles; ++i) {
     __pipeline_wait_prior(0);
-    __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
+    __syncthreads();  // tile i has arrived; the buffer of tile i - 1 may be refilled
     if (i + 1 < tiles) fetch_keys(i + 1);
     __pipeline_commit();
     const Rows k_smem{memory.k[i % 2]}, v_smem{memory.v[i % 2]};
 
-    // The scores and P, queries down and keys across.
+    // The scores and P: queries are rows, keys columns.
     float p[1][kKeys / 8][4], ds[1][kKeys / 8][4];
     multiply_rows(p, q_smem, query_place, k_smem, key_place);
     if constexpr (S::kAllOptions) multiply_rows(ds, d_o_smem, query_place, v_smem, key_place);

@@ -1,8 +1,10 @@
-// 08 flash attention, backward: the gradients of softmax attention on tensor cores, in one pass over the scores.
-// Change: rewrite of 08.17: the kernel that has dS adds its part of dQ where it is: in memory, atomically.
+// 08 flash attention, backward: the gradients on tensor cores, in one pass over the scores.
+// Change: rewrite of 08.17: the kernel that has dS also adds its part of dQ, atomically, in memory.
 // Why:    the scores are computed once instead of twice: five products instead of seven.
-// Needs:  D and D_v up to 256, multiples of 8; bf16 or fp16; all options, any scale, window and softcap; 16-byte rows; tensor cores (sm_80).
-// Costs:  one atomic addition per element of dQ and tile of keys; the order of a sum is not repeatable. See README.
+// Needs:  D and D_v up to 256, multiples of 8; bf16 or fp16; all options, any scale, window and
+//         softcap; 16-byte rows; tensor cores (sm_80).
+// Costs:  one atomic addition per element of dQ and tile of keys; the order of a sum is not
+//         repeatable. See README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -32,7 +34,7 @@ using ladder::bfloat16;
 using ladder::float16;
 using ladder::cuda::Scratch;
 
-// For dQ the warps are dealt out anew: over the tile's queries, and over the channels.
+// For dQ the warps divide the tile's queries and the channels anew.
 template <typename S>
 struct DqShape {
   static constexpr int kChannelWarps = S::kD == 256 ? 4 : 2;
@@ -40,7 +42,8 @@ struct DqShape {
   static constexpr int kDqChannels = S::kD / kChannelWarps;
 };
 
-// dQ grows here in fp32, each tile in the order of the registers it comes from: neighbouring threads add to neighbouring float4.
+// dQ is accumulated here in fp32, each tile in the order of the registers of its products:
+// neighbouring threads add to neighbouring float4.
 template <int kQueries>
 struct Work {
   QueryRows<kQueries>* rows;  // (tiles, H_q)
@@ -93,7 +96,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   for (int i = 0; i < passing.tiles; ++i) {
     __pipeline_wait_prior(0);
-    __syncthreads();  // tile i is there, and nobody is at tile i - 1 any more
+    __syncthreads();  // tile i has arrived; the buffer of tile i - 1 may be refilled
     const int first_query = next.tile * kQueries;
     float4* const dq_tile = work.dq + passing.number(next) * (kQueries * S::kD / 4) + threadIdx.x;
     next = passing.after(next);
@@ -102,7 +105,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     const Rows q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
     const QueryRows<kQueries>& of_queries_smem = memory.rows[i % 2];
 
-    // The scores and P, keys down and queries across.
+    // The scores and P: keys are rows, queries columns.
     float p[kM][kScores][4], ds[kM][kScores][4];
     multiply_rows(p, k_smem, warp.key_place, q_smem, warp.query_place);
     if constexpr (S::kAllOptions) {
@@ -113,17 +116,17 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     }
     mask(p, block, first_query, warp);
 
-    // dV takes what this warp has of P; its partner's part comes through shared memory.
+    // dV is added from this warp's part of P; its partner's part goes through shared memory.
     std::uint32_t factor[kSteps][kM][4];
     pack_and_put(factor, p, p_smem, warp);
     add_own_part(dv, factor, d_o_smem, warp);
     if constexpr (S::kScoreTiles == 1) {
-      __syncthreads();  // P is there
+      __syncthreads();  // P is in shared memory
       add_partners_part(dv, factor, p_smem, d_o_smem, warp);
-      __syncthreads();  // nobody reads P any more: its place is that of dS
+      __syncthreads();  // all warps have finished P; dS may overwrite it
     }
 
-    // dP, and dS from it. dK takes it as dV took P.
+    // dP, and dS from it. dK uses dS as dV used P.
     if constexpr (S::kAllOptions) {
       take_product(ds, p);
     } else {
@@ -132,11 +135,11 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     }
     pack_and_put(factor, ds, ds_smem, warp);
     add_own_part(dk, factor, q_smem, warp);
-    __syncthreads();  // P and dS are there
+    __syncthreads();  // P and dS are in shared memory
     if constexpr (S::kScoreTiles == 2) add_partners_part(dv, factor, p_smem, d_o_smem, warp);
     add_partners_part(dk, factor, ds_smem, q_smem, warp);
 
-    // dQ: all keys of the tile.
+    // dQ: a sum over all keys of the tile.
     constexpr int kDqM = Dq::kDqQueries / 16, kDqN = Dq::kDqChannels / 8;
     float dq[kDqM][kDqN][4];
     clear(dq);
@@ -160,7 +163,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   }
   __pipeline_wait_prior(0);
 
-  const KeyTile<S> same(forward);  // as `block`, which no register has held since the loop began
+  const KeyTile<S> same(forward);  // `block` again, which no register held in the loop
   const int rows = same.keys_written - same.first_key - warp.key_row;
   const std::int64_t to_k = same.offset(layout) + warp.key_row * key_stride + warp.channel;
   store<S::kPartners>(dk, forward.scale, args.dk + to_k, key_stride, rows, warp.channel,
@@ -170,9 +173,9 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
                       layout.v_channels, warp.lane);
 }
 
-// ---- dQ as it is to be ----
+// ---- The final dQ ----
 
-// Scales, rounds and puts in order. Blocks: query_grid().
+// Scales, rounds and reorders dQ. Blocks: query_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(S::kThreads)
     round_dq(const BasicAttentionGradArgs<Element> args, const Work<S::kQueries> work) {

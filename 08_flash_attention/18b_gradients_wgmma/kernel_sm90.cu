@@ -1,8 +1,11 @@
-// 08 flash attention: the gradients by products of warpgroups, each waited for at once.
-// Change: rewrite of 08.18: two warpgroups, 64 keys each; products read tiles in shared memory, which TMA brings.
-// Why:    S and dP are computed transposed, so that P and dS are in the registers in which dv and dk want them.
+// 08 flash attention, gradients by wgmma: each product is waited for at once.
+// Change: rewrite of 08.18: two warpgroups, 64 keys each; products read tiles in shared memory,
+//         which TMA loads.
+// Why:    S and dP are computed transposed, so that P and dS are in the registers in which dv and
+//         dk need them.
 // Needs:  sm_90a; bf16; D = 128; no mask, no key lengths, no packed sequences; 16-byte rows.
-// Costs:  nothing overlaps: while dS is made, the tensor cores wait. See README for what was measured.
+// Costs:  nothing overlaps: while dS is computed, the tensor cores are idle. See README for what
+//         was measured.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -33,8 +36,8 @@ struct Shared {
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kKeys> k, v;
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kQueries> q, d_o;
   alignas(hopper::kTileAlign) bfloat16 ds[kKeys][kQueries];  // transposed
-  float4 stats[kQueries / 2];               // of two queries: lse, lse, delta, delta
-  hopper::Barrier keys_here, queries_here;  // the copies are complete
+  float4 stats[kQueries / 2];               // per pair of queries: lse, lse, delta, delta
+  hopper::Barrier keys_here, queries_here;  // full: the copies are complete
 };
 
 __global__ void __launch_bounds__(kEndThreads) prepare(const Backward args, float* stats) {
@@ -68,11 +71,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  // Which keys are this warpgroup's. From lane 0, so that the compiler knows that it is the same for all.
+  // This warpgroup's keys. From lane 0, so that the compiler sees a warp-uniform value.
   const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
   const int tid = static_cast<int>(threadIdx.x) % kWarpgroup, lane = tid % kWarpSize;
   const int warp_row = group * kGroupKeys + tid / kWarpSize * 16;
-  const int key = warp_row + lane / 4;                           // this thread's, and key + 8
+  const int key = warp_row + lane / 4;                           // this thread has key and key + 8
   const int ds_row = warp_row + lane % 16, ds_unit = lane / 16;  // where it stores dS^T
   const auto k_rows = hopper::describe(smem.k[0][group * kGroupKeys]);
   const auto v_rows = hopper::describe(smem.v[0][group * kGroupKeys]);
@@ -82,7 +85,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const auto ds_columns = hopper::describe(smem.ds);
   const float log2_scale = forward.scale * ladder::cuda::kLog2e;
 
-  dq_sums += group * (kQueries * kD / 2) + tid * 4;  // of this thread, in a tile
+  dq_sums += group * (kQueries * kD / 2) + tid * 4;  // this thread's first sums in a tile
 
   float dk[kD / 2] = {}, dv[kD / 2] = {};
   hopper::wait(&smem.keys_here, 0);
@@ -103,7 +106,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     multiply_rows<bfloat16, kD>(p, k_rows, q);
     hopper::wait_products<0>();
     hopper::pin(p);
-    if (keys < kKeys) {  // behind the last key: no weight
+    if (keys < kKeys) {  // keys past the last one get no weight
 #pragma unroll
       for (int j = 0; j < kQueries / 2; ++j)
         if (key + (j & 2) * 4 >= keys) p[j] = -INFINITY;
@@ -125,16 +128,16 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 #pragma unroll
     for (int s = 0; s < kQueries / 16; ++s) {
-      const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as the product expects it
+      const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as wgmma reads it
       hopper::store_matrices(&smem.ds[ds_row][unit * kUnit], weights[s]);
     }
     hopper::fence_shared();
-    __syncthreads();  // the other warpgroup's dS is there, too
+    __syncthreads();  // the other warpgroup's dS is in shared memory, too
     multiply_ds<bfloat16, kD>(dq, ds_columns, k_columns);
     hopper::wait_products<0>();
     hopper::pin(dq);
     add_to_memory<kD>(dq_sums + (first_slot + i) * (kQueries * kD), dq);
-    __syncthreads();  // all have read this tile, and dS
+    __syncthreads();  // all threads have read this tile and dS; both may be overwritten
   }
 
   const KeyRows to{b * forward.T_k + first_key, static_cast<int>(forward.H_kv), h_kv, keys};

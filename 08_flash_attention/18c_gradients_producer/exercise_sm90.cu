@@ -1,8 +1,10 @@
-// 08 flash attention: the gradients, with a warpgroup that copies and two that calculate.
-// Change: from 08.18b: a producer brings queries into a ring of two stages; the two others calculate, with more registers each.
-// Why:    each tile was asked for when it was needed, and everybody waited for it.
+// 08 flash attention, gradients by a producer warpgroup that copies and two that compute.
+// Change: from 08.18b: a producer loads queries into a ring of two stages; the other two warpgroups
+//         compute, with more registers each.
+// Why:    each tile was requested when it was needed, and all threads waited for it.
 // Needs:  sm_90a; bf16; D = 128; no mask, no key lengths, no packed sequences; 16-byte rows.
-// Costs:  a warpgroup that hardly works; a second stage in shared memory. See README for what was measured.
+// Costs:  a warpgroup that does almost no work; a second stage in shared memory. See README for
+//         what was measured.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -35,9 +37,9 @@ struct Shared {
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kKeys> k, v;
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kQueries> q[kStages], d_o[kStages];
   alignas(hopper::kTileAlign) bfloat16 ds[kKeys][kQueries];  // transposed
-  float4 stats[kStages][kQueries / 2];               // of two queries: lse, lse, delta, delta
-  hopper::Barrier keys_here, queries_here[kStages];  // the copies are complete
-  hopper::Barrier read[kStages];                     // by both consumers: the stage is free
+  float4 stats[kStages][kQueries / 2];               // per pair of queries: lse, lse, delta, delta
+  hopper::Barrier keys_here, queries_here[kStages];  // full: the copies are complete
+  hopper::Barrier read[kStages];                     // empty: both consumers have released it
 };
 
 __global__ void __launch_bounds__(kEndThreads) prepare(const Backward args, float* stats) {
@@ -82,18 +84,18 @@ __global__ void __launch_bounds__(kThreads, 1)
       const int h = first_head + i / tiles, first_query = i % tiles * kQueries;
       const int stage = hopper::place_of<kStages>(i);
       hopper::Barrier* const here = &smem.queries_here[stage];
-      // TODO(1): roughly 6 lines; wait until the stage is read, which in the first round it is; then ask for the 64 rows of q and of d_o
-      // TODO(1): from first_query on, head h, and for the slot's stats; their bytes count at `here`; budget: one copy for each panel
+      // TODO(1): roughly 6 lines; wait until the stage is empty; load, on `here`, q's and d_o's
+      // TODO(1): rows from first_query, head h, and slot's stats; budget: one copy for each panel
     }
     return;
   }
   hopper::take_registers<kConsumerRegisters>();
 
-  // Which keys are this warpgroup's. From lane 0, so that the compiler knows that it is the same for all.
+  // This warpgroup's keys. From lane 0, so that the compiler sees a warp-uniform value.
   const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
   const int tid = static_cast<int>(threadIdx.x) % kWarpgroup, lane = tid % kWarpSize;
   const int warp_row = group * kGroupKeys + tid / kWarpSize * 16;
-  const int key = warp_row + lane / 4;                           // this thread's, and key + 8
+  const int key = warp_row + lane / 4;                           // this thread has key and key + 8
   const int ds_row = warp_row + lane % 16, ds_unit = lane / 16;  // where it stores dS^T
   const auto k_rows = hopper::describe(smem.k[0][group * kGroupKeys]);
   const auto v_rows = hopper::describe(smem.v[0][group * kGroupKeys]);
@@ -101,7 +103,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const auto ds_columns = hopper::describe(smem.ds);
   const float log2_scale = forward.scale * ladder::cuda::kLog2e;
 
-  dq_sums += group * (kQueries * kD / 2) + tid * 4;  // of this thread, in a tile
+  dq_sums += group * (kQueries * kD / 2) + tid * 4;  // this thread's first sums in a tile
 
   float dk[kD / 2] = {}, dv[kD / 2] = {};
   hopper::wait(&smem.keys_here, 0);
@@ -117,7 +119,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     multiply_rows<bfloat16, kD>(p, k_rows, q);
     hopper::wait_products<0>();
     hopper::pin(p);
-    if (keys < kKeys) {  // behind the last key: no weight
+    if (keys < kKeys) {  // keys past the last one get no weight
 #pragma unroll
       for (int j = 0; j < kQueries / 2; ++j)
         if (key + (j & 2) * 4 >= keys) p[j] = -INFINITY;
@@ -139,16 +141,16 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 #pragma unroll
     for (int s = 0; s < kQueries / 16; ++s) {
-      const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as the product expects it
+      const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as wgmma reads it
       hopper::store_matrices(&smem.ds[ds_row][unit * kUnit], weights[s]);
     }
-    // TODO(2): roughly 3 lines; let the products see dS; say that this thread has read the stage; wait for the other consumer's dS;
-    // TODO(2): budget: a named barrier, and no barrier of the block
+    // TODO(2): roughly 3 lines; make dS visible to wgmma; release the stage; wait for the other's
+    // TODO(2): dS; budget: a named barrier, and no barrier of the block
     multiply_ds<bfloat16, kD>(dq, ds_columns, k_columns);
     hopper::wait_products<0>();
     hopper::pin(dq);
     add_to_memory<kD>(dq_sums + (first_slot + i) * (kQueries * kD), dq);
-    hopper::sync_named(kBothGroups, kConsumerThreads);  // both have read dS
+    hopper::sync_named(kBothGroups, kConsumerThreads);  // both have read dS; it may be overwritten
   }
 
   const KeyRows to{b * forward.T_k + first_key, static_cast<int>(forward.H_kv), h_kv, keys};

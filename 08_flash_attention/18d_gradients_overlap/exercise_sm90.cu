@@ -1,8 +1,10 @@
-// 08 flash attention: the gradients, with products issued ahead and dq a step late.
-// Change: from 08.18c: S and dP are issued together, dk is waited for in the next step, and dq is made of the dS of the step before.
-// Why:    each product was waited for at once, and both warpgroups met twice in each step.
+// 08 flash attention, gradients with products issued ahead, and dq a step late.
+// Change: from 08.18c: S and dP are issued together, dk is waited for in the next step, and dq uses
+//         the dS of the previous step.
+// Why:    each product was waited for at once, and both warpgroups synchronized twice per step.
 // Needs:  sm_90a; bf16; D = 128; no mask, no key lengths, no packed sequences; 16-byte rows.
-// Costs:  two places for dS; one product for dq more than there are steps. See README for what was measured.
+// Costs:  two buffers for dS; one more product for dq than there are steps. See README for what was
+//         measured.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -35,11 +37,11 @@ struct Shared {
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kKeys> k, v;
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kQueries> q[kStages], d_o[kStages];
   alignas(
-      hopper::kTileAlign) bfloat16 ds[2][kKeys][kQueries];  // transposed; also of the step before
-  float4 stats[kStages][kQueries / 2];               // of two queries: lse, lse, delta, delta
-  hopper::Barrier keys_here, queries_here[kStages];  // the copies are complete
-  hopper::Barrier read[kStages];                     // by both consumers: the stage is free
-  hopper::Barrier ds_here[2];                        // of both consumers
+      hopper::kTileAlign) bfloat16 ds[2][kKeys][kQueries];  // transposed, of this and the last step
+  float4 stats[kStages][kQueries / 2];               // per pair of queries: lse, lse, delta, delta
+  hopper::Barrier keys_here, queries_here[kStages];  // full: the copies are complete
+  hopper::Barrier read[kStages];                     // empty: both consumers have released it
+  hopper::Barrier ds_here[2];                        // full: both consumers have stored their dS
 };
 
 __global__ void __launch_bounds__(kEndThreads) prepare(const Backward args, float* stats) {
@@ -86,7 +88,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       const int h = first_head + i / tiles, first_query = i % tiles * kQueries;
       const int stage = hopper::place_of<kStages>(i);
       hopper::Barrier* const here = &smem.queries_here[stage];
-      // The readers of the round before: of none in the first, whose wait ends at once.
+      // Wait until the stage is empty; in round 0 the flipped parity lets this return at once.
       hopper::wait(&smem.read[stage], hopper::parity_of<kStages>(i) ^ 1);
       hopper::arrive_expecting(here, 2 * sizeof smem.q[0] + sizeof smem.stats[0]);
       copy_panels(smem.q[stage], &maps.q, here, h * kD, first_query, b);
@@ -98,11 +100,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   hopper::take_registers<kConsumerRegisters>();
 
-  // Which keys are this warpgroup's. From lane 0, so that the compiler knows that it is the same for all.
+  // This warpgroup's keys. From lane 0, so that the compiler sees a warp-uniform value.
   const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
   const int tid = static_cast<int>(threadIdx.x) % kWarpgroup, lane = tid % kWarpSize;
   const int warp_row = group * kGroupKeys + tid / kWarpSize * 16;
-  const int key = warp_row + lane / 4;                           // this thread's, and key + 8
+  const int key = warp_row + lane / 4;                           // this thread has key and key + 8
   const int ds_row = warp_row + lane % 16, ds_unit = lane / 16;  // where it stores dS^T
   const auto k_rows = hopper::describe(smem.k[0][group * kGroupKeys]);
   const auto v_rows = hopper::describe(smem.v[0][group * kGroupKeys]);
@@ -110,10 +112,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   const auto ds_columns = hopper::describe(smem.ds[0]);
   const float log2_scale = forward.scale * ladder::cuda::kLog2e;
 
-  dq_sums += group * (kQueries * kD / 2) + tid * 4;  // of this thread, in a tile
+  dq_sums += group * (kQueries * kD / 2) + tid * 4;  // this thread's first sums in a tile
 
   float dk[kD / 2] = {}, dv[kD / 2] = {};
-  // dq a step late: of the dS in that place, which both warpgroups have stored.
+  // dq, a step late: from that buffer's dS, which both warpgroups have stored.
   const auto multiply_dq = [&](float(&dq)[kD / 4], int place) {
     const int bytes = place * static_cast<int>(sizeof smem.ds[0]);
     multiply_ds<bfloat16, kD>(dq, hopper::advance(ds_columns, bytes), k_columns);
@@ -121,17 +123,18 @@ __global__ void __launch_bounds__(kThreads, 1)
   const auto store_ds = [&](int place, const std::uint32_t(&from)[kQueries / 16][4]) {
 #pragma unroll
     for (int s = 0; s < kQueries / 16; ++s) {
-      const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as the product expects it
+      const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as wgmma reads it
       hopper::store_matrices(&smem.ds[place][ds_row][unit * kUnit], from[s]);
     }
   };
-  // In the first step there is no dS yet. Its product is made all the same: with a branch around it the others would wait for it.
+  // The first step has no earlier dS and multiplies zeros: a branch around that product would
+  // serialize the others.
   store_ds(1, {});
   hopper::fence_shared();
   hopper::sync_named(kBothGroups, kConsumerThreads);
   hopper::wait(&smem.keys_here, 0);
   const int steps = heads * tiles;
-  std::uint32_t ds16[kQueries / 16][4];  // dk reads it until the next step has waited
+  std::uint32_t ds16[kQueries / 16][4];  // dk's A, in use until the next step's wait
 #pragma unroll 1
   for (int i = 0; i < steps; ++i) {
     const int stage = hopper::place_of<kStages>(i), place = hopper::place_of<2>(i);
@@ -141,9 +144,9 @@ __global__ void __launch_bounds__(kThreads, 1)
 
     float p[kQueries / 2], ds[kQueries / 2], dq[kD / 4];
     std::uint32_t p16[kQueries / 16][4];
-    // TODO(1): roughly 7 lines; issue S^T; wait for all products before it, pin dv and dk, and say that the stage of the step before is
-    // TODO(1): read, if there was one; issue dP^T; wait for S^T only, and pin it; budget: no barrier
-    if (keys < kKeys) {  // behind the last key: no weight
+    // TODO(1): roughly 7 lines; issue S^T; wait for all before it, pin dv and dk; release the last
+    // TODO(1): step's stage, if any; issue dP^T; wait for S^T only, pin it; budget: no barrier
+    if (keys < kKeys) {  // keys past the last one get no weight
 #pragma unroll
       for (int j = 0; j < kQueries / 2; ++j)
         if (key + (j & 2) * 4 >= keys) p[j] = -INFINITY;
@@ -155,13 +158,13 @@ __global__ void __launch_bounds__(kThreads, 1)
 
     pack_sums<bfloat16>(p16, p);
     pack_sums<bfloat16>(ds16, ds);
-    // The dS of the step before is whole, and nobody reads the one before that any more.
+    // The previous step's dS is complete, and the buffer of the one before may be overwritten.
     if (i > 0) hopper::wait(&smem.ds_here[place ^ 1], hopper::parity_of<2>(i - 1));
     store_ds(place, ds16);
     hopper::fence_shared();
     add_weighted_rows<bfloat16, kD>(dv, p16, d_o);
-    // TODO(2): roughly 7 lines; issue dq of the step before, and dk of this one; wait for dq only, and pin it; say, one lane for each
-    // TODO(2): warp, that this step's dS is stored; add dq to the tile of the step before, if there was one; budget: no barrier
+    // TODO(2): roughly 7 lines; issue the last step's dq, then dk; wait for dq, pin it; one lane
+    // TODO(2): per warp arrives for dS; add dq to the last step's tile, if any; budget: no barrier
   }
 
   float dq[kD / 4];  // of the last step
@@ -175,7 +178,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   hopper::pin(dk);
   hopper::pin(dq);
   if (steps > 0) add_to_memory<kD>(dq_sums + (first_slot + steps - 1) * (kQueries * kD), dq);
-  hopper::sync_named(kBothGroups, kConsumerThreads);  // k is read no more
+  hopper::sync_named(kBothGroups, kConsumerThreads);  // both have read k and v; both may be reused
 
   const KeyRows to{b * forward.T_k + first_key, static_cast<int>(forward.H_kv), h_kv, keys};
   store_rows<bfloat16, kD>(smem.v, to, group, dv, 1.0f, args.dv);

@@ -1,8 +1,12 @@
-// 08 flash attention: the gradients on Hopper, with warpgroup products and bulk copies.
-// Change: rewrite of 08.18d, for all options: masks, lengths, packed sequences, fp16, any D and scale; dv before dS is stored.
-// Why:    a block has to find its keys and its steps, whatever the lengths; what lies behind a sequence must count nothing.
-// Needs:  compute capability 9.0; bf16 or fp16; D and D_v up to 128, multiples of 8; all options; tensors aligned to 16 bytes.
-// Costs:  many blocks add to a row of dq, in fp32 and in any order: not bitwise repeatable. See README for what was measured.
+// 08 flash attention, the gradients on Hopper: wgmma and TMA, with all options.
+// Change: rewrite of 08.18d, for all options: masks, lengths, packed sequences, fp16, any D and
+//         scale; dv before dS is stored.
+// Why:    a block has to find its keys and steps for any lengths, and rows past a sequence's end
+//         must not contribute.
+// Needs:  compute capability 9.0; bf16 or fp16; D and D_v up to 128, multiples of 8; all options;
+//         tensors aligned to 16 bytes.
+// Costs:  many blocks add to a row of dq, in fp32 and in any order: not bitwise repeatable. See
+//         README for what was measured.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -38,16 +42,18 @@ using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
 using ladder::FullAttentionGradArgs;
 
-constexpr int kStages = 2;  // steps whose queries are in use or on their way
+constexpr int kStages = 2;  // steps whose queries are in use or in flight
 
 constexpr int kThreads = hopper::kWarpgroup + kConsumerThreads;
 constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
 
-// Keys, where nothing is hidden. With half as many rows sums of rows and windows have 32 bits.
+// A window that hides nothing. With at most half as many rows, sums of rows and windows fit into 32
+// bits.
 constexpr std::int64_t kNoWindow = 1 << 30;
 
-// kPadded: a D below kD, of which only the arguments know. kBent: with a window, a softcap, a scale that is not above 0, or a D_v unlike D.
-// Who asks for none of them has a kernel without them.
+// kPadded: D is below kD and known only from the arguments. kBent: with a window, a softcap, a
+// scale that is not above 0, or a D_v unlike D. Without these options their code is not compiled
+// in.
 template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, FullAttentionGradArgs<Element>, BasicAttentionGradArgs<Element>>;
@@ -61,11 +67,11 @@ __host__ __device__ auto columns_of(std::int64_t D) {
   }
 }
 
-// ---- Which tile -------------------------------------------------------------------------------------------------------------
+// ---- A block's tile ----
 
 struct Tile {
   std::int64_t sequence = 0;
-  std::int64_t first_row = 0;  // of the sequence's
+  std::int64_t first_row = 0;  // in the sequence
 };
 
 template <int kRows>
@@ -84,10 +90,10 @@ __device__ Tile find_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::i
   }
   const std::int64_t first_row = (tile - first_tile<kRows>(T, cu_seqlens, n)) * kRows;
   return {n,
-          first_row < 0 ? T : first_row};  // negative: cu_seqlens decreases, and this is nobody's
+          first_row < 0 ? T : first_row};  // negative: cu_seqlens decreases, and the tile is unused
 }
 
-// ---- Before and after -------------------------------------------------------------------------------------------------------
+// ---- Before and after ----
 //
 // A block per query tile and head, which is a slot: tile * H_q + head.
 
@@ -118,7 +124,7 @@ __global__ void __launch_bounds__(kEndThreads)
                            dq_sums, columns_of<kD, kPadded>(args.forward.D));
 }
 
-// ---- A block's work ---------------------------------------------------------------------------------------------------------
+// ---- A block's work ----
 
 // Shared memory: tiles in panels of 64 columns.
 template <typename Element, int kD>
@@ -126,19 +132,20 @@ struct Shared {
   static constexpr int kPanels = kD / hopper::kPanel;
   alignas(hopper::kTileAlign) Panels<Element, kD, kKeys> k, v;
   alignas(hopper::kTileAlign) Panels<Element, kD, kQueries> q[kStages], d_o[kStages];
-  // Transposed, of this step and of the step before.
+  // Transposed, of this step and of the previous one.
   alignas(hopper::kTileAlign) Element ds[2][kKeys][kQueries];
-  float4 stats[kStages][kQueries / 2];  // of two queries: lse, lse, delta, delta
+  float4 stats[kStages][kQueries / 2];  // per pair of queries: lse, lse, delta, delta
   hopper::Barrier keys_here, q_here[kStages], d_o_here[kStages], free[kStages], ds_here[2];
   hopper::Barrier
-      ragged_here;  // for both, while rows behind the last query are still to be blanked
+      ragged_here;  // full, for q and d_o of a partial tile, whose tail is then set to zero
 };
 
-// The block's keys, and its steps: the query tiles first_tile to tiles - 1 of each query head of the group.
+// The block's keys, and its steps: the query tiles first_tile to tiles - 1 of each query head of
+// the group.
 template <bool kBent>
 struct Work {
   std::conditional_t<kBent, WindowedSequence, Sequence> s;
-  std::int64_t first_key = 0;  // of the sequence's
+  std::int64_t first_key = 0;  // in the sequence
   int first_slot = 0;          // of the sequence's first query tile and head 0
   int kv_head = 0;
   int first_head = 0, H_q = 0;
@@ -175,7 +182,7 @@ __device__ Work<kBent> find_work(const Args& args, std::int64_t sequences) {
   return w;
 }
 
-// A step is a head and a tile. Steps walk through a head's tiles, then to the next head.
+// A step is a head and a tile. Steps go through a head's tiles, then to the next head.
 struct Step {
   int head, tile;
   template <bool kBent>
@@ -192,8 +199,8 @@ struct Step {
   }
 };
 
-// Rows from `first` on become 0: what the copy found there is no part of the sequence, and 0 times it must be 0, were it NaN.
-// `threads` of them share the work.
+// Sets rows from `first` on to 0. The copy loaded rows past the sequence's end there, and 0 times a
+// NaN would be NaN. `threads` threads share the work.
 template <typename Element, int kPanels, int kRows>
 __device__ void blank_rows(Element (&tile_smem)[kPanels][kRows][hopper::kPanel], int first,
                            int thread, int threads) {
@@ -220,7 +227,7 @@ __device__ void produce(Shared<Element, kD>& smem, const Work<kBent>& w, const C
   }
   const int last_rows = static_cast<int>(w.s.queries % kQueries);
   const int last_tile = kBent ? static_cast<int>(w.s.queries / kQueries) : w.tiles - 1;
-  int ragged = 0;  // tiles so far
+  int ragged = 0;  // partial tiles so far
   Step step(w);
   for (int i = 0; i < w.steps; ++i, step.next(w)) {
     const int stage = place_of<kStages>(i);
@@ -251,9 +258,9 @@ __device__ void produce(Shared<Element, kD>& smem, const Work<kBent>& w, const C
   }
 }
 
-// ---- What the two warpgroups do ---------------------------------------------------------------------------------------------
+// ---- The work of the two warpgroups ----
 
-// Of scores what counts of them: they are scaled, or where there is a softcap they become its tanh.
+// Scales the scores, or replaces them with their tanh if there is a softcap.
 inline __device__ void bend(float (&scores)[kQueries / 2], float factor, bool is_capped) {
 #pragma unroll
   for (int j = 0; j < kQueries / 2; ++j) {
@@ -262,7 +269,7 @@ inline __device__ void bend(float (&scores)[kQueries / 2], float factor, bool is
   }
 }
 
-// P^T as weigh() makes it of them, packed. In their place remains P^T o (1 - tanh^2), with which dP^T becomes dS^T.
+// P^T by weigh(), packed. `p` keeps P^T o (1 - tanh^2), with which dP^T becomes dS^T.
 template <typename Element>
 __device__ void weigh_bent(std::uint32_t (&p16)[kQueries / 16][4], float (&p)[kQueries / 2],
                            const float4* stats, float log2_scale, bool is_capped) {
@@ -274,39 +281,40 @@ __device__ void weigh_bent(std::uint32_t (&p16)[kQueries / 16][4], float (&p)[kQ
   pack_sums<Element>(p16, weights);
 #pragma unroll
   for (int j = 0; j < kQueries / 2; ++j) {
-    const float tanh = is_capped ? fmaxf(p[j], -1.0f) : 0.0f;  // what is masked is -inf
+    const float tanh = is_capped ? fmaxf(p[j], -1.0f) : 0.0f;  // a masked score is -inf
     p[j] = weights[j] * (1 - tanh * tanh);
   }
 }
 
-// The steps. The tensor cores work off in order what a warpgroup issues, and it does something else meanwhile:
+// The steps. The tensor cores execute a warpgroup's products in the order of issue, and its warps
+// do other work meanwhile:
 //
-//     tensor cores   dk(i - 1)  S(i)  dP(i)                                dv(i)  dq(i - 1)  dk(i)  S(i + 1) ...
-//     warps                     wait  P(i) = exp2(..)  dS(i) = P (dP - ..)        wait       dq(i - 1) to memory
+//   tensor cores  dk(i-1)  S(i)  dP(i)                                dv(i)  dq(i-1)  dk(i) S(i+1)
+//   warps                  wait  P(i) = exp2(..)  dS(i) = P (dP - ..)        wait     store dq(i-1)
 //
-// What is left of the gap behind dP, the other warpgroup's products fill. They are not tied to each other: dq comes a step late, and
-// by then the other's half of dS is there.
+// The other warpgroup's products fill the rest of the gap after dP. Neither waits long for the
+// other: dq comes a step late, and by then the other's half of dS is complete.
 template <typename Element, int kD, bool kBent>
 __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scale, float softcap,
                      float* dq_sums, int group, float (&dk)[kD / 2], float (&dv)[kD / 2]) {
   const int tid = static_cast<int>(threadIdx.x) % hopper::kWarpgroup;
   const int lane = tid % 32, pair = lane % 4;
-  // With kBent scores are multiplied by `factor` before they are masked: a masked one times 0 would be no number. What they are then,
-  // times log2_scale, is the exponent.
+  // With kBent scores are multiplied by `factor` before the mask, because 0 times a masked score
+  // would be NaN. The result times log2_scale is the exponent.
   const bool is_capped = softcap > 0;
   const float factor = is_capped ? 2 * ladder::cuda::kLog2e / softcap * scale : scale;
   const float log2_scale = (is_capped ? softcap : (kBent ? 1.0f : scale)) * ladder::cuda::kLog2e;
   const int keys = static_cast<int>(min(w.s.keys - w.first_key, std::int64_t{kKeys}));
   const int group_row = tid / 32 * 16 + group * kGroupKeys;       // the warp's first key
-  const int key = group_row + lane / 4;                           // this thread's, and key + 8
+  const int key = group_row + lane / 4;                           // this thread has key and key + 8
   const int ds_row = group_row + lane % 16, ds_unit = lane / 16;  // where it stores ds
   // Query l of the sequence sees the block's keys 0 to l + diagonal - 1.
   const int diagonal = static_cast<int>(w.s.keys - w.s.queries - w.first_key) + 1;
-  int window = 0;  // of these keys it sees no more, the last ones
+  int window = 0;  // it sees only the last `window` of these keys
   if constexpr (kBent) window = static_cast<int>(w.s.window);
 
   const int thread = group * hopper::kWarpgroup + tid;
-  blank_rows(smem.ds, 0, thread, kConsumerThreads);  // while the keys come
+  blank_rows(smem.ds, 0, thread, kConsumerThreads);  // while the keys are in flight
   hopper::wait(&smem.keys_here, 0);
   if (keys < kKeys) {
     blank_rows(smem.k, keys, thread, kConsumerThreads);
@@ -325,7 +333,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scal
   dq_sums += group * (kQueries * kD / 2) + tid * 4;
 
   Step step(w);
-  int slot = 0;  // of the step before
+  int slot = 0;  // of the previous step
   for (int i = 0; i < w.steps; ++i, step.next(w)) {
     const int stage = place_of<kStages>(i);
     const std::uint32_t parity = parity_of<kStages>(i);
@@ -337,7 +345,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scal
 
     hopper::wait(&smem.q_here[stage], parity);
     multiply_rows<Element, kD>(p, k_rows, q);
-    hopper::wait_products<1>();  // dk of the step before
+    hopper::wait_products<1>();  // dk of the previous step
     hopper::pin(dv);
     hopper::pin(dk);
     if (i > 0)
@@ -349,7 +357,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scal
     hopper::pin(p);
     if constexpr (kBent) bend(p, factor, is_capped);
     const int first_query = step.tile * kQueries;
-    // The last query's window is the first to begin behind the block's first key.
+    // The last query's window is the first to begin after the block's first key.
     const bool has_front = kBent && first_query + kQueries - 1 + diagonal > window;
     if (keys < kKeys || (w.s.causal && first_query + diagonal < kKeys) || has_front) {
       const int seen = w.s.causal ? first_query + pair * 2 + diagonal : kKeys;
@@ -363,7 +371,8 @@ __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scal
     const float4* const stats = smem.stats[stage] + pair;
     if constexpr (kBent) {
       weigh_bent<Element>(p16, p, stats, log2_scale, is_capped);
-      // At once: with dv on its way beside dq there are too few registers, and the products would wait for one another.
+      // Issued here, because dv in flight together with dq needs too many registers, and the
+      // compiler would serialize the products.
       add_weighted_rows<Element, kD>(dv, p16, d_o);
     } else {
       weigh(p, stats, log2_scale);
@@ -375,14 +384,15 @@ __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scal
     if constexpr (!kBent) pack_sums<Element>(p16, p);
     pack_sums<Element>(ds16, ds);
     if constexpr (!kBent) add_weighted_rows<Element, kD>(dv, p16, d_o);
-    // The dS of the step before is whole, and nobody reads the one before that any more.
+    // The previous step's dS is complete, and the buffer of the one before may be overwritten.
     if (i > 0) hopper::wait(&smem.ds_here[place_of<2>(i - 1)], parity_of<2>(i - 1));
 #pragma unroll
     for (int s = 0; s < kQueries / 16; ++s)
       hopper::store_matrices(
           &smem.ds[place_of<2>(i)][ds_row][((s * 2 + ds_unit) ^ ds_row % 8) * kUnit], ds16[s]);
     hopper::fence_shared();
-    // In the first step that dS is 0, and dq is not used: with a branch around it the products would wait for one another.
+    // In the first step that dS is 0 and dq is not used: a branch around the product would
+    // serialize the others.
     multiply_ds<Element, kD>(
         dq, hopper::advance(ds_begin, (i + 1) % 2 * static_cast<int>(sizeof(smem.ds[0]))),
         k_columns);
@@ -411,15 +421,15 @@ __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scal
 template <typename Element, int kD, bool kPadded, bool kBent>
 __device__ void consume(Shared<Element, kD>& smem, const Work<kBent>& w,
                         const ArgsOf<Element, kBent>& args, float* dq_sums) {
-  // From lane 0, so that the compiler knows it to be the same in a warp.
+  // From lane 0, so that the compiler sees a warp-uniform value.
   const int group = __shfl_sync(~0u, static_cast<int>(threadIdx.x) / hopper::kWarpgroup, 0) - 1;
   float dk[kD / 2] = {}, dv[kD / 2] = {};
   float softcap = 0.0f;
   if constexpr (kBent) softcap = args.forward.softcap;
   if (w.steps > 0) walk<Element, kD>(smem, w, args.forward.scale, softcap, dq_sums, group, dk, dv);
-  hopper::sync_named(kBothGroups, kConsumerThreads);  // k is read no more
+  hopper::sync_named(kBothGroups, kConsumerThreads);  // both have read k and v; both may be reused
 
-  // Keys behind key_lengths have rows, too: zeros.
+  // Rows of keys past key_lengths get gradients of zero.
   const std::int64_t keys = args.forward.cu_seqlens_k != nullptr ? w.s.keys : args.forward.T_k;
   const int rows = static_cast<int>(min(keys - w.first_key, std::int64_t{kKeys}));
   const int H_kv = static_cast<int>(args.forward.H_kv);
@@ -430,7 +440,8 @@ __device__ void consume(Shared<Element, kD>& smem, const Work<kBent>& w,
   store_rows<Element, kD>(smem.k, to, group, dk, args.forward.scale, args.dk, D);
 }
 
-// A block per tile of keys and key head. Neighbouring blocks read the same queries and add to the same dq, in L2.
+// A block per tile of keys and key head. Neighbouring blocks read the same queries and add to the
+// same dq, in L2.
 template <typename Element, int kD, bool kPadded, bool kBent>
 __global__ void __launch_bounds__(kThreads, 1)
     gradients(const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
@@ -466,7 +477,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-// ---- The launcher -----------------------------------------------------------------------------------------------------------
+// ---- The launcher ----
 
 template <typename Element, int kD, bool kPadded, bool kBent>
 void launch_as(const FullAttentionGradArgs<Element>& args) {
@@ -488,7 +499,7 @@ void launch_as(const FullAttentionGradArgs<Element>& args) {
                              ladder::cuda::stream()));
   const auto blocks = static_cast<unsigned>(slots);
   BasicAttentionGradArgs<Element> of_o = args;
-  of_o.forward.D = D_v;  // it touches o and d_o only
+  of_o.forward.D = D_v;  // prepare reads only o and d_o
   prepare<Element, kD, kPadded>
       <<<blocks, kEndThreads, 0, ladder::cuda::stream()>>>(of_o, sequences, stats.pointer());
   CUDA_CHECK(cudaGetLastError());

@@ -1,8 +1,12 @@
-// 08 flash attention, decoding: few queries against a long cache; the keys are split over blocks. bf16 and fp16.
-// Change: rewrite: a block takes some of the keys, and all query heads that share them; a second kernel merges what the blocks found.
-// Why:    one query per head leaves most of the GPU idle when a block takes all keys, and here only memory should be the limit.
-// Needs:  D and D_v multiples of 8 up to 256, any T_q and T_k, all options, any scale, window and softcap. Tensor cores (sm_80).
-// Costs:  a tile of 16 rows is mostly padding; partial results of every split go to memory and back.
+// 08 flash attention, decoding: few queries, long cache; keys split over blocks. bf16 and fp16.
+// Change: rewrite: a block has some of the keys, and all query heads that share them; a second
+//         kernel merges the blocks' results.
+// Why:    with one query per head most of the GPU is idle if a block takes all keys, although only
+//         memory should be the limit.
+// Needs:  D and D_v multiples of 8 up to 256, any T_q and T_k, all options, any scale, window and
+//         softcap. Tensor cores (sm_80).
+// Costs:  a tile of 16 rows is mostly padding; partial results of every split go to memory and
+//         back.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -41,7 +45,7 @@ namespace {
 
 constexpr std::int64_t kMaxSequences = kMaxRows / kRows;
 
-// `one`, as if it had seen the keys of `other` too.
+// Updates `one` as if it had seen the keys of `other` too.
 __device__ void merge(Partial& one, const Partial& other) {
   const float m = fmaxf(one.m, other.m);
   const float origin = m == kNothing ? 0.0f : m;  // no key in either: -inf - -inf would be NaN
@@ -54,13 +58,13 @@ __device__ void merge(Partial& one, const Partial& other) {
   one.acc.w = keep * one.acc.w + add * other.acc.w;
 }
 
-// kBent: with a window, a softcap, a scale of 0 or a D_v unlike D. Who asks for none of them has a kernel without them.
+// kBent: with a window, a softcap, a scale of 0 or a D_v unlike D; else without their code.
 template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, ladder::FullAttentionArgs<Element>, BasicAttentionArgs<Element>>;
 
-// One block: one split of the keys of one kv head, one tile of rows. A warp takes every kWarps-th stage of keys and never waits for
-// another before the end.
+// One block: one split of the keys of one kv head, one tile of rows. A warp computes every
+// kWarps-th stage of keys and waits for no other warp before the end.
 template <typename Element, int kD, bool kBent>
 __global__ void __launch_bounds__(Cut<kD>::kThreads)
     attend(const ArgsOf<Element, kBent> args, const Rows rows, const Partials partials) {
@@ -79,14 +83,14 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
     tile -= first_slot<kRows>(args.T_q, args.cu_seqlens_q, n, rows.group);
   }
   const auto sequence = sequence_of(args, n);            // kBent: with its window
-  const int first_row = static_cast<int>(tile) * kRows;  // of the sequence's
+  const int first_row = static_cast<int>(tile) * kRows;  // in the sequence
   const int rows_here = min(static_cast<int>(sequence.queries) * rows.group - first_row, kRows);
   if (rows_here <= 0) return;  // a slot without a tile
   const int first_of_all = args.cu_seqlens_q == nullptr
                                ? first_row
                                : static_cast<int>(sequence.first_query) * rows.group + first_row;
 
-  // In front of the windows no key is read, and none counts for the splits.
+  // Keys before the windows are not read, and do not count for the splits.
   const int last_row = first_row + rows_here - 1;
   const std::int64_t hidden_from_first = sequence.first_key_seen(first_row / rows.group);
   const std::int64_t hidden_from_last = sequence.first_key_seen(last_row / rows.group);
@@ -115,7 +119,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
         const std::int64_t from_v = row_offset<kBent>(t, row, stride_v) + unit * kUnit;
         const bool is_hidden = kBent && t + row < hidden_from_first;
         const bool there = !is_hidden && t + row < end;
-        // Not NaN, which 0 times would remain.
+        // Zeros, because 0 times a NaN would be NaN.
         const int zeros = there && unit * kUnit < args.D ? 0 : 16;
         const int zeros_v = there && unit * kUnit < D_v ? 0 : 16;
         Element* const to = tile + Tile<Element, kD>::place(row, unit * kUnit);
@@ -123,7 +127,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
         __pipeline_memcpy_async(to + C::kTile, v + from_v, 16, zeros_v);
       }
     }
-    __pipeline_commit();  // a group for every stage, so that they can be counted
+    __pipeline_commit();  // a group for every stage, even an empty one, so that they can be counted
   };
 
   constexpr int kStep = C::kWarps * C::kKeys;
@@ -135,17 +139,17 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const BlockRows at{b, h, first_of_all, rows_here, split, splits};
   std::uint32_t q_reg[kD / 16][4];
   load_queries(q_reg, args, rows, at, lane);
-  // Not in a loop with the loads, which would be compiled twice: causal or not.
+  // Apart from the loop of loads, which would otherwise be compiled twice: causal or not.
   const VisibleKeys visible(sequence, rows, first_row, rows_here, lane);
   flip_signs(q_reg, args.scale);
 
-  // Bent scores are scaled already: 0 times a masked one is no number.
+  // Bent scores are already scaled, because 0 times a masked one would be NaN.
   const float scale = fabsf(args.scale), to_base_2 = (kBent ? 1.0f : scale) * ladder::cuda::kLog2e;
   OnlineSoftmax<kD> result;
   int now = 0, next = C::kStages - 1;
   for (std::int64_t t = first + warp * C::kKeys; t < end; t += kStep, ahead += kStep) {
     __pipeline_wait_prior(C::kStages - 2);
-    __syncwarp();  // all lanes' copies are here, and nobody still reads what is overwritten next
+    __syncwarp();  // all lanes' copies have arrived; the next stage may be overwritten
     fetch(next, ahead);
     next = next + 1 < C::kStages ? next + 1 : 0;
     const Element* const k_smem = tiles + now * 2 * C::kTile;
@@ -173,14 +177,14 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
     }
   }
 
-  __syncwarp();  // nobody reads this warp's stages any more
+  __syncwarp();  // all lanes have finished the warp's stages; results may overwrite them
   store_result(result, reinterpret_cast<float*>(tiles), statistics_smem[warp], lane);
-  __syncthreads();  // all warps' results are here
+  __syncthreads();  // all warps' results are in shared memory
   merge_warps<kD, merge>(args, rows, at, partials, reinterpret_cast<const float*>(smem),
                          statistics_smem);
 }
 
-// One block: one row. kPacked: unless no packed sequence has it.
+// One block: one row. kPacked: rows of no packed sequence are skipped.
 template <typename Element, int kD, bool kPacked>
 __global__ void __launch_bounds__(kMergeThreads<kD>)
     merge_splits(const BasicAttentionArgs<Element> args, const Rows rows, const int splits,
@@ -200,7 +204,7 @@ void launch(const ladder::FullAttentionArgs<Element>& args, std::int64_t splits)
                     "sequences is " + std::to_string(args.sequences), kMaxSequences);
   std::int64_t keys = args.T_k, busy_tiles = rows.tiles;
   if (is_packed) {
-    // Only the device knows their lengths: planned is for so many of the mean length.
+    // Only the device knows their lengths, so the plan assumes the mean length.
     keys = (args.T_k + args.sequences - 1) / args.sequences;
     busy_tiles = std::max(args.sequences, busy_tiles);
     rows.tiles =
@@ -218,7 +222,7 @@ void launch(const ladder::FullAttentionArgs<Element>& args, std::int64_t splits)
   if (splits == 1) return;
   const auto merge = is_packed ? merge_splits<Element, kD, true> : merge_splits<Element, kD, false>;
   BasicAttentionArgs<Element> of_o = args;
-  of_o.D = args.D_v;  // it touches neither q nor k
+  of_o.D = args.D_v;  // the merge reads neither q nor k
   merge<<<merge_grid(args, rows), kMergeThreads<kD>, 0, ladder::cuda::stream()>>>(
       of_o, rows, static_cast<int>(splits), scratch.partials());
   CUDA_CHECK(cudaGetLastError());

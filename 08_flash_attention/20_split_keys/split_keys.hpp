@@ -7,7 +7,7 @@
 
 namespace flash_attention::split_keys {
 
-// The launchers that are registered. 0 splits: as many as planned.
+// The registered launchers. 0 splits: as many as planned.
 void attention_in_splits(const ladder::AttentionBf16Args& args, std::int64_t splits);
 void attention_in_splits(const ladder::AttentionFp16Args& args, std::int64_t splits);
 

@@ -1,8 +1,12 @@
-// 08 flash attention, decoding from a paged cache: keys and values lie in pages, which a table of each batch names. bf16 and fp16.
-// Change: from 08.20, a rewrite of the way to a key: a stage lies in a page, which is looked up one stage before its copies are issued; no packed sequences.
-// Why:    a cache in one piece per sequence must be as long as the longest answer can become; pages are taken when they are needed.
-// Needs:  D and D_v multiples of 8 up to 256, pages of 16, 32, 64, ... keys, any lengths, causal, any scale, window, softcap. Tensor cores (sm_80).
-// Costs:  a load of 4 bytes for every 16 keys and warp, and its latency once per warp, before the first copies.
+// 08 flash attention, decoding from a paged cache of keys and values, by a table. bf16 and fp16.
+// Change: from 08.20, a rewrite of the path to a key: the pages of a stage are looked up one stage
+//         before its copies are issued; no packed sequences.
+// Why:    a contiguous cache per sequence must be as long as the longest possible answer; pages are
+//         taken when they are needed.
+// Needs:  D and D_v multiples of 8 up to 256, pages of 16, 32, 64, ... keys, any lengths, causal,
+//         any scale, window, softcap. Tensor cores (sm_80).
+// Costs:  a load of 4 bytes for every 16 keys and warp, and its latency once per warp, before the
+//         first copies.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -36,16 +40,16 @@ using namespace flash_attention::decode;
 
 namespace {
 
-constexpr int kGroup = 16;  // keys that lie in one page: no page has fewer
+constexpr int kGroup = 16;  // keys in one page: no page has fewer
 constexpr std::int64_t kMaxPage = 1 << 16;
 
-// kBent: with a window, a softcap, a scale of 0 or a D_v unlike D. Who asks for none of them has a kernel without them.
+// kBent: with a window, a softcap, a scale of 0 or a D_v unlike D; else without their code.
 template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, FullPagedAttentionArgs<Element>, BasicPagedAttentionArgs<Element>>;
 
-// One block: one split of the keys of one kv head, one tile of rows. A warp takes every kWarps-th stage of keys and never waits for
-// another before the end.
+// One block: one split of the keys of one kv head, one tile of rows. A warp computes every
+// kWarps-th stage of keys and waits for no other warp before the end.
 template <typename Element, int kD, bool kBent>
 __global__ void __launch_bounds__(Cut<kD>::kThreads)
     attend(const ArgsOf<Element, kBent> args, const Rows rows, const Partials partials) {
@@ -69,44 +73,45 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const int last_row = first_row + rows_here - 1;
   const std::int64_t seen_by_first = sequence.keys_seen(first_row / rows.group);
   const std::int64_t seen_by_last = sequence.keys_seen(last_row / rows.group);
-  // In front of the windows no key is read, and none counts for the splits.
+  // Keys before the windows are not read, and do not count for the splits.
   const std::int64_t hidden_from_first = sequence.first_key_seen(first_row / rows.group);
   const std::int64_t hidden_from_last = sequence.first_key_seen(last_row / rows.group);
   const std::int64_t begin = hidden_from_first / C::kKeys * C::kKeys;
   const std::int64_t keys = (kBent ? seen_by_last : sequence.keys) - begin;
   // The split's keys: first to end - 1.
   std::int64_t first = 0, end = 0;  // until hole 1 is filled
-  // TODO(1): roughly 4 lines; the keys of split `split`, first .. end - 1, of the `keys` keys from `begin` on: all splits have as many whole
-  // TODO(1): stages of C::kKeys keys, but the last ones, and no key is taken that no row sees; budget: no access to memory.
+  // TODO(1): roughly 4 lines; split `split` of the keys, first .. end - 1, from `begin` on. Splits
+  // TODO(1): have equally many stages, but the last; only seen keys; budget: no access to memory.
 
   Element* const tiles = reinterpret_cast<Element*>(smem) + warp * C::kStages * 2 * C::kTile;
   const std::int64_t D_v = value_channels(args);
   const std::int64_t stride = args.H_kv * args.D, stride_v = args.H_kv * D_v;
   const Element* const k = args.k + h * args.D;
   const Element* const v = args.v + h * D_v;
-  // The pages of a stage. They are looked up one stage before its copies are issued, so that no thread waits for the table.
+  // The pages of a stage, looked up one stage before its copies are issued, so that no thread waits
+  // for the table.
   constexpr int kGroups = C::kKeys / kGroup, kStep = C::kWarps * C::kKeys;
   const int shift = __ffs(static_cast<int>(args.page_keys)) - 1;  // a page has 2^shift keys
   const auto look_up = [&](std::int64_t t, int(&pages)[kGroups]) {
 #pragma unroll
     for (int group = 0; group < kGroups; ++group, t += kGroup) {
-      // TODO(2): roughly 1 line; the entry of batch b's table for the page that holds key t, where t is one of the split's keys;
-      // TODO(2): budget: one load for 16 keys.
+      // TODO(2): roughly 1 line; the table's entry of batch b for the page of key t, a key of the
+      // TODO(2): split; budget: one load for 16 keys.
     }
   };
   const auto fetch = [&](int stage, std::int64_t t, const int(&pages)[kGroups]) {
     Element* const tile = tiles + stage * 2 * C::kTile;
     if (t < end) {
-      std::int64_t first_rows[kGroups] = {};  // of all pages' rows, where each group begins
+      std::int64_t first_rows[kGroups] = {};  // each group's first row, among all pages' rows
 #pragma unroll
       for (int group = 0; group < kGroups; ++group) {
-        // TODO(2): roughly 2 lines; first_rows[group]: counted over all pages, the row of key t + group * kGroup. An entry that is no
-        // TODO(2): page's number must not lead out of k and v.
+        // TODO(2): roughly 2 lines; first_rows[group], over all pages: row of key t + group *
+        // TODO(2): kGroup. A wrong page number must not lead out of k and v.
       }
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
         const int unit = (i * kWarpSize + lane) % kUnits, row = (i * kWarpSize + lane) / kUnits;
-        const int group = i * kWarpSize / kUnits / kGroup;  // of any lane's row
+        const int group = i * kWarpSize / kUnits / kGroup;  // the same for all lanes
         const int within = row - group * kGroup;
         const std::int64_t from =
             row_offset<kBent>(first_rows[group], within, stride) + unit * kUnit;
@@ -114,7 +119,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
             row_offset<kBent>(first_rows[group], within, stride_v) + unit * kUnit;
         const bool is_hidden = kBent && t + row < hidden_from_first;
         const bool there = !is_hidden && t + row < end;
-        // Not NaN, which 0 times would remain.
+        // Zeros, because 0 times a NaN would be NaN.
         const int zeros = there && unit * kUnit < args.D ? 0 : 16;
         const int zeros_v = there && unit * kUnit < D_v ? 0 : 16;
         Element* const to = tile + Tile<Element, kD>::place(row, unit * kUnit);
@@ -122,10 +127,10 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
         __pipeline_memcpy_async(to + C::kTile, v + from_v, 16, zeros_v);
       }
     }
-    __pipeline_commit();  // a group for every stage, so that they can be counted
+    __pipeline_commit();  // a group for every stage, even an empty one, so that they can be counted
   };
 
-  // The first stages' pages all at once: the warp waits for them together.
+  // The first stages' pages are loaded together, so that the warp waits once.
   std::int64_t ahead = first + warp * C::kKeys;
   int first_pages[C::kStages][kGroups] = {};
 #pragma unroll
@@ -138,17 +143,17 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
 
   std::uint32_t q_reg[kD / 16][4];
   load_queries(q_reg, args, rows, at, lane);
-  // Not in a loop with the loads, which would be compiled twice: causal or not.
+  // Apart from the loop of loads, which would otherwise be compiled twice: causal or not.
   const VisibleKeys visible(sequence, rows, first_row, rows_here, lane);
   flip_signs(q_reg, args.scale);
 
-  // Bent scores are scaled already: 0 times a masked one is no number.
+  // Bent scores are already scaled, because 0 times a masked one would be NaN.
   const float scale = fabsf(args.scale), to_base_2 = (kBent ? 1.0f : scale) * ladder::cuda::kLog2e;
   OnlineSoftmax<kD> result;
   int now = 0, next = C::kStages - 1;
   for (std::int64_t t = first + warp * C::kKeys; t < end; t += kStep, ahead += kStep) {
     __pipeline_wait_prior(C::kStages - 2);
-    __syncwarp();  // all lanes' copies are here, and nobody still reads what is overwritten next
+    __syncwarp();  // all lanes' copies have arrived; the next stage may be overwritten
     fetch(next, ahead, pages);
     look_up(ahead + kStep, pages);
     next = next + 1 < C::kStages ? next + 1 : 0;
@@ -177,9 +182,9 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
     }
   }
 
-  __syncwarp();  // nobody reads this warp's stages any more
+  __syncwarp();  // all lanes have finished the warp's stages; results may overwrite them
   store_result(result, reinterpret_cast<float*>(tiles), statistics_smem[warp], lane);
-  __syncthreads();  // all warps' results are here
+  __syncthreads();  // all warps' results are in shared memory
   merge_warps<kD, merge_partials>(args, rows, at, partials, reinterpret_cast<const float*>(smem),
                                   statistics_smem);
 }
@@ -211,7 +216,7 @@ void launch(const FullPagedAttentionArgs<Element>& args, std::int64_t splits) {
   CUDA_CHECK(cudaGetLastError());
   if (splits == 1) return;
   BasicPagedAttentionArgs<Element> of_o = args;
-  of_o.D = args.D_v;  // it touches neither q nor k
+  of_o.D = args.D_v;  // the merge reads neither q nor k
   merge_splits<Element, kD>
       <<<merge_grid(args, rows), kMergeThreads<kD>, 0, ladder::cuda::stream()>>>(
           of_o, rows, static_cast<int>(splits), scratch.partials());

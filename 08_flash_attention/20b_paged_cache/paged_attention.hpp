@@ -1,8 +1,11 @@
-// Softmax attention whose keys and values lie in pages: pieces of memory of page_keys tokens each, in any order, which any batch may use.
+// Softmax attention with keys and values in pages: memory for page_keys tokens each, in any order,
+// which any batch may use.
 //
-// Token t of batch b is row t % page_keys of page block_table(b, t / page_keys), of k and of v. Batch b has key_lengths(b) of them, and
-// the formulas are those of common/operators/attention/attention.hpp. A batch without keys has o = 0 and lse = -inf.
-// Source: Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention" (2023).
+// Token t of batch b is row t % page_keys of page block_table(b, t / page_keys), of k and of v.
+// Batch b has key_lengths(b) of them, and the formulas are those of
+// common/operators/attention/attention.hpp. A batch without keys has o = 0 and lse = -inf.
+// Source: Kwon et al., "Efficient Memory Management for Large Language Model Serving with
+// PagedAttention" (2023).
 #pragma once
 
 #include <cmath>
@@ -18,7 +21,8 @@ namespace flash_attention {
 
 struct PagedAttention;  // the operator: paged_attention_operator.cpp
 
-// But for the window, the softcap and D_v: the 128 bytes that most kernels take (attention.hpp says why).
+// All but the window, the softcap and D_v: the 128 bytes of most kernels' arguments (attention.hpp
+// explains why).
 struct PagedAttentionPart {
   std::int64_t B = 8;            // batches, 0 or more
   std::int64_t T_q = 1;          // queries of each, 0 or more: its last tokens, where `causal`
@@ -69,8 +73,9 @@ struct BasicPagedAttentionArgs : PagedAttentionPart {
   const Element* q = nullptr;  // (B, T_q, H_q, D)
   const Element* k = nullptr;  // (pages, page_keys, H_kv, D)
   const Element* v = nullptr;  // (pages, page_keys, H_kv, D), or D_v for D
-  // Both lie on the device, and no launcher reads them. A number of a page, 0 to pages - 1; what lies behind a batch's last page is not
-  // looked at. A length, 0 to max_pages * page_keys. A kernel takes the nearest number that is allowed.
+  // Both are in device memory, and no launcher reads them. A page number is 0 to pages - 1, and
+  // entries past a batch's last page are not read. A length is 0 to max_pages * page_keys. Kernels
+  // clamp both.
   const std::int32_t* block_table = nullptr;  // (B, max_pages)
   const std::int64_t* key_lengths = nullptr;  // (B)
   Element* o = nullptr;                       // (B, T_q, H_q, D), likewise
@@ -97,7 +102,8 @@ using PagedAttentionArgs = FullPagedAttentionArgs<float>;
 using PagedAttentionBf16Args = FullPagedAttentionArgs<ladder::bfloat16>;
 using PagedAttentionFp16Args = FullPagedAttentionArgs<ladder::float16>;
 
-// std::invalid_argument, which names the argument, its value and what is allowed, unless all that the host can see is right.
+// Throws std::invalid_argument, which names the argument, its value and the allowed range, unless
+// everything that the host can check is right.
 template <typename Element>
 void validate(const FullPagedAttentionArgs<Element>& args) {
   const auto is = [](const char* name, auto value) {
@@ -114,7 +120,7 @@ void validate(const FullPagedAttentionArgs<Element>& args) {
                   is("pages", args.pages) + "what int32 counts");
 }
 
-// The launchers that are registered, with a number of splits that a test chooses. 0: as planned.
+// The registered launchers, with a number of splits that a test chooses. 0: as planned.
 void paged_attention_in_splits(const PagedAttentionBf16Args& args, std::int64_t splits);
 void paged_attention_in_splits(const PagedAttentionFp16Args& args, std::int64_t splits);
 

@@ -20,5 +20,5 @@ inline void check_cuda(cudaError_t status, const char* call, const char* file, i
 
 }  // namespace ladder
 
-// A macro, because only a macro knows the text and the place of the call.
+// Only a macro has the text and the line of the call.
 #define CUDA_CHECK(call) ::ladder::check_cuda((call), #call, __FILE__, __LINE__)

@@ -1,5 +1,5 @@
-// Lengths that lie on the device cannot be refused by a launcher, which does not read them. A kernel clamps them instead: bad ones
-// give wrong outputs, and no access outside of the arrays.
+// A launcher cannot reject lengths that are in device memory, because it does not read them. A
+// kernel clamps them instead: bad ones give wrong outputs, but no out-of-bounds access.
 #pragma once
 
 #include <cuda_runtime.h>

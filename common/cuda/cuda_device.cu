@@ -1,4 +1,4 @@
-// A CUDA device for tests and the ladder. Compiled by nvcc it is the GPU, through the emulator it is the emulator.
+// The CUDA device for tests and the ladder: the GPU if compiled by nvcc, otherwise the emulator.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -51,7 +51,8 @@ __global__ void fma_ceiling(float* sink, int steps) {
   sink[static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x] = sum;
 }
 
-// Independent products per warp, enough to hide one's latency: multiply(sums, a, b) of operands that hold `element` everywhere.
+// Independent products per warp, enough to hide one's latency: multiply(sums, a, b) of operands
+// that hold `element` everywhere.
 template <typename Multiply>
 __device__ void product_ceiling(float* sink, int steps, std::uint32_t element, Multiply multiply) {
   float sums[kChains][4] = {};
@@ -78,7 +79,7 @@ __global__ void tf32_ceiling(float* sink, int steps) {
 }
 #endif
 
-// One 16-byte element per thread: the hardware's own scheduler keeps more loads in flight than a loop does.
+// One 16-byte element per thread: the hardware's scheduler keeps more loads in flight than a loop.
 __global__ void copy_ceiling(float4* to, const float4* from) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   to[i] = from[i];
@@ -143,7 +144,7 @@ class CudaDevice : public Device {
   }
 
   Recording record(const std::function<void()>& work) override {
-    const cudaStream_t stream = cudaStreamPerThread;  // the default stream of all of this program
+    const cudaStream_t stream = cudaStreamPerThread;  // the default stream of this whole program
     cudaGraph_t graph = nullptr;
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     std::exception_ptr failure;
@@ -156,7 +157,7 @@ class CudaDevice : public Device {
       failure = std::current_exception();
     }
     recorded = cudaStreamEndCapture(stream, &graph) == cudaSuccess && recorded;
-    cudaGetLastError();  // what cannot be recorded leaves an error behind
+    cudaGetLastError();  // failed recordings leave an error that must be cleared
     const std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)> owned(graph, cudaGraphDestroy);
     if (failure) std::rethrow_exception(failure);
     if (!recorded) return {work, false};
@@ -194,7 +195,7 @@ class CudaDevice : public Device {
   std::size_t cache_bytes() const override {
     return 0;
   }
-  // The emulator's speed says nothing about a GPU: it has no ceilings.
+  // The emulator's speed is not a GPU's, so it has no ceilings.
   Ceilings measure_ceilings() override {
     return {};
   }
@@ -250,7 +251,7 @@ class CudaDevice : public Device {
 #endif
 
  private:
-  // Work that keeps every multiprocessor full: the best of a few repeats, after one that warms up.
+  // Work that keeps every SM full: the best of a few repeats, after a warm-up.
   template <typename Work>
   double best_seconds(const Work& work) {
     work();
@@ -262,7 +263,7 @@ class CudaDevice : public Device {
     return best;
   }
 
-  // What all threads together do in a second, if each does `each` in a step.
+  // The work of all threads together per second, if each does `each` in a step.
   template <typename Kernel>
   double measured_per_second(const Kernel& kernel, double each) {
     constexpr int kSteps = 4096;

@@ -1,4 +1,4 @@
-// The factor of a decay, exp(log_w), as one instruction of a GPU's special-function unit and one product.
+// The factor of a decay, exp(log_w): one product and one instruction of the special-function unit.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,9 @@
 
 namespace ladder::cuda {
 
-// For log_w <= 0, -inf included. Relative error about (2 + 2 |log_w|) 2^-23; what is smaller than 2^-126 becomes 0.
+// For log_w <= 0, -inf included. Relative error about (2 + 2
+// log_w
+// ) 2^-23; a result below 2^-126 becomes 0.
 inline __device__ float decay_factor(float log_w) {
   return exp2_flushed(log_w * kLog2e);
 }

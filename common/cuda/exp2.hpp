@@ -1,4 +1,4 @@
-// 2^x as fast as the hardware has it, and the way from powers of e to powers of 2 and back.
+// The hardware's fast 2^x, and the constants that convert between powers of e and of 2.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,7 +9,7 @@ namespace ladder::cuda {
 
 constexpr float kLog2e = 1.44269504f, kLn2 = 0.693147181f;  // exp(x) = 2^(kLog2e x)
 
-// Relative error 2^-22; results below 2^-126 are 0. exp2f keeps those, at three instructions more.
+// Relative error 2^-22; results below 2^-126 are 0. exp2f keeps those, at three more instructions.
 inline __device__ float exp2_flushed(float x) {
 #ifdef __CUDACC__
   float y;

@@ -1,32 +1,37 @@
-// What Hopper (sm_90a) has and the older tensor-core instructions have not: bulk tensor copies that complete on barriers, and
-// products that a warpgroup (four warps, 128 threads) issues and the tensor cores work off by themselves. One instruction per
-// function: by nvcc for sm_90a, elsewhere by the emulator (common/emulator/include/emulator/barriers.hpp, tensor_copies.hpp and
+// Hopper (sm_90a) beyond the older tensor-core instructions: TMA, bulk tensor copies that complete
+// on mbarriers, and wgmma, products that a warpgroup (four warps, 128 threads) issues and the
+// tensor cores execute asynchronously. One instruction per function: by nvcc for sm_90a, elsewhere
+// by the emulator (common/emulator/include/emulator/barriers.hpp, tensor_copies.hpp and
 // products.hpp). Kernels that use it are named *_sm90.cu.
 //
-// A tile in shared memory. Rows of 64 elements of 16 bits, that is 128 bytes, lie one behind the other: a panel. A tile of more
-// than 64 columns is several panels. Inside a panel the 16-byte units of row r stand in another order, unit u at place u ^ (r % 8):
-// the 128-byte swizzle. So 8 rows' units of one column lie in 8 different groups of banks, and a tile can be read by rows and by
-// columns without conflicts. The copies write this order and the products read it, both by the address bits: a panel begins at a
-// multiple of 1024 bytes (8 rows, after which the pattern repeats), and nobody else has to know of it.
+// A tile in shared memory. 64 elements of 16 bits, 128 bytes, are a row of a panel, and rows are
+// contiguous. A tile of more than 64 columns is several panels. In a panel the 16-byte vectors of
+// row r are swizzled: vector u is stored at index u ^ (r % 8), the 128-byte swizzle. So the vectors
+// of one column in 8 rows are in 8 different groups of banks, and a tile can be read by rows and by
+// columns without conflicts. TMA writes this order and wgmma reads it, both by the address bits, so
+// a panel begins at a multiple of 1024 bytes (8 rows, after which the pattern repeats).
 //
-// A product D += A B has D (64 x N) in the registers of a warpgroup. A (64 x 16) comes from registers or from shared memory, B
-// (16 x N) from shared memory. What a shared-memory operand is, says a descriptor of 64 bits (addresses and strides in units of
-// 16 bytes):
+// A product D += A B has D (64 x N) in the registers of a warpgroup. A (64 x 16) comes from
+// registers or from shared memory, B (16 x N) from shared memory. A descriptor of 64 bits describes
+// a shared-memory operand (addresses and strides divided by 16 bytes):
 //
-//     bits  0-13   where it begins
-//     bits 16-29   from one panel to the next, where the operand spans several
+//     bits  0-13   its start
+//     bits 16-29   from one panel to the next, if the operand spans several
 //     bits 32-45   from 8 rows of a panel to the next 8: 1024 bytes
 //     bits 62-63   1: the 128-byte swizzle
 //
-// The products take both orders of a tile. Order::kSums ("K-major"): the index that is summed over is contiguous in shared memory,
-// and the next 16 terms are 32 bytes on. Order::kOutputs ("MN-major", PTX's transpose bit, 16-bit types only): rows of A (columns
-// of B) are contiguous, and the next 16 terms are 16 rows on.
+// wgmma reads a tile in either order. Order::kSums ("K-major"): the index of the sum is contiguous
+// in shared memory, and the next 16 terms are 32 bytes later. Order::kOutputs ("MN-major", PTX's
+// transpose bit, 16-bit types only): rows of A (columns of B) are contiguous, and the next 16 terms
+// are 16 rows later.
 //
-// Who holds what: as in tensor_core.hpp, each warp its 16 rows. With row = 16 (warp % 4) + lane / 4 and pair = lane % 4,
-// d[4 j], d[4 j + 1] are D[row][8 j + 2 pair, +1], and d[4 j + 2], d[4 j + 3] are the same of row + 8. So d[8 s] to d[8 s + 7],
-// packed in pairs, are the A of a next product's terms 16 s to 16 s + 15.
+// Registers are as in tensor_core.hpp, and each warp has 16 rows. With row = 16 (warp % 4) + lane /
+// 4 and pair = lane % 4, d[4 j], d[4 j + 1] are D[row][8 j + 2 pair, +1], and d[4 j + 2], d[4 j +
+// 3] are the same of row + 8. So d[8 s] to d[8 s + 7], packed in pairs, are the A of a next
+// product's terms 16 s to 16 s + 15.
 //
-// Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", "Tensor copies", "mbarrier", "setmaxnreg".
+// Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", "Tensor copies", "mbarrier",
+// "setmaxnreg".
 #pragma once
 
 #include <cuda.h>
@@ -53,22 +58,23 @@ namespace ladder::cuda::hopper {
 
 constexpr int kWarpgroup = 128;   // threads
 constexpr int kPanel = 64;        // columns of 16 bits: 128 bytes
-constexpr int kTileAlign = 1024;  // bytes, of every panel
+constexpr int kTileAlign = 1024;  // of every panel, in bytes
 
 inline __device__ std::uint32_t shared_address(const void* pointer_smem) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer_smem));
 }
 
-// ---- Barriers in shared memory ---------------------------------------------------------------------------------------------
+// ---- Barriers in shared memory ----
 //
-// A barrier counts arrivals, and the bytes of copies that are on their way. When both are complete its phase ends, and the next
-// begins with the same count. Phases are told apart by their parity, 0, 1, 0, ...: wait(barrier, parity) returns when the phase of
-// that parity is over. On a fresh barrier waiting for parity 1 returns at once: "the phase before the first".
+// An mbarrier counts arrivals, and the bytes of copies in flight. When both are complete its phase
+// ends, and the next begins with the same count. Phases are distinguished by their parity, 0, 1, 0,
+// ...: wait(barrier, parity) returns when the phase of that parity is complete. On a fresh barrier
+// a wait for parity 1 returns at once: "the phase before the first".
 
 using Barrier = std::uint64_t;
 
-// The n-th use of a ring of kLength that are used in turn has a place, and its round a parity. Where n has no sign, both are a few of
-// its bits.
+// The n-th use of a ring of kLength stages: its stage, and the parity of its round. If n is
+// unsigned and kLength a power of two, both are a few of its bits.
 template <int kLength, typename Count>
 __device__ int place_of(Count n) {
   return static_cast<int>(n % kLength);
@@ -80,7 +86,7 @@ __device__ std::uint32_t parity_of(Count n) {
 
 #ifdef __CUDACC__
 
-// One thread; then fence_barriers and a __syncthreads before anybody uses them.
+// By one thread; then fence_barriers and a __syncthreads before any thread uses the barrier.
 inline __device__ void init(Barrier* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
                :
@@ -99,7 +105,7 @@ inline __device__ void arrive(Barrier* barrier) {
                : "memory");
 }
 
-// Arrives, and tells of `bytes` that copies will bring in this phase.
+// Arrives, and adds `bytes` to the copies that this phase waits for (arrive.expect_tx).
 inline __device__ void arrive_expecting(Barrier* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                :
@@ -120,9 +126,10 @@ inline __device__ void wait(Barrier* barrier, std::uint32_t parity) {
       : "memory");
 }
 
-// ---- Named barriers: some of a block's threads ---------------------------------------------------------------------------------
+// ---- Named barriers: some of a block's threads ----
 //
-// Barrier 0 is __syncthreads; 1 to 15 are free. `threads` is how many come in all, those that wait and those that only arrive.
+// Barrier 0 is __syncthreads; 1 to 15 are free. `threads` counts those that wait and those that
+// only arrive.
 
 inline __device__ void sync_named(int name, int threads) {
   asm volatile("bar.sync %0, %1;" : : "r"(name), "r"(threads) : "memory");
@@ -132,10 +139,11 @@ inline __device__ void arrive_named(int name, int threads) {
   asm volatile("bar.arrive %0, %1;" : : "r"(name), "r"(threads) : "memory");
 }
 
-// ---- Registers -----------------------------------------------------------------------------------------------------------------
+// ---- Registers (setmaxnreg) ----
 //
-// A kernel is started with the same number of registers for every thread. A warpgroup that only copies gives most of its own back,
-// and those that calculate take them: all four warps call. Needs __launch_bounds__(threads, 1).
+// A kernel starts with the same number of registers for every thread. A warpgroup that only copies
+// releases most of its own (dec), and those that compute take them (inc). All four warps call.
+// Needs __launch_bounds__(threads, 1).
 
 template <int kRegisters>
 __device__ void give_registers() {
@@ -147,11 +155,12 @@ __device__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kRegisters));
 }
 
-// ---- Bulk tensor copies --------------------------------------------------------------------------------------------------------
+// ---- TMA: bulk tensor copies ----
 
-// One thread copies a box: one panel of a tile. What lies outside of the tensor arrives as zeros; all of the box's bytes count.
-// Column, head and row are the box's first, the column a multiple of 8 (16 bytes); of a map by describe_batches, column, row and batch.
-// `map` lies in a __grid_constant__ parameter.
+// One thread loads a box: one panel of a tile. Out-of-bounds elements arrive as zeros, and all of
+// the box's bytes count. Column, head and row are the box's first, the column a multiple of 8 (16
+// bytes); for a map by describe_batches they are column, row and batch. `map` is in a
+// __grid_constant__ parameter.
 inline __device__ void copy_panel(void* panel_smem, const CUtensorMap* map, Barrier* barrier,
                                   int column, int head, int row) {
   asm volatile(
@@ -163,8 +172,9 @@ inline __device__ void copy_panel(void* panel_smem, const CUtensorMap* map, Barr
       : "memory");
 }
 
-// And back: one thread stores the box from shared memory; what lies outside of the tensor is not written. The panel stays as it is
-// until the thread has waited, and nobody else can wait for it. Stores since the last commit_stores are a group.
+// One thread stores the box from shared memory; out-of-bounds elements are not written. The panel
+// must not change until this thread has waited, and no other thread can wait for it. Stores since
+// the last commit_stores are a group.
 inline __device__ void store_panel(const CUtensorMap* map, const void* panel_smem, int column,
                                    int head, int row) {
   asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];"
@@ -177,52 +187,56 @@ inline __device__ void commit_stores() {
   asm volatile("cp.async.bulk.commit_group;" : : : "memory");
 }
 
-// Until all but the last kPending groups have read shared memory, which may be written again. What they store may be on its way.
+// Waits until all but the last kPending groups have read shared memory, which may then be
+// overwritten. Their writes may still be in flight.
 template <int kPending>
 __device__ void wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(kPending) : "memory");
 }
 
-// Until they have written, too: this thread can read it.
+// Waits until they are written, too: this thread can read the result.
 template <int kPending>
 __device__ void wait_stores() {
   asm volatile("cp.async.bulk.wait_group %0;" : : "n"(kPending) : "memory");
 }
 
-// What this thread wrote to shared memory becomes visible to copies and products, which do not go the way of loads and stores.
-// Then a barrier, as ever.
+// Makes this thread's shared-memory stores visible to the async proxy (TMA, wgmma). A barrier must
+// follow before another thread uses them.
 inline __device__ void fence_shared() {
   asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
 }
 
-// The same of global memory, where a copy reads, or a store overwrites, what threads of this launch had to do with.
+// The same for global memory that threads of this launch accessed and a copy reads or a bulk store
+// overwrites.
 inline __device__ void fence_global() {
   asm volatile("fence.proxy.async.global;" : : : "memory");
 }
 
-// ---- Products of a warpgroup ---------------------------------------------------------------------------------------------------
+// ---- Products of a warpgroup (wgmma) ----
 //
-// All 128 threads together: fence_operands, some multiply_add, commit_products; then wait_products. Between the first product and
-// the wait nobody touches D, nor the registers that hold A. Products of one D follow each other without a fence.
+// All 128 threads together: fence_operands, some multiply_add, commit_products, then wait_products.
+// From the first product to the wait no thread may touch D, nor the registers that hold A. Products
+// of one D need no fence between them.
 
-// Registers written so far may be operands from here on.
+// Registers written before this fence may be operands after it.
 inline __device__ void fence_operands() {
   asm volatile("wgmma.fence.sync.aligned;" : : : "memory");
 }
 
-// The products issued so far are a group.
+// Makes the products issued so far a group (wgmma.commit_group).
 inline __device__ void commit_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory");
 }
 
-// Until all but the last kPending groups are complete.
+// Waits until all but the last kPending groups are complete (wgmma.wait_group).
 template <int kPending>
 __device__ void wait_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(kPending) : "memory");
 }
 
-// The compiler does not know that a product's registers are in use until the wait. `pin` keeps what it does with them where it is
-// written: behind the wait, the use of D; in front of fence_operands, what makes D and A. No instruction comes of it.
+// A compiler fence. The compiler does not see that registers are in use until the wait. `pin` keeps
+// its accesses in their order: uses of D after the wait, and writes of D and A before
+// fence_operands. It generates no instruction.
 template <int kCount>
 __device__ void pin(float (&d)[kCount]) {
 #pragma unroll
@@ -239,7 +253,7 @@ __device__ void pin(std::uint32_t (&a)[kCount][4]) {
   }
 }
 
-#else  // the same functions, which also note where they are called
+#else  // the same functions, which also record their call sites
 
 using emulator::arrive;
 using emulator::arrive_expecting;
@@ -271,11 +285,12 @@ void pin(std::uint32_t (&)[kCount][4]) {}
 #endif
 
 enum class Order {
-  kSums,     // the terms of the sum lie beside each other
-  kOutputs,  // rows of A, or columns of B, lie beside each other
+  kSums,     // the terms of the sum are contiguous
+  kOutputs,  // rows of A, or columns of B, are contiguous
 };
 
-// Describes an operand that begins at `begin_smem`; `panel_bytes`, from one panel to the next, matters for Order::kOutputs only.
+// Descriptor of an operand that begins at `begin_smem`; `panel_bytes`, from one panel to the next,
+// matters for Order::kOutputs only.
 inline __device__ std::uint64_t describe(const void* begin_smem, int panel_bytes = 16) {
   constexpr std::uint64_t kSwizzle128 = 1, kEightRows = 1024;
   const auto units = [](std::uint64_t bytes) { return (bytes & 0x3ffff) >> 4; };
@@ -283,12 +298,12 @@ inline __device__ std::uint64_t describe(const void* begin_smem, int panel_bytes
          units(kEightRows) << 32 | kSwizzle128 << 62;
 }
 
-// The descriptor of what begins `bytes` later.
+// The descriptor of an operand that begins `bytes` later.
 inline __device__ std::uint64_t advance(std::uint64_t descriptor, int bytes) {
   return descriptor + static_cast<std::uint64_t>(bytes >> 4);
 }
 
-// To terms 16 s to 16 s + 15 of the sum, inside the panel (kSums) or down the rows (kOutputs).
+// Offset of the next 16 terms of the sum: inside the panel (kSums) or down the rows (kOutputs).
 constexpr int kNextSums = 32, kNextOutputs = 16 * 2 * kPanel;  // bytes
 
 #ifdef __CUDACC__
@@ -296,15 +311,15 @@ constexpr int kNextSums = 32, kNextOutputs = 16 * 2 * kPanel;  // bytes
 template <int kN>
 struct Products;
 
-// D += A B, or D = A B where `add` is false. N is 32, 64, 128 or 256. The instruction's text must name all its registers, so there is
-// one text per N, and only the preprocessor can put it together.
+// D += A B, or D = A B if `add` is false. N is 32, 64, 128 or 256. The instruction's text must name
+// all its registers, so there is one text per N, and only the preprocessor can build it.
 template <typename Element, int kN, Order kA, Order kB>
 __device__ void multiply_add(float (&d)[kN / 2], std::uint64_t a, std::uint64_t b,
                              bool add = true) {
   Products<kN>::template of<Element, kA == Order::kOutputs, kB == Order::kOutputs>(d, a, b, add);
 }
 
-// A from registers.
+// With A in registers.
 template <typename Element, int kN, Order kB>
 __device__ void multiply_add(float (&d)[kN / 2], const std::uint32_t (&a)[4], std::uint64_t b,
                              bool add = true) {
@@ -329,7 +344,7 @@ __device__ void multiply_add(float (&d)[kN / 2], const std::uint32_t (&a)[4], st
 #define LADDER_128 LADDER_64, LADDER_8(64), LADDER_8(72), LADDER_8(80), LADDER_8(88), \
                    LADDER_8(96), LADDER_8(104), LADDER_8(112), LADDER_8(120)
 
-// X0 to X6 are the numbers of the operands behind the registers of D, which are the last arguments.
+// X0 to X6 are the numbers of the operands after D's registers, which are the last arguments.
 #define LADDER_SHARED_A(N, TYPE, REGISTERS, X0, X1, X2, X3, X4, ...)                        \
   asm volatile(                                                                             \
       "{\n.reg .pred add;\nsetp.ne.b32 add, " X2 ", 0;\n"                                   \
@@ -406,9 +421,9 @@ void multiply_add(float (&d)[kN / 2], const std::uint32_t (&a)[4], std::uint64_t
 
 #endif
 
-// ---- On the host ---------------------------------------------------------------------------------------------------------------
+// ---- On the host ----
 
-// The current device has what this file uses, or NotOnThisDevice says that `who` cannot run.
+// Throws NotOnThisDevice in the name of `who` unless the current device is a Hopper GPU.
 inline void require_hopper(const char* who) {
   int device = 0, major = 0, minor = 0;
   CUDA_CHECK(cudaGetDevice(&device));
@@ -420,14 +435,15 @@ inline void require_hopper(const char* who) {
                         std::to_string(major) + "." + std::to_string(minor));
 }
 
-// Describes x (outer, middle, inner) of 16-bit elements to copy_panel, which names a place in it as (inner, middle, outer). A box is
-// kPanel elements of the innermost axis, `box_middle` and `box_outer` (1 to 256) of the others. What lies beyond the end of an axis
-// arrives as zeros. x is aligned to 16 bytes, `inner` a multiple of 8; no axis is empty.
+// The tensor map of x (outer, middle, inner) of 16-bit elements, in which copy_panel's coordinates
+// are (inner, middle, outer). A box is kPanel elements of the innermost axis, `box_middle` and
+// `box_outer` (1 to 256) of the others. Elements out of bounds of an axis arrive as zeros. x is
+// aligned to 16 bytes, `inner` is a multiple of 8, and no axis is empty.
 template <typename Element>
 CUtensorMap describe_boxes(const Element* x, std::int64_t outer, std::int64_t middle,
                            std::int64_t inner, int box_outer, int box_middle) {
   static_assert(sizeof(Element) == 2);
-  // From the driver by name, so that nothing has to be linked against it.
+  // The driver's function is found by name, so that no program links against the driver.
   static const auto encode = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found{};
@@ -457,15 +473,15 @@ CUtensorMap describe_boxes(const Element* x, std::int64_t outer, std::int64_t mi
   return map;
 }
 
-// x (rows, H, D): a box is `box_rows` rows of one head.
+// The tensor map of x (rows, H, D): a box is `box_rows` rows of one head.
 template <typename Element>
 CUtensorMap describe_tensor(const Element* x, std::int64_t rows, std::int64_t H, std::int64_t D,
                             int box_rows) {
   return describe_boxes(x, rows, H, D, box_rows, 1);
 }
 
-// x (B, T, H, D) as (B, T, H D): a box is `box_rows` rows of one batch, and rows beyond the T of that batch arrive as zeros. x may be
-// empty: then nobody may copy from it.
+// The tensor map of x (B, T, H, D) as (B, T, H D): a box is `box_rows` rows of one batch, and rows
+// past that batch's T arrive as zeros. x may be empty: then no thread may copy from it.
 template <typename Element>
 CUtensorMap describe_batches(const Element* x, std::int64_t B, std::int64_t T, std::int64_t row,
                              int box_rows) {
@@ -473,11 +489,11 @@ CUtensorMap describe_batches(const Element* x, std::int64_t B, std::int64_t T, s
   return describe_boxes(x, B, T, row, 1, box_rows);
 }
 
-// ---- For the gradients -----------------------------------------------------------------------------------------------------------
+// ---- For the gradients ----
 
 #ifdef __CUDACC__
 
-// One thread copies `bytes` that lie one behind the other: a multiple of 16, both ends aligned to 16.
+// One thread's bulk copy of `bytes` contiguous bytes: a multiple of 16, both ends aligned to 16.
 inline __device__ void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
@@ -486,7 +502,7 @@ inline __device__ void copy_bytes(void* to_smem, const void* from, int bytes, Ba
       : "memory");
 }
 
-// And back, as store_panel does.
+// A bulk store, with the waits of store_panel.
 inline __device__ void store_bytes(void* to, const void* from_smem, int bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                :
@@ -494,7 +510,8 @@ inline __device__ void store_bytes(void* to, const void* from_smem, int bytes) {
                : "memory");
 }
 
-// Adds four floats to those at `to`, aligned to 16 bytes. Each float's addition is atomic; nobody waits for it.
+// Adds four floats to those at `to`, aligned to 16 bytes. Each addition is atomic, and no thread
+// waits for it.
 inline __device__ void add_floats(float* to, float a, float b, float c, float d) {
   asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
                :
@@ -502,8 +519,8 @@ inline __device__ void add_floats(float* to, float a, float b, float c, float d)
                : "memory");
 }
 
-// load_matrices of tensor_core.hpp backwards: r[i] is elements [lane / 4][2 (lane % 4), +1] of the 8 x 8 matrix whose rows lanes
-// 8 i to 8 i + 7 point to.
+// The inverse of load_matrices in tensor_core.hpp: r[i] is elements [lane / 4][2 (lane % 4), +1] of
+// the 8 x 8 matrix whose rows lanes 8 i to 8 i + 7 point to.
 inline __device__ void store_matrices(void* row_smem, const std::uint32_t (&r)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                :

@@ -1,4 +1,4 @@
-// How many blocks a device takes at once, for launchers that choose a kernel by it.
+// The number of SMs, for launchers that choose a kernel by it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,7 +8,7 @@
 
 namespace ladder::cuda {
 
-// How many the current device has.
+// SMs of the current device.
 inline int multiprocessor_count() {
   int device = 0, count = 0;
   CUDA_CHECK(cudaGetDevice(&device));
@@ -16,8 +16,8 @@ inline int multiprocessor_count() {
   return count;
 }
 
-// How many a launcher has to find blocks for. None, where results must not depend on how many batches there are: it then takes what it
-// takes for the largest batch.
+// SMs that a launcher should fill. 0 if results must not depend on the number of batches: the
+// launcher then chooses as for the largest batch.
 inline int multiprocessors_to_fill() {
   return call.batch_invariant ? 0 : multiprocessor_count();
 }

@@ -1,4 +1,4 @@
-// Device memory for the time of one call.
+// Device memory for the duration of one call.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,8 +13,9 @@
 
 namespace ladder::cuda {
 
-// For programs that measure: memory of the current device's pool that is freed stays with the program, for the next call. Asking the driver
-// anew, as the pool otherwise does after each synchronisation, takes longer than many a kernel.
+// For programs that measure: freed memory of the current device's pool stays in the pool for the
+// next call. Otherwise the pool requests it from the driver again after each synchronisation, which
+// takes longer than many a kernel.
 inline void keep_freed_memory() {
   int device = 0;
   cudaMemPool_t pool = nullptr;
@@ -24,9 +25,9 @@ inline void keep_freed_memory() {
   CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &everything));
 }
 
-// Where the next part of the call's workspace begins, of which `bytes` are taken; null while they are only counted.
+// Takes the next `bytes` of the call's workspace; null while they are only counted.
 inline void* take_workspace(std::size_t bytes) {
-  constexpr std::size_t kAlign = 256;  // as cudaMalloc has it
+  constexpr std::size_t kAlign = 256;  // as cudaMalloc aligns
   const std::size_t begin = (call.used + kAlign - 1) / kAlign * kAlign;
   call.used = begin + bytes;
   if (call.only_counts) return nullptr;
@@ -36,8 +37,8 @@ inline void* take_workspace(std::size_t bytes) {
   return call.workspace + begin;
 }
 
-// `count` elements: of the call's workspace, or allocated and freed in the order of its stream. Kernels launched in this object's life may
-// use them, and nobody waits. Not initialised.
+// `count` elements, from the call's workspace or allocated and freed in stream order, without a
+// wait. Kernels launched in this object's lifetime may use them. Not initialised.
 template <typename Element>
 class Scratch {
  public:
@@ -57,7 +58,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  Element* pointer() const { return pointer_; }  // null where count is 0
+  Element* pointer() const { return pointer_; }  // null if count is 0
 
  private:
   Element* pointer_ = nullptr;

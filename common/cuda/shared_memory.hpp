@@ -1,4 +1,5 @@
-// Dynamic shared memory beyond 48 KB: a kernel gets it only where its launcher asks, and a device has 64 to 227 KB for a block.
+// Dynamic shared memory above 48 KB: a launcher must request it for a kernel, and a device allows
+// 64 to 227 KB per block.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +12,7 @@
 
 namespace ladder::cuda {
 
-// Bytes that a block of the current device can have at most.
+// Maximum bytes per block of the current device.
 inline std::size_t most_shared_memory() {
   int device = 0, bytes = 0;
   CUDA_CHECK(cudaGetDevice(&device));
@@ -19,13 +20,14 @@ inline std::size_t most_shared_memory() {
   return static_cast<std::size_t>(bytes);
 }
 
-// Lets `kernel` be launched with `bytes` of dynamic shared memory, or throws NotOnThisDevice with a sentence that says so of `who`
-// ("attention_backward"). Launchers call it for all their kernels before they launch or write anything.
+// Lets `kernel` be launched with `bytes` of dynamic shared memory, or throws NotOnThisDevice in the
+// name of `who` ("attention_backward"). Launchers call it for all their kernels before they launch
+// or write anything.
 template <typename... Parameters>
 void allow_shared_memory(const char* who, void (*kernel)(Parameters...), std::size_t bytes) {
   const std::size_t most = most_shared_memory();
   if (bytes > most) {
-    std::string text = who;  // piece by piece: of a sum of them g++ 12 warns at -O1, and is wrong
+    std::string text = who;  // in steps: for one sum g++ 12 gives a false warning at -O1
     text.append(" needs ").append(std::to_string((bytes + 1023) / 1024));
     text.append(" KB of shared memory per block; this GPU allows ");
     text.append(std::to_string(most / 1024)).append(" KB");

@@ -1,4 +1,4 @@
-// Elements as they are stored, float, bfloat16 or float16, and as kernels compute with them: always float.
+// Elements as stored (float, bfloat16 or float16), and as kernels compute with them (always float).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -20,7 +20,7 @@ inline __device__ float load(const float16* from) {
   return __half2float(__ushort_as_half(from->bits));
 }
 
-// Rounded to the nearest, ties to even.
+// Rounded to nearest, ties to even.
 inline __device__ void store(float* to, float value) {
   *to = value;
 }

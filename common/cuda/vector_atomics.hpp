@@ -1,11 +1,12 @@
-// Sums of four floats in global memory.
+// Atomic additions of four floats in global memory.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace ladder::cuda {
 
-// to[i] += x[i] for i = 0 .. 3, each atomically. `to` is aligned to 16 bytes. One instruction since Hopper, four before.
+// to[i] += x[i] for i = 0 .. 3, each atomically. `to` is aligned to 16 bytes. One instruction since
+// Hopper, four before.
 // Source: PTX ISA, "Parallel Synchronization and Communication Instructions: red", .v4.f32.
 inline __device__ void atomic_add(float4* to, float4 x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -1,4 +1,4 @@
-// What every kernel that counts lanes needs to say.
+// Constants of a warp.
 #pragma once
 
 namespace ladder::cuda {

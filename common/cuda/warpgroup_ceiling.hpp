@@ -1,12 +1,13 @@
-// What a Hopper GPU's tensor cores do at most: only nvcc compiles it, for sm_90a (warpgroup_ceiling_sm90.cu).
+// The maximum rate of a Hopper GPU's tensor cores. Only nvcc compiles it, for sm_90a
+// (warpgroup_ceiling_sm90.cu).
 #pragma once
 
 namespace ladder::cuda {
 
-// Launches products of warpgroups on every multiprocessor and gives their multiply-adds; keep is one float per multiprocessor.
+// Launches warpgroup MMAs on every SM and returns their FMAs; keep is one float per SM.
 using WarpgroupCeiling = double (*)(int multiprocessors, float* keep);
 
-// Null where it is not compiled in.
+// Null if it is not compiled in.
 extern WarpgroupCeiling warpgroup_ceiling;
 
 }  // namespace ladder::cuda

@@ -1,4 +1,4 @@
-// Products of bf16 that warpgroups issue, both operands from shared memory: as many as a multiprocessor can do.
+// bf16 products that warpgroups issue, both operands from shared memory, at an SM's maximum rate.
 #include <cstdint>
 
 #include "common/cuda/hopper.hpp"
@@ -12,13 +12,13 @@ constexpr int kWarpgroups = 2;  // one waits for its sum while the other's produ
 constexpr int kThreads = kWarpgroups * hopper::kWarpgroup;
 constexpr int kM = 64, kN = 256, kK = 16;  // of one product
 constexpr int kPanelBytes = 2 * hopper::kPanel;
-constexpr int kProducts = hopper::kPanel / kK;  // of a panel's columns
+constexpr int kProducts = hopper::kPanel / kK;  // per panel
 constexpr int kSteps = 4096;
 
 __global__ __launch_bounds__(kThreads, 1) void products_of_warpgroups(float* keep) {
   __shared__ alignas(hopper::kTileAlign) unsigned char a_smem[kWarpgroups][kM * kPanelBytes];
   __shared__ alignas(hopper::kTileAlign) unsigned char b_smem[kN * kPanelBytes];
-  // Zeros would need less power than real data, and so run at a higher clock.
+  // Zeros would draw less power than real data and run at a higher clock.
   const auto fill = [](unsigned char* bytes_smem, int bytes) {
     auto* pairs_smem = reinterpret_cast<std::uint32_t*>(bytes_smem);
     for (int i = threadIdx.x; i < bytes / 4; i += kThreads) {

@@ -1,16 +1,16 @@
-// Fragments: the operands of a warp's matrix instruction, C += A B, as they lie in the registers of
-// its 32 lanes.
+// Fragments: the operands of a warp's matrix instruction, C += A B, in the registers of its 32
+// lanes.
 //
 //   Element      A (m x k)   B (k x n)   C (m x n), fp32   instruction
 //   bf16, fp16   16 x 16     16 x 8      16 x 8            mma.sync.m16n8k16
 //   Tf32         16 x 8      8 x 8       16 x 8            mma.sync.m16n8k8
 //   float        16 x 16     16 x 8      16 x 8            six of m16n8k8: see product.hpp
 //
-// place(lane, i) is the row and column of the elements in a lane's register i. A register of bf16
-// or fp16 holds two elements, and one of float is a pair of floats: `place` is that of the first,
-// the second is its neighbour along k (A: the next column, B: the next row). Four neighbouring
-// lanes, a quad, share a row of A and of C and a column of B. Source: PTX ISA, "Matrix Fragments
-// for mma.m16n8k16 with floating point type" and "Matrix Fragments for mma.m16n8k8".
+// place(lane, i) is the row and column of the first element in a lane's register i. A register of
+// bf16 or fp16 holds two elements, and one of float is a pair of floats: the second is the first's
+// neighbour along k (A: the next column, B: the next row). Four neighbouring lanes, a quad, share a
+// row of A and of C and a column of B. Source: PTX ISA, "Matrix Fragments for mma.m16n8k16 with
+// floating point type" and "Matrix Fragments for mma.m16n8k8".
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,11 +29,11 @@ struct Place {
   int row, column;
 };
 
-// A float rounded to 8 bits of exponent and 10 behind the point, in 32 bits: to_tf32() in
+// A float rounded to 8 bits of exponent and 10 bits after the point, in 32 bits: to_tf32() in
 // tensor_core.hpp.
 struct Tf32 {};
 
-// ---- C: sums, always fp32 ----
+// ---- C: accumulators, always fp32 ----
 
 using Accumulator = float[4];
 
@@ -43,7 +43,7 @@ inline __host__ __device__ constexpr Place accumulator_place(int lane, int i) {
 
 // ---- A and B ----
 
-// Of a row of A, or a column of B, a lane holds this many neighbours side by side.
+// Neighbours along k in a lane's register: of a row of A, or of a column of B.
 template <typename Element>
 constexpr int kNeighbours = std::is_same_v<Element, Tf32> ? 1 : 2;
 
@@ -69,9 +69,10 @@ struct FragmentB {
   }
 };
 
-// ---- From one to another ----
+// ---- Conversions ----
 
-// Two floats as one register of a fragment: of 16 bits rounded to nearest, ties to even.
+// Packs two floats into a fragment's register; 16-bit elements are rounded to nearest, ties to
+// even.
 template <typename Element>
 __device__ typename FragmentA<Element>::Register as_register(float first, float second) {
   if constexpr (std::is_same_v<Element, float>) {
@@ -81,16 +82,16 @@ __device__ typename FragmentA<Element>::Register as_register(float first, float 
   }
 }
 
-// What two products left, side by side (16 x 16), as the A of the next product. No lane needs
-// another's elements.
+// Two neighbouring accumulators (16 x 16) as the A of the next product. Each lane has all of its
+// elements already.
 template <typename Element>
 __device__ FragmentA<Element> as_a(const Accumulator& left, const Accumulator& right) {
   return {{as_register<Element>(left[0], left[1]), as_register<Element>(left[2], left[3]),
            as_register<Element>(right[0], right[1]), as_register<Element>(right[2], right[3])}};
 }
 
-// A's transpose as two B side by side. No register changes: B's columns lie in the lanes as A's
-// rows do.
+// A's transpose as two neighbouring B. The registers do not change, because the lanes hold B's
+// columns as they hold A's rows.
 template <typename Element>
 __device__ void as_b(FragmentB<Element> (&b)[2], const FragmentA<Element>& a) {
   b[0] = {{a.x[0], a.x[2]}};
@@ -99,7 +100,7 @@ __device__ void as_b(FragmentB<Element> (&b)[2], const FragmentA<Element>& a) {
 
 // ---- Rows of C ----
 
-// The largest value of a quad, and the sum; all four lanes get it.
+// The maximum of a quad, and its sum, in all four lanes.
 inline __device__ float quad_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 1));
   return fmaxf(x, __shfl_xor_sync(kAllLanes, x, 2));

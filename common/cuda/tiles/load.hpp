@@ -1,21 +1,21 @@
-// From a tile of shared memory to fragments, and back. Each name says how the operand lies in the
-// tile, [row][column]:
+// Loads fragments from a tile of shared memory, and stores accumulators to it. Each name gives the
+// operand's order in the tile, [row][column]:
 //
 //   mk   A from rows m, columns k      nk   B from rows n, columns k: A B^T, q k^T
 //   km   A from rows k, columns m      kn   B from rows k, columns n: A B
 //
 //   a = load_a_mk(tile, row, column, lane);   // the 16 x 16 elements from (row, column) on
 //
-//   const MkToA q_smem(tile, row, lane);      // the same in two steps: where this lane looks,
+//   const MkToA q_smem(tile, row, lane);      // the same in two steps: this lane's address,
 //   a = q_smem.load(rows, columns);           // then the elements from (row + rows, columns) on
 //
-// `rows` is a multiple of 8 and `columns` of 16. Where both are known, the second step takes one
-// instruction or none besides the load, because units change places by an exclusive or.
+// `rows` is a multiple of 8 and `columns` of 16. If both are known at compile time, the second step
+// costs at most one instruction besides the load, because the swizzle is an exclusive or.
 //
-// 16-bit elements come by ldmatrix: lanes 8 i to 8 i + 7 name the eight rows of an 8 x 8 matrix,
-// which becomes register i of all lanes; its transposed form swaps rows and columns on the way. One
-// instruction loads a whole A (16 x 16), or two B side by side (16 x 8 each).
-// fp32 comes by plain loads: pairs where k runs along a row, single elements where it runs down.
+// 16-bit elements are loaded by ldmatrix: lanes 8 i to 8 i + 7 give the addresses of the eight rows
+// of an 8 x 8 matrix, which becomes register i of all lanes. Its transposed form swaps rows and
+// columns. One instruction loads a whole A (16 x 16), or two neighbouring B (16 x 8 each). fp32
+// uses plain loads: pairs if k runs along a row, single elements if it runs down a column.
 // Source: PTX ISA, "Warp-level matrix load instruction: ldmatrix".
 #pragma once
 
@@ -30,15 +30,15 @@
 
 namespace ladder::cuda::tiles {
 
-// A lane's part of blocks of 16 x 16, as four matrices of 8 x 8. kAlong: k runs along a row of the
-// tile. kDown: the second matrix lies below the first one, otherwise to its right.
+// A lane's part of 16 x 16 blocks, as four 8 x 8 matrices. kAlong: k runs along a row of the tile.
+// kDown: the second matrix is below the first one, otherwise to its right.
 template <typename Tile, bool kAlong, bool kDown>
 struct Lane {
   using Element = typename Tile::Element;
   using Register = typename FragmentA<Element>::Register;
-  static constexpr bool kPairs = sizeof(Element) == 2 || kAlong;  // of neighbours in a row
+  static constexpr bool kPairs = sizeof(Element) == 2 || kAlong;  // neighbours in a row
   Tile tile;
-  unsigned place[kPairs ? 1 : 2];  // of a pair that lies in two rows, both
+  unsigned place[kPairs ? 1 : 2];  // two if a pair spans two rows
 
   __device__ Lane(Tile tile, int row, int lane, int column) : tile(tile) {
     if constexpr (sizeof(Element) == 2 && kDown) {
@@ -60,7 +60,7 @@ struct Lane {
     return a;
   }
 
-  // Two B side by side: columns n to n + 7 and n + 8 to n + 15.
+  // Two neighbouring B: columns n to n + 7 and n + 8 to n + 15.
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     static_assert(kAlong != kDown, "this is an A");
     Register x[4];
@@ -126,7 +126,7 @@ __device__ void load_b_kn(FragmentB<Element> (&b)[2], Tile tile, int row, int co
   KnToB(tile, row, lane, column).load(b, 0, 0);
 }
 
-// 16 x 8 sums to the tile, rounded to its elements, two neighbours at once.
+// Stores 16 x 8 accumulators to the tile, rounded to its elements, two neighbours at once.
 template <typename Tile>
 __device__ void store_c(Tile tile, int row, int column, const Accumulator& c, int lane) {
   using Element = typename Tile::Element;

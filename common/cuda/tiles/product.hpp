@@ -2,11 +2,11 @@
 // for float.
 //
 // A float has 24 bits, a tf32 has 11 and a sign. So x = big + small, both tf32, up to the last bit
-// of x, and a b = small big + big small + big big; small small lies below the last bit. Each of the
-// three takes two instructions, because one takes 8 of the 16 k. Which k it takes for its columns
-// `pair` and `pair + 4` is free as long as A and B agree: here 2 pair and 2 pair + 1, which a lane
-// has. A tensor core cuts off, always towards zero, what it cannot keep when it adds. So it adds
-// only these 16 terms, and the running sum is added outside, rounded to nearest.
+// of x, and a b = small big + big small + big big; small small is below the last bit. Each of the
+// three needs two instructions, because one covers 8 of the 16 k. Its columns `pair` and `pair + 4`
+// may be any two k as long as A and B agree: here 2 pair and 2 pair + 1, which a lane already has.
+// A tensor core truncates its sums towards zero. Therefore it adds only these 16 terms, and the
+// running sum is added outside, rounded to nearest.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,11 +19,11 @@
 
 namespace ladder::cuda::tiles {
 
-// How a float becomes two tf32. Both lose at most the last bit of 24.
+// How a float becomes two tf32. Either way loses at most the last of 24 bits.
 enum class Split {
   kNearest,  // each part rounded to nearest by cvt.rna
-  // `big` rounded, `small` cut off, by integer instructions: on sm_90 fewer than cvt.rna, which
-  // looks for NaN too. From 0x1.ffep127 on `big` is infinite.
+  // `big` rounded, `small` truncated, by integer instructions: on sm_90 fewer than cvt.rna, which
+  // also handles NaN. From 0x1.ffep127 on `big` is infinite.
   kCheap
 };
 
@@ -83,7 +83,7 @@ __device__ void multiply(Accumulator& c, const FragmentA<Element>& a, const Frag
   }
 }
 
-// The same for two B and two C side by side, 16 x 16.
+// The same for two neighbouring B and C, 16 x 16.
 template <Split kSplit = Split::kNearest, typename Element>
 __device__ void multiply(Accumulator& left, Accumulator& right, const FragmentA<Element>& a,
                          const FragmentB<Element> (&b)[2]) {

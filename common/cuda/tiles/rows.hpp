@@ -1,10 +1,9 @@
-// Rows of a tensor: neighbours that a thread takes to registers, and tiles that a block takes to
-// shared memory, with edges. What does not exist is not read, and becomes zeros; what does not
-// exist is not written.
+// Rows of a tensor: neighbours that a thread copies to registers, and tiles that a block copies to
+// shared memory. Out-of-bounds elements are not read and become zeros, and are not written.
 //
-// `aligned` says that all rows begin at a multiple of what is moved at once and that what exists of
-// a row ends there too; then it is moved at once, otherwise element by element. It is a bool, or,
-// where units of 16 bytes may at least be moved by halves, a Width.
+// `aligned`: all rows begin at a multiple of the width of an access, and end in bounds at one. Then
+// an access moves that width, otherwise single elements. It is a bool, or a Width where halves of
+// 16-byte vectors may be moved too.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -23,7 +22,7 @@ namespace ladder::cuda::tiles {
 
 constexpr int kVec = 4;  // floats in the widest access of a thread, 16 bytes
 
-// kCount neighbours at once, 1, 2 or a multiple of 4.
+// Copies kCount neighbours at once: 1, 2 or a multiple of 4.
 template <int kCount>
 __device__ void copy(float* to, const float* from) {
   if constexpr (kCount % 4 == 0) {
@@ -36,7 +35,7 @@ __device__ void copy(float* to, const float* from) {
   }
 }
 
-// bf16 and fp16 travel in words of as many elements.
+// bf16 and fp16 are copied in words of kCount elements.
 template <typename Element, int kCount>
 struct alignas(kCount * sizeof(Element)) Word {
   Element x[kCount];
@@ -59,8 +58,8 @@ __device__ void copy(Element* to, const float* from) {
   *reinterpret_cast<Word<Element, kCount>*>(to) = word;
 }
 
-// kCount neighbours in global memory, of which the first `count` exist. The others keep what
-// `to_reg` had.
+// kCount neighbours in global memory, of which the first `count` are in bounds. `to_reg` keeps its
+// values for the others.
 template <int kCount, bool kAligned, typename Element>
 __device__ void load(float* to_reg, const Element* from, int count) {
   if constexpr (kAligned) {
@@ -83,9 +82,9 @@ __device__ void store(Element* to, const float* from_reg, int count) {
 
 // ---- From global to shared memory ----
 
-// Where units have 16 bytes: what all rows begin at a multiple of, and consist of. kHalf is 8 bytes: a
-// row of 100 elements of 16 bits is 12 units and a half. A char, as a bool is one among a kernel's
-// parameters.
+// For 16-byte vectors: all rows begin at, and consist of, multiples of this width. kHalf is 8
+// bytes: a row of 100 16-bit elements is 12 vectors and a half. It is a char to be as small as a
+// bool among a kernel's parameters.
 enum class Width : unsigned char { kElement, kHalf, kUnit };
 
 inline __device__ bool is_whole(bool aligned) {
@@ -103,13 +102,14 @@ inline __device__ bool is_half(Width width) {
 
 enum class Copy {
   kPlain,  // through a register: the thread waits for the load before it can store
-  // By cp.async, past the registers. It has arrived for the thread that asked behind its
-  // __pipeline_commit() and __pipeline_wait_prior(), for the others behind a barrier after that.
+  // By cp.async, without registers. The data is visible to the issuing thread after its
+  // __pipeline_commit() and __pipeline_wait_prior(), and to other threads after a barrier that
+  // follows.
   kAsync
 };
 
-// kCount neighbours, 4, 8 or 16 bytes, of which the first `count` exist. 16-bit elements that are
-// not aligned are too small for an asynchronous copy.
+// kCount neighbours, 4, 8 or 16 bytes, of which the first `count` are in bounds. Unaligned 16-bit
+// elements are too small for an asynchronous copy.
 template <Copy kCopy, int kCount, typename Element, typename Aligned>
 __device__ void copy_unit(Element* to_smem, const Element* from, int count, Aligned aligned) {
   constexpr std::size_t kBytes = kCount * sizeof(Element);
@@ -144,12 +144,12 @@ __device__ void copy_unit(Element* to_smem, const Element* from, int count, Alig
 
 // ---- A tile, by kThreads threads ----
 
-// For how many units the code is there once for each, so that their requests follow each other.
+// Loops over vectors that are unrolled, so that their requests are issued back to back.
 enum class Unroll { kNone, kColumns, kAll };
 
-// Which units of a tile of kRows rows a thread has: neighbouring threads have neighbouring units of
-// a row, 128 bytes of it (64 where a row is no multiple of 128), then threads go on in the next
-// row. Thread number `thread` begins at (row, column).
+// A thread's vectors in a tile of kRows rows. Neighbouring threads have neighbouring vectors of 128
+// bytes of a row (64 if a row is no multiple of 128), then continue in the next row. Thread number
+// `thread` begins at (row, column).
 template <typename Tile, int kRows, int kThreads>
 struct Share {
   static constexpr int kRowsAtOnce = kThreads / Tile::kGroupUnits;
@@ -159,14 +159,14 @@ struct Share {
   explicit __device__ Share(int thread)
       : row(thread / Tile::kGroupUnits), column(thread % Tile::kGroupUnits * Tile::kUnit) {}
 
-  // visit(n, c, unit) for each unit of the tile, n rows and c columns from the first.
+  // visit(n, c, unit) for each vector of the tile, n rows and c columns from the first.
   template <Unroll kUnroll, typename Visit>
   __device__ void for_each(Tile tile, Visit visit) const {
     [[maybe_unused]] constexpr int kUnrolledRows =
         kUnroll == Unroll::kAll ? kRows / kRowsAtOnce : 1;
     [[maybe_unused]] constexpr int kUnrolledGroups =
         kUnroll == Unroll::kNone ? 1 : Tile::kColumns / Tile::kGroup;
-    constexpr bool kSteady = kRowsAtOnce % 8 == 0;  // each eight rows repeat
+    constexpr bool kSteady = kRowsAtOnce % 8 == 0;  // the swizzle repeats every eight rows
     auto* const first = tile.at(row, column);
 #pragma unroll kUnrolledRows
     for (int n = 0; n < kRows; n += kRowsAtOnce) {
@@ -177,9 +177,9 @@ struct Share {
   }
 };
 
-// `rows` rows of `columns` elements, `stride` elements apart, to a tile of kRows rows; zeros fill
-// the rest. The threads are those of one Share: a thread may look at its own units without a
-// barrier, behind its own wait.
+// Copies `rows` rows of `columns` elements, `stride` elements apart, to a tile of kRows rows; zeros
+// fill the rest. The threads are those of one Share: after its own wait, a thread may read its own
+// vectors without a barrier.
 template <int kRows, int kThreads, typename Tile, typename Aligned>
 __device__ void copy_rows_async(Tile to_smem, const typename Tile::Element* from,
                                 std::int64_t stride, int rows, int columns, Aligned aligned,
@@ -200,7 +200,7 @@ __device__ void copy_rows_async(Tile to_smem, const typename Tile::Element* from
   }
 }
 
-// The same through registers. Addresses are computed anew for each unit: kept, they spilled.
+// The same through registers. Addresses are recomputed for each vector, because kept ones spilled.
 template <int kRows, int kThreads, typename Tile>
 __device__ void copy_rows(Tile to_smem, const typename Tile::Element* from, std::int64_t stride,
                           int rows, int columns, bool aligned, int thread) {
@@ -213,7 +213,7 @@ __device__ void copy_rows(Tile to_smem, const typename Tile::Element* from, std:
   });
 }
 
-// The way back. The stores say that nobody here reads these lines again.
+// The way back. The streaming stores (__stcs) mark these lines as not read again soon.
 template <int kRows, int kThreads, typename Tile, typename Aligned>
 __device__ void write_rows(typename Tile::Element* to, Tile from_smem, std::int64_t stride,
                            int rows, int columns, Aligned aligned, int thread) {
