@@ -1,4 +1,4 @@
-"""Draws the pictures of chapter 00's lessons 11 and 15a to 15d beside this script. usage: python3 docs/figures/warmup_registers.py"""
+"""Draws the pictures of chapter 00's lessons 11, 13 and 15a to 15d beside this script. usage: python3 docs/figures/warmup_registers.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
 
 PALE_BLUE, PALE_GREEN, PALE_ORANGE = "#cfe2f3", "#d9ead3", "#fce5cd"
@@ -62,6 +62,58 @@ def rows():
             d.line([(x + 218, 489), (x + 241, 489)], arrow=True)
     d.text(20, 538, "The lane keeps 32 floats, so a warp holds rows of up to 1,024 elements.", 12.5, "start", NOTE)
     d.save("warmup_rows.svg")
+
+
+def elements_of_a_warp():
+    """What one warp loads and stores for one k: threadIdx.x as the column, and as the row."""
+    d = Drawing(900, 574)
+    M, N, K, unit, k = 16, 64, 24, 6, 5
+    d.text(20, 28, "One warp, one k: the elements that its 32 lanes load and store", 15, "start", bold=True)
+
+    def matrices(left, top, rows, columns, depth, a, b, c):
+        """A, B and C with the (first row, first column, rows, columns) that the warp touches."""
+        c_left, c_top = left + unit * depth + 30, top + unit * depth + 30
+        for name, x, y, high, wide, touched in (("A", left, c_top, rows, depth, a),
+                                                ("B", c_left, top, depth, columns, b),
+                                                ("C", c_left, c_top, rows, columns, c)):
+            d.box(x, y, unit * wide, unit * high, "#fafafa", GREY)
+            row, column, down, across = touched
+            d.box(x + unit * column, y + unit * row, unit * across, unit * down,
+                  RED if down * across == 1 else ORANGE, INK, 0.7)
+            d.text(x, y - 7, f"{name}: {high} x {wide}", 13, "start", bold=True)
+        return c_left, c_top
+
+    d.text(20, 58, "threadIdx.x counts columns (this kernel)", 14, "start", GREEN, True)
+    block, warp = 1, 2
+    first = 32 * (block % 2)
+    left, top = 20, 92
+    x, y = matrices(left, top, M, N, K, (warp, k, 1, 1), (k, first, 1, 32), (warp, first, 1, 32))
+    for n in range(4):
+        at = (x + 32 * unit * (n % 2), y + 8 * unit * (n // 2))
+        d.box(*at, 32 * unit, 8 * unit, "none", DARK_BLUE, 1.4)
+        d.text(at[0] + 16 * unit, at[1] + 37, f"block {n}", 12.5, colour=DARK_BLUE)
+    words = ((y + 120, "a block is 8 rows x 32 columns of C, a warp is one of its rows"),
+             (y + 140, f"here block {block}, threadIdx.y = {warp}: m = {warp}, n = {first} to {first + 31}"))
+    for at, line in words:
+        d.text(x, at, line, 12.5, "start", DARK_BLUE if at < y + 130 else "#b45f06")
+    words = (("A", "the same element in all lanes, a broadcast: 1 sector"),
+             ("B", "32 neighbours in row k, coalesced: 4 sectors"),
+             ("C", "32 neighbours in row m, coalesced: 4 sectors"))
+    for i, (name, line) in enumerate(words):
+        d.text(20, 486 + 22 * i, name, 13, "start", bold=True)
+        d.text(40, 486 + 22 * i, line, 12.5, "start")
+
+    left = 640
+    d.text(left, 58, "threadIdx.x counts rows", 14, "start", RED, True)
+    matrices(left, top, 32, 8, K, (0, k, 32, 1), (k, 3, 1, 1), (0, 3, 32, 1))
+    words = ("32 rows, K apart: 32 sectors", "a broadcast: 1 sector",
+             "32 rows, N apart: 32 sectors")
+    for i, line in enumerate(words):
+        d.text(left, 486 + 22 * i, "ABC"[i], 13, "start", bold=True)
+        d.text(left + 20, 486 + 22 * i, line, 12.5, "start")
+    d.text(20, 558, f"M = {M}, N = {N}, K = {K} as in the X-ray; on the right a part of larger "
+           f"matrices, and k = {k}. A sector has 32 bytes, 8 floats.", 12, "start", NOTE)
+    d.save("warmup_warp_elements.svg")
 
 
 def eight_results():
@@ -273,5 +325,5 @@ def double_buffer():
     d.save("warmup_double_buffer.svg")
 
 
-for draw in (rows, eight_results, register_blocks, wide_loads, double_buffer):
+for draw in (rows, elements_of_a_warp, eight_results, register_blocks, wide_loads, double_buffer):
     draw()
