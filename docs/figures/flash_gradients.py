@@ -1,5 +1,6 @@
-"""Draws the picture of chapter 08's lesson 18 beside this script. usage: python3 docs/figures/flash_gradients.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
+"""Draws the pictures of chapter 08's lessons 16 and 18 beside this script. usage: python3 docs/figures/flash_gradients.py"""
+from drawing import (BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED,
+                     Drawing)
 
 GROUND, NEXT, KEPT, PART = "#f7f7f7", "#fde9d0", "#d9ead3", "#f4cccc"
 TILE, D = 64, 128  # keys, and queries, of a tile; channels
@@ -23,6 +24,66 @@ def tile(d, x, y, wide, high, words, note, colour):
     d.box(x, y, wide, high, colour, INK, 1.1)
     d.text(x + wide / 2, y + high / 2 - 3, words, 13, bold=True)
     d.text(x + wide / 2, y + high / 2 + 13, note, 11.5, colour=NOTE)
+
+
+def launched_twice():
+    """Lesson 16: the tiles of pairs that a block of each launch visits, and a thread's share."""
+    d = Drawing(900, 600)
+    side, cell, tiles = 32, 56, 4
+    d.text(20, 28, f"Lesson 16: all pairs of {tiles * side} queries and {tiles * side} keys, causal, in "
+           f"tiles of {side} x {side}", 15, "start", bold=True)
+    panels = ((90, "kKeysStay: keys stay, queries pass", 1, True),
+              (520, "without it: queries stay, keys pass", 2, False))
+    top = 92
+    for left, title, block, keys_stay in panels:
+        d.text(left, 60, title, 14, "start", bold=True)
+        for row in range(tiles):
+            d.text(left - 8, top + cell * (row + 0.5) + 5, f"{side * row}", 12, "end")
+            d.text(left + cell * (row + 0.5), top - 6, f"{side * row}", 12)
+            for column in range(tiles):
+                mine = column <= row and (column if keys_stay else row) == block
+                d.box(left + cell * column, top + cell * row, cell, cell,
+                      ORANGE if mine else LIGHT if column > row else "white", GREY)
+                if column > row:
+                    d.text(left + cell * (column + 0.5), top + cell * (row + 0.5) + 4, "skipped", 10,
+                           colour=NOTE)
+        d.text(left - 44, top + 2 * cell, "first\nquery", 12)
+        d.text(left + tiles * cell + 8, top - 6, "first key", 12, "start")
+        if keys_stay:
+            x = left + cell * (block + 0.5)
+            d.line([(x, top + cell * block + 8), (x, top + cell * tiles - 8)], INK, 1.6, arrow=True)
+            d.box(left + cell * block, top + cell * tiles + 14, cell, 26, KEPT)
+            d.text(x, top + cell * tiles + 31, "dk, dv", 12, bold=True)
+            d.text(left + cell * (block + 1) + 8, top + cell * tiles + 24, "of keys 32 to 63: sums over\n"
+                   "the queries 32 to 127", 12, "start", GREEN)
+            d.text(left + cell * tiles + 14, top + 70, "block 1 computes\nS and dP, then\nadds to dv and dk:\n"
+                   "4 products", 12.5, "start")
+        else:
+            y = top + cell * (block + 0.5)
+            d.line([(left + 8, y), (left + cell * (block + 1) - 8, y)], INK, 1.6, arrow=True)
+            d.box(left + cell * tiles + 14, y - 13, 40, 26, KEPT)
+            d.text(left + cell * tiles + 34, y + 4, "dq", 12, bold=True)
+            d.text(left + cell * tiles + 14, y + 34, "of queries\n64 to 95", 12, "start", GREEN)
+            d.text(left, top + cell * tiles + 24, "block 2 computes S and dP again, then adds to dq:\n"
+                   "3 products. dq is a sum over the keys 0 to 95", 12.5, "start")
+
+    top, unit, warp, lane = 410, 5, 2, 5
+    d.text(20, top - 12, "One tile", 14, "start", bold=True)
+    x = 90
+    d.box(x, top, side * unit, side * unit, "white", GREY)
+    for n in range(side // 4):
+        d.box(x, top + 4 * unit * n, side * unit, 4 * unit, PALE[0] if n == warp else "none", GREY, 0.8)
+        d.text(x - 8, top + 4 * unit * n + 14, f"warp {n}", 10.5, "end")
+    d.box(x + unit * lane, top + 4 * unit * warp, unit, 4 * unit, ORANGE, INK, 0.8)
+    d.text(x + side * unit + 16, top + 24, "down: the 32 rows that stay; across: the 32 rows that pass, one per "
+           "lane\n\n"
+           f"orange: warp {warp}, lane {lane} computes p and ds of its 4 pairs, and stores them\n"
+           "in shared memory. After __syncwarp it reads all 32 of each of the 4 rows,\n"
+           f"and adds to channels {lane}, {lane + 32}, {lane + 64}, ... of the four rows' sums, in registers.",
+           12.5, "start")
+    d.text(x + side * unit + 16, top + 134, "No sum is shared between blocks or warps, so there are no atomics.",
+           12.5, "start", GREEN)
+    d.save("flash_launched_twice.svg")
 
 
 def gradients():
@@ -104,4 +165,5 @@ def gradients():
     d.save("flash_gradients.svg")
 
 
-gradients()
+for draw in (launched_twice, gradients):
+    draw()
