@@ -1,4 +1,4 @@
-"""Draws the pictures of chapter 08's lessons 16 and 18 beside this script. usage: python3 docs/figures/flash_gradients.py"""
+"""Draws the pictures of chapter 08's lessons 16 to 18 beside this script. usage: python3 docs/figures/flash_gradients.py"""
 from drawing import (BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED,
                      Drawing)
 
@@ -86,6 +86,61 @@ def launched_twice():
     d.save("flash_launched_twice.svg")
 
 
+def partners():
+    """Lesson 17, D = 128: each warp's scores, and its channels of the sums."""
+    d = Drawing(900, 622)
+    colours, unit = (BLUE, ORANGE, PALE[0], PALE[2]), 3
+    d.text(20, 28, f"Lesson 17, D = {D}: key_gradients, a block of four warps, {TILE} keys and a tile of "
+           f"{TILE} queries", 15, "start", bold=True)
+    left, top, half = 96, 84, TILE // 2
+    d.text(left, top - 12, "P^T (and dS^T): the warp that computes it", 13, "start", bold=True)
+    for warp in range(4):
+        x, y = left + unit * half * (warp % 2), top + unit * half * (warp // 2)
+        d.box(x, y, unit * half, unit * half, colours[warp])
+        d.text(x + unit * half / 2, y + unit * half / 2 + 4, f"warp {warp}", 13, bold=warp == 0)
+    for n, words in enumerate(("keys\n0 to 31", "keys\n32 to 63")):
+        d.text(left - 10, top + unit * half * (n + 0.5) - 2, words, 12, "end")
+    for n, words in enumerate(("queries 0 to 31", "32 to 63")):
+        d.text(left + unit * half * (n + 0.5), top + unit * TILE + 18, words, 11.5)
+    sums = 440
+    d.text(sums, top - 12, "dv (and dk): the warp that has it in registers", 13, "start", bold=True)
+    for group in range(D // 16):
+        for pair in range(2):
+            warp = 2 * pair + group % 2
+            d.box(sums + 16 * unit * group, top + unit * half * pair, 16 * unit, unit * half, colours[warp])
+            d.text(sums + 16 * unit * (group + 0.5), top + unit * half * (pair + 0.5) + 4, str(warp), 12,
+                   bold=warp == 0)
+        d.text(sums + 16 * unit * group, top + unit * TILE + 18, str(16 * group), 11.5, "start")
+    d.text(sums + 8 * 16 * unit, top + unit * TILE + 36, "first channel of a group of 16", 11.5, "end", NOTE)
+    d.text(20, top + unit * TILE + 60, "Warps 0 and 1 are partners: the same 32 keys. Each has half of the "
+           "queries, but needs all of them for its channels of dv and dk:", 13, "start")
+
+    top = 376
+    d.text(20, top - 8, "Warp 0's dv += P^T d_o, for one tile", 13, "start", bold=True)
+    halves = ((BLUE, "own half of P^T:\nqueries 0 to 31", "straight from registers", "before the barrier"),
+             (ORANGE, "partner's half:\nqueries 32 to 63", "through shared memory", "after the barrier"))
+    for n, (colour, words, way, when) in enumerate(halves):
+        y = top + 8 + 68 * n
+        d.box(96, y, 150, 50, colour)
+        d.text(171, y + 21, words, 12)
+        d.line([(250, y + 25), (476, y + 25)], INK if n == 0 else RED, 1.8, arrow=True)
+        d.text(362, y + 18, way, 12.5, colour=INK if n == 0 else RED)
+        d.text(362, y + 42, when, 12, colour=NOTE)
+        d.box(480, y, 150, 50, PALE[1])
+        d.text(555, y + 21, f"x d_o of queries\n{'0 to 31' if n == 0 else '32 to 63'}", 12)
+        d.line([(634, y + 25), (690, y + (50 if n == 0 else 10))], arrow=True)
+    d.box(694, top + 34, 180, 60, BLUE)
+    d.text(784, top + 58, "dv of keys 0 to 31,\ngroups 0, 2, 4 and 6", 12)
+
+    top = 548
+    d.text(20, top, "query_gradients: 8 warps, 128 queries. A warp has 16 queries and all 64 keys of a tile, "
+           "so its dS", 13, "start")
+    d.text(20, top + 20, "is already the first factor of its 16 rows of dq = dS k: no exchange.", 13, "start")
+    d.text(20, top + 56, "Each block of both kernels stores its own sums once: no atomics, and the same bits "
+           "in every run.", 12.5, "start", GREEN)
+    d.save("flash_partners.svg")
+
+
 def gradients():
     d = Drawing(900, 690)
     d.text(20, 26, f"Lesson 18, D = {D}: a block has {TILE} keys, and walks over all tiles of {TILE} queries", 15, "start", bold=True)
@@ -165,5 +220,5 @@ def gradients():
     d.save("flash_gradients.svg")
 
 
-for draw in (launched_twice, gradients):
+for draw in (launched_twice, partners, gradients):
     draw()
