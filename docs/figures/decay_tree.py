@@ -1,5 +1,5 @@
-"""Draws the figures of 07_chunkwise/12_pairs, 13_tree, 14_places_used_again and 20b_reverse_tree beside this script.
-usage: python3 docs/figures/decay_tree.py"""
+"""Draws the figures of 07_chunkwise/12_pairs, 13_tree, 14_places_used_again, 20_backward and 20b_reverse_tree
+beside this script. usage: python3 docs/figures/decay_tree.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, RED, Drawing
 
 TOKENS = 16  # of a unit
@@ -154,6 +154,56 @@ def places():
     d.save("places_used_again.svg")
 
 
+def spans():
+    """Lesson 20: the decays that each row of a level contains, and the ones that add them up."""
+    d = Drawing(900, 558)
+    level, half, cell, top = 2, 4, 34, 120
+
+    def one(t, r):
+        """As make_span of decay_tree.hpp, for WKV."""
+        is_query = t >> level & 1
+        return t >> level == r >> level and (r > t if is_query else r < t)
+
+    d.text(20, 28, f"Level {level} of WKV: the factors w_t in each row of X, and the gradients of their "
+           "logarithms", 15, "start", bold=True)
+    left = 170
+    d.text(left, 62, "Row r of X contains w_t (green)", 13.5, "start", bold=True)
+    d.text(left - 12, top - 28, "step t", 12, "end", NOTE)
+    for t in range(2 * half):
+        d.text(left + cell * (t + 0.5), top - 28, str(t), 12, colour=NOTE)
+    for r in range(2 * half):
+        is_query, y = r >= half, top + cell * r
+        words = "".join(f" w{t}" for t in range(2 * half) if one(t, r))
+        d.text(left - 12, y + 22, f"X{r} = {'q' if is_query else 'k'}{r}{words}", 12, "end")
+        for t in range(2 * half):
+            d.box(left + cell * t, y, cell, cell, LEVELS[4] if one(t, r) else "white", GREY, 0.8)
+            if t == r:
+                d.text(left + cell * (t + 0.5), y + 22, "q" if is_query else "k", 12.5, bold=True)
+    d.line([(left + cell * half, top - 16), (left + cell * half, top + 2 * half * cell + 10)], RED, 2.4)
+    d.text(left + cell * half, top + 2 * half * cell + 26, "the middle", 12, colour=RED)
+    x, cell = 540, 19
+    d.text(x, 62, "spans[2]: a 1 in row t, column r (orange)", 13.5, "start", bold=True)
+    d.text(x - 12, top - 8, "t", 12, "end", NOTE)
+    for r in range(TOKENS):
+        d.text(x + cell * (r + 0.5), top - 8, str(r), 10, colour=NOTE)
+        d.text(x - 8, top + cell * (r + 0.5) + 4, str(r), 10, "end", NOTE)
+        for t in range(TOKENS):
+            d.box(x + cell * r, top + cell * t, cell, cell, ORANGE if one(t, r) else "white", "#cccccc", 0.7)
+    d.text(x + cell * TOKENS + 8, top - 8, "r", 12, "start", NOTE)
+    for t in (2, 5):
+        d.box(x, top + cell * t, cell * 2 * half, cell, "none", DARK_BLUE, 2)
+    y = top + cell * TOKENS + 30
+    sums = [" + ".join(f"X{r} dX{r}" for r in range(TOKENS) if one(t, r)) for t in (2, 5)]
+    assert sums == ["X0 dX0 + X1 dX1", "X6 dX6 + X7 dX7"]
+    for n, (t, words) in enumerate(zip((2, 5), sums)):
+        d.text(x, y + 20 * n, f"d_log_w of step {t}: {words}", 12.5, "start", DARK_BLUE)
+    d.text(20, 520, "dX is the gradient of X, by channel. For w_t the keys before t count, and the queries "
+           "after t. Level 1 has triangles of", 12.5, "start")
+    d.text(20, 540, "2 steps, level 3 of 8, and level 0 has none in WKV. In GLA a query's row contains "
+           "its own w_t, too.", 12.5, "start")
+    d.save("decay_spans.svg")
+
+
 def reverse():
     """One join, taken apart: what the gradients lose, what the decays get, and what is added last."""
     d = Drawing(900, 452)
@@ -182,5 +232,5 @@ def reverse():
     d.save("decay_reverse.svg")
 
 
-for draw in (pairs, tree, places, reverse):
+for draw in (pairs, tree, places, spans, reverse):
     draw()
