@@ -1,5 +1,5 @@
-"""Draws the figures of 07_chunkwise/12_pairs, 13_tree, 14_places_used_again, 20_backward and 20b_reverse_tree
-beside this script. usage: python3 docs/figures/decay_tree.py"""
+"""Draws the figures of 07_chunkwise/12_pairs, 13_tree, 14_places_used_again, 15_wkv_and_gla,
+20_backward and 20b_reverse_tree beside this script. usage: python3 docs/figures/decay_tree.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, RED, Drawing
 
 TOKENS = 16  # of a unit
@@ -154,6 +154,47 @@ def places():
     d.save("places_used_again.svg")
 
 
+def level_products():
+    """Lesson 15: each level as one 8 x 8 product, and where its useful blocks go."""
+    d = Drawing(900, 560)
+    cell, top = 22, 104
+    d.text(20, 28, f"A sub-chunk of {TOKENS} tokens: one 8 x 8 product per level. Coloured blocks are used", 15,
+           "start", bold=True)
+    for n, size in enumerate((2, 4, 8)):
+        left = 60 + 290 * n
+        queries = [start + size + i for start in range(0, TOKENS, 2 * size) for i in range(size)]
+        keys = [start + i for start in range(0, TOKENS, 2 * size) for i in range(size)]
+        d.text(left - 40, 62, f"halves of {2 * size}: " + ("one block" if size == 8 else f"{8 // size} blocks")
+               + f" of {size} x {size}", 13.5, "start", bold=True)
+        d.text(left + 4 * cell, top - 22, "keys", 11.5, colour=NOTE)
+        d.text(left - 28, top + 8 * cell + 14, "queries", 11.5, "start", NOTE)
+        for row in range(8):
+            d.text(left - 6, top + cell * (row + 0.5) + 4, str(queries[row]), 11, "end")
+            d.text(left + cell * (row + 0.5), top - 6, str(keys[row]), 11)
+            for column in range(8):
+                used = row // size == column // size
+                d.box(left + cell * column, top + cell * row, cell, cell, LEVELS[size] if used else "white",
+                      GREY, 0.7)
+        d.text(left, top + 8 * cell + 32, f"{8 * size} of 64 results are scores", 12, "start")
+
+    left, top, cell = 60, 362, 11
+    d.text(20, top - 20, "Where they go in the 16 x 16 scores", 13.5, "start", bold=True)
+    for query in range(TOKENS):
+        for key in range(TOKENS):
+            size = 1
+            while query // (2 * size) != key // (2 * size):
+                size *= 2
+            colour = "white" if key > query else OWN if key == query else LEVELS[size]
+            d.box(left + cell * key, top + cell * query, cell, cell, colour, GREY, 0.6)
+    words = ((LEVELS[8], "halves of 16: 64 scores"), (LEVELS[4], "halves of 8: 32"), (LEVELS[2], "halves of 4: 16"),
+             (LEVELS[1], "neighbours 2i and 2i + 1: 8, no decay between them"),
+             (OWN, "the bonus, on the diagonal: 16"), ("white", "later keys: 0"))
+    for n, (colour, line) in enumerate(words):
+        d.box(300, top + 6 + 28 * n, 16, 16, colour, GREY, 0.8)
+        d.text(326, top + 19 + 28 * n, line, 12.5, "start")
+    d.save("decay_level_products.svg")
+
+
 def spans():
     """Lesson 20: the decays that each row of a level contains, and the ones that add them up."""
     d = Drawing(900, 558)
@@ -232,5 +273,5 @@ def reverse():
     d.save("decay_reverse.svg")
 
 
-for draw in (pairs, tree, places, spans, reverse):
+for draw in (pairs, tree, places, level_products, spans, reverse):
     draw()
