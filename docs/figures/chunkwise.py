@@ -1,7 +1,7 @@
 """Draws chapter 07's figures of decays beside this script. usage: python3 docs/figures/chunkwise.py"""
 from math import cos, exp, inf
 
-from drawing import DARK_BLUE, GREEN, GREY, INK, RED, Drawing
+from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, RED, Drawing
 
 PALE = ["#e8f0fa", "#edf5ea", "#fef3e8", "#f4e8ee"]  # of the four sub-chunks
 SCALE = ["#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70", "#7ad151", "#bddf26", "#fde725"]  # of 0 to 1
@@ -98,5 +98,50 @@ def sub_chunk_anchor():
     d.save("sub_chunk_anchor.svg")
 
 
-decayed_scores()
-sub_chunk_anchor()
+def anchors():
+    """Lesson 04: the exponents of both factors of a score over a chunk, for four choices of anchor."""
+    d = Drawing(900, 640)
+    wide, high, most, limit, clamp = 5.6, 170, 330, 88.7, 80
+    decays = ((-2, ""), (-5, "4 3"))
+    forms = (("anchor at the chunk's beginning", -1, None, "both decays overflow"),
+             ("anchor at the centre", 31, None, "-2 fits, -5 overflows"),
+             ("centre and clamp: at most 80", 31, clamp, "finite, but for -5 neighbours far from the anchor get 0"),
+             ("sub-chunks: anchor before token 48", 47, None, "no exponent above 0"))
+    d.text(20, 28, "The exponents of both factors of a score, for log-decays of -2 and -5 per token", 15, "start",
+           bold=True)
+    for n, (title, anchor, largest, verdict) in enumerate(forms):
+        left, top = 90 + 420 * (n % 2), 84 + 258 * (n // 2)
+        middle = top + high / 2
+        up = high / 2 / most
+        d.text(left, top - 14, title, 13.5, "start", bold=True)
+        d.box(left, top, wide * CHUNK, high, "#fafafa", GREY, 0.8)
+        d.box(left, top, wide * CHUNK, high / 2 - up * limit, "#f9dcd8", "none")
+        for tick in (-300, 0, 300):
+            d.text(left - 8, middle - up * tick + 4, str(tick), 11.5, "end", NOTE)
+        d.line([(left, middle), (left + wide * CHUNK, middle)], GREY, 0.8)
+        x = left + wide * (anchor + 1)
+        d.line([(x, top), (x, top + high)], RED, 1.4)
+        for tick in range(0, CHUNK, SUB_CHUNK):
+            d.text(left + wide * (tick + 0.5), top + high + 16, str(tick), 11.5, colour=NOTE)
+        for decay, dashes in decays:
+            def c(t):
+                return decay * (t + 1)
+
+            keys = range(48 if n == 3 else CHUNK)
+            queries = range(48 if n == 3 else 0, CHUNK)
+            for steps, exponents, colour in ((keys, [c(anchor) - c(s) for s in keys], DARK_BLUE),
+                                             (queries, [c(t - 1) - c(anchor) for t in queries], GREEN)):
+                values = [min(e, largest) if largest else e for e in exponents]
+                assert n < 3 or max(values) <= 0
+                d.line([(left + wide * (t + 0.5), middle - up * e) for t, e in zip(steps, values)], colour, 1.8,
+                       dashes)
+        d.text(left, top + high + 36, verdict, 12.5, "start", GREEN if n == 3 else RED)
+    d.text(20, 606, "Blue: of k, anchor minus c_s. Green: of q, c_{t-1} minus anchor. Solid: -2. Dashed: -5. "
+           "Red line: the anchor.", 12.5, "start")
+    d.text(20, 626, "Red area: above 88.7 exp is infinite in fp32. In the last form, pairs within tokens 48 to 63 "
+           "have their own exponents.", 12.5, "start")
+    d.save("chunk_anchors.svg")
+
+
+for draw in (decayed_scores, sub_chunk_anchor, anchors):
+    draw()
