@@ -1,4 +1,5 @@
-"""Draws chapter 07's figures of decays, and of the GLA layer, beside this script. usage: python3 docs/figures/chunkwise.py"""
+"""Draws chapter 07's figures of decays, and of the GLA layer, beside this script.
+usage: python3 docs/figures/chunkwise.py"""
 from math import cos, exp, inf
 
 from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, RED, Drawing
@@ -99,16 +100,17 @@ def sub_chunk_anchor():
 
 
 def anchors():
-    """Lesson 04: the exponents of both factors of a score over a chunk, for four choices of anchor."""
+    """Lesson 04: the exponents of both factors of a score, for four choices of anchor."""
     d = Drawing(900, 640)
     wide, high, most, limit, clamp = 5.6, 170, 330, 88.7, 80
     decays = ((-2, ""), (-5, "4 3"))
     forms = (("anchor at the chunk's beginning", -1, None, "both decays overflow"),
              ("anchor at the centre", 31, None, "-2 fits, -5 overflows"),
-             ("centre and clamp: at most 80", 31, clamp, "finite, but for -5 neighbours far from the anchor get 0"),
+             ("centre and clamp: at most 80", 31, clamp,
+              "finite, but for -5 neighbours far from the anchor get 0"),
              ("sub-chunks: anchor before token 48", 47, None, "no exponent above 0"))
-    d.text(20, 28, "The exponents of both factors of a score, for log-decays of -2 and -5 per token", 15, "start",
-           bold=True)
+    d.text(20, 28, "The exponents of both factors of a score, for log-decays of -2 and -5 "
+                   "per token", 15, "start", bold=True)
     for n, (title, anchor, largest, verdict) in enumerate(forms):
         left, top = 90 + 420 * (n % 2), 84 + 258 * (n // 2)
         middle = top + high / 2
@@ -130,16 +132,17 @@ def anchors():
             keys = range(48 if n == 3 else CHUNK)
             queries = range(48 if n == 3 else 0, CHUNK)
             for steps, exponents, colour in ((keys, [c(anchor) - c(s) for s in keys], DARK_BLUE),
-                                             (queries, [c(t - 1) - c(anchor) for t in queries], GREEN)):
+                                             (queries, [c(t - 1) - c(anchor) for t in queries],
+                                              GREEN)):
                 values = [min(e, largest) if largest else e for e in exponents]
                 assert n < 3 or max(values) <= 0
-                d.line([(left + wide * (t + 0.5), middle - up * e) for t, e in zip(steps, values)], colour, 1.8,
-                       dashes)
+                d.line([(left + wide * (t + 0.5), middle - up * e) for t, e in zip(steps, values)],
+                       colour, 1.8, dashes)
         d.text(left, top + high + 36, verdict, 12.5, "start", GREEN if n == 3 else RED)
-    d.text(20, 606, "Blue: of k, anchor minus c_s. Green: of q, c_{t-1} minus anchor. Solid: -2. Dashed: -5. "
-           "Red line: the anchor.", 12.5, "start")
-    d.text(20, 626, "Red area: above 88.7 exp is infinite in fp32. In the last form, pairs within tokens 48 to 63 "
-           "have their own exponents.", 12.5, "start")
+    d.text(20, 606, "Blue: of k, anchor minus c_s. Green: of q, c_{t-1} minus anchor. Solid: -2. "
+                    "Dashed: -5. Red line: the anchor.", 12.5, "start")
+    d.text(20, 626, "Red area: above 88.7 exp is infinite in fp32. In the last form, pairs within "
+                    "tokens 48 to 63 have their own exponents.", 12.5, "start")
     d.save("chunk_anchors.svg")
 
 
@@ -147,8 +150,8 @@ def gla_layer():
     """Lesson 06: the arrays of a layer and the launches between them."""
     d = Drawing(900, 560)
     d_model, keys, values, rank = 2048, 4 * 256, 4 * 512, 16
-    d.text(20, 28, "A layer with d_model = 2048, H = 4, K = 256, V = 512: channels per token, to scale", 15, "start",
-           bold=True)
+    d.text(20, 28, "A layer with d_model = 2048, H = 4, K = 256, V = 512: channels per token, "
+                   "to scale", 15, "start", bold=True)
 
     def array(x, middle, channels, name):
         high = channels / 32
@@ -195,12 +198,12 @@ def gla_layer():
     launch(736, 244, "o W_o", product, 68)
     arrow((804, 244), (832, 244))
     array(835, 244, d_model, "y")
-    for n, (colour, words) in enumerate(((product, "matrix product"), (small, "small kernel"), (operator, "the operator"),
-                                         (PALE[0], "array in memory"))):
+    for n, (colour, words) in enumerate(((product, "matrix product"), (small, "small kernel"),
+                                         (operator, "the operator"), (PALE[0], "array in memory"))):
         d.box(20 + 160 * n, 498, 16, 16, colour, GREY)
         d.text(44 + 160 * n, 511, words, 12.5, "start")
-    d.text(20, 546, "The decay's path is 16 channels wide in the middle: W_1 and W_2 instead of one matrix of 2048 x 1024. "
-           "g is changed in place, too.", 12.5, "start")
+    d.text(20, 546, "The decay's path is 16 channels wide in the middle: W_1 and W_2 instead of "
+                    "one matrix of 2048 x 1024. g is changed in place, too.", 12.5, "start")
     d.save("gla_layer.svg")
 
 

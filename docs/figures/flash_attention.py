@@ -20,12 +20,12 @@ def three_kernels():
         d.text(x + 95, y + 22, name, 13, bold=True)
         d.text(x + 95, y + 40, words, 11.5)
 
-    d.text(20, 28, "B = 1, 32 heads, T = 4096, D = 128, bf16, scores in fp32. Areas are bytes, to scale", 15, "start",
-           bold=True)
+    d.text(20, 28, "B = 1, 32 heads, T = 4096, D = 128, bf16, scores in fp32. Areas are bytes, "
+                   "to scale", 15, "start", bold=True)
     d.text(20, 58, "Three kernels", 14, "start", bold=True)
     tops, memory = 74, 210
-    names = (("attention_scores", "S = scale q k^T, mask"), ("attention_softmax", "maximum, sum, weights"),
-             ("attention_values", "o = weights v"))
+    names = (("attention_scores", "S = scale q k^T, mask"),
+             ("attention_softmax", "maximum, sum, weights"), ("attention_values", "o = weights v"))
     for n, (name, words) in enumerate(names):
         kernel(30 + 290 * n, tops, name, words, PALE[2])
     d.box(20, memory - 36, 860, 196, "#f7f7f7", GREY, 0.8)
@@ -48,7 +48,8 @@ def three_kernels():
     d.text(x + 2, memory - 66, "read\n3 times", 12.5, "end", RED)
     d.line([(x + 108, tops + 54), (x + 108, memory - 3)], RED, 2.2, arrow=True)
     d.text(x + 118, memory - 56, "written", 12.5, "start", RED)
-    d.line([(x + matrix + 3, memory + 64), (620, memory + 64), (620, tops + 55)], RED, 2.2, arrow=True)
+    d.line([(x + matrix + 3, memory + 64), (620, memory + 64), (620, tops + 55)], RED, 2.2,
+           arrow=True)
     d.text(x + matrix + 12, memory + 56, "read at least once", 12.5, "start", RED)
 
     top = 408
@@ -63,8 +64,8 @@ def three_kernels():
         ends = [(left + 8, y - 3), (left + 8, top + 69)]
         d.line(ends[::-1] if name == "o" else ends, arrow=True)
     d.text(600, y + 13, "no scores in global memory", 12.5, "start", GREEN)
-    d.text(20, 544, "With T twice as large, the orange square has four times the area, and the blue ones have twice theirs.",
-           12.5, "start", NOTE)
+    d.text(20, 544, "With T twice as large, the orange square has four times the area, and the "
+                    "blue ones have twice theirs.", 12.5, "start", NOTE)
     d.save("flash_three_kernels.svg")
 
 

@@ -1,4 +1,5 @@
-"""Draws the pictures of chapter 08's lessons 06 to 08 beside this script. usage: python3 docs/figures/flash_copies.py"""
+"""Draws the pictures of chapter 08's lessons 06 to 08 beside this script.
+usage: python3 docs/figures/flash_copies.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 from flash_turns import LEFT, bar, legend, row
 
@@ -157,10 +158,10 @@ def pipelined():
     legend(d, 366, ((PALE[1], "copy in flight"), (PALE[0], "tile has arrived"),
                     (BLUE, "product on tensor cores"), (PALE[2], "softmax")))
     d.text(20, 412, "Red: a barrier. 07 and 08 have two per tile.", 12.5, "start", RED)
-    d.text(20, 434, "Barrier 1 of 08: this K has arrived, and the previous V has been read, so its buffer "
-           "may be refilled.", 12.5, "start", RED)
-    d.text(20, 456, "Barrier 2 of 08: this V has arrived, and this K has been read, so its buffer may "
-           "be refilled.", 12.5, "start", RED)
+    d.text(20, 434, "Barrier 1 of 08: this K has arrived, and the previous V has been read, so its "
+                    "buffer may be refilled.", 12.5, "start", RED)
+    d.text(20, 456, "Barrier 2 of 08: this V has arrived, and this K has been read, so its buffer "
+                    "may be refilled.", 12.5, "start", RED)
     d.text(20, 486, "A sketch of one block; lengths are not measured.", 12, "start", NOTE)
     d.save("flash_pipelined.svg")
 

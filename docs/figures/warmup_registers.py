@@ -1,4 +1,5 @@
-"""Draws the pictures of chapter 00's lessons 11, 13 and 15a to 15d beside this script. usage: python3 docs/figures/warmup_registers.py"""
+"""Draws the pictures of chapter 00's lessons 11, 13 and 15a to 15d beside this script.
+usage: python3 docs/figures/warmup_registers.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
 
 PALE_BLUE, PALE_GREEN, PALE_ORANGE = "#cfe2f3", "#d9ead3", "#fce5cd"
@@ -18,10 +19,10 @@ def rows():
         for n in range(first, N, count):
             d.box(left + unit * n, y, unit * width, 26, ORANGE, "none")
 
-    d.text(20, 28, f"One row of {N} elements, one warp. Orange: lane {lane}'s elements", 15, "start",
-           bold=True)
-    d.text(20, 60, "Step 1, softmax_warp: 4 bytes per lane, the row is loaded three times", 14, "start",
-           bold=True)
+    d.text(20, 28, f"One row of {N} elements, one warp. Orange: lane {lane}'s elements", 15,
+           "start", bold=True)
+    d.text(20, 60, "Step 1, softmax_warp: 4 bytes per lane, the row is loaded three times", 14,
+           "start", bold=True)
     passes = (("maximum", "warp_max: 5 shuffles"), ("sum of exp", "warp_sum: 5 shuffles"),
               ("output", "8 requests per pass, so 24, and 1 for x[0]"))
     for i, (name, words) in enumerate(passes):
@@ -34,8 +35,8 @@ def rows():
            12.5, "start", "#b45f06")
 
     y = 300
-    d.text(20, y - 32, "Step 2, softmax_rows: 16 bytes per lane, the row is loaded once", 14, "start",
-           bold=True)
+    d.text(20, y - 32, "Step 2, softmax_rows: 16 bytes per lane, the row is loaded once", 14,
+           "start", bold=True)
     strip(y, 4 * lane, 4, 128, "load_row")
     for n in range(0, N, 128):
         d.text(left + unit * n, y - 6, str(n), 11.5, "start", NOTE)
@@ -46,12 +47,14 @@ def rows():
         vector = i // 4
         column = (vector * 32 + lane) * 4 + i % 4
         held = column < N
-        d.box(left + cell * i, top, cell, 28, ORANGE if held else "#eeeeee", INK if held else GREY, 0.8)
+        d.box(left + cell * i, top, cell, 28, ORANGE if held else "#eeeeee", INK if held else GREY,
+              0.8)
         d.text(left + cell * (i + 0.5), top + 19, str(column) if held else "-inf", 9.5)
     for vector in range(2):
         n = (vector * 32 + lane) * 4 + 2
         d.line([(left + unit * n, y + 28), (left + cell * (4 * vector + 2), top - 4)], arrow=True)
-    d.text(left + cell * 20, top - 10, "vectors 2 to 7 are past the row's end: fill", 12.5, colour=NOTE)
+    d.text(left + cell * 20, top - 10, "vectors 2 to 7 are past the row's end: fill", 12.5,
+           colour=NOTE)
     uses = ("maximum, then warp_max", "exp and sum, then warp_sum", "x / sum, stored: 2 requests")
     for i, words in enumerate(uses):
         x = left + 244 * i
@@ -60,7 +63,8 @@ def rows():
         d.line([(x + 108, top + 30), (x + 108, 471)], arrow=True)
         if i < 2:
             d.line([(x + 218, 489), (x + 241, 489)], arrow=True)
-    d.text(20, 538, "The lane keeps 32 floats, so a warp holds rows of up to 1,024 elements.", 12.5, "start", NOTE)
+    d.text(20, 538, "The lane keeps 32 floats, so a warp holds rows of up to 1,024 elements.", 12.5,
+           "start", NOTE)
     d.save("warmup_rows.svg")
 
 
@@ -68,7 +72,8 @@ def elements_of_a_warp():
     """What one warp loads and stores for one k: threadIdx.x as the column, and as the row."""
     d = Drawing(900, 574)
     M, N, K, unit, k = 16, 64, 24, 6, 5
-    d.text(20, 28, "One warp, one k: the elements that its 32 lanes load and store", 15, "start", bold=True)
+    d.text(20, 28, "One warp, one k: the elements that its 32 lanes load and store", 15, "start",
+           bold=True)
 
     def matrices(left, top, rows, columns, depth, a, b, c):
         """A, B and C with the (first row, first column, rows, columns) that the warp touches."""
@@ -93,7 +98,8 @@ def elements_of_a_warp():
         d.box(*at, 32 * unit, 8 * unit, "none", DARK_BLUE, 1.4)
         d.text(at[0] + 16 * unit, at[1] + 37, f"block {n}", 12.5, colour=DARK_BLUE)
     words = ((y + 120, "a block is 8 rows x 32 columns of C, a warp is one of its rows"),
-             (y + 140, f"here block {block}, threadIdx.y = {warp}: m = {warp}, n = {first} to {first + 31}"))
+             (y + 140, f"here block {block}, threadIdx.y = {warp}: m = {warp}, "
+                       f"n = {first} to {first + 31}"))
     for at, line in words:
         d.text(x, at, line, 12.5, "start", DARK_BLUE if at < y + 130 else "#b45f06")
     words = (("A", "the same element in all lanes, a broadcast: 1 sector"),
