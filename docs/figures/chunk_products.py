@@ -1,4 +1,5 @@
-"""Draws the pictures of chapter 07's lessons 07 to 09c beside this script. usage: python3 docs/figures/chunk_products.py"""
+"""Draws the pictures of chapter 07's lessons 07 to 10 beside this script.
+usage: python3 docs/figures/chunk_products.py"""
 from drawing import DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, PALE, RED, Drawing
 
 SIDE = 4  # blocks of 16 along a side
@@ -230,5 +231,68 @@ def units():
     d.save("chunk_units.svg")
 
 
-for draw in (chunk_products, sum_and_factor, four_loads, copies_ahead, units):
+def own_columns():
+    """Lesson 10: what one warp reads and computes of a sub-chunk of 16 tokens."""
+    d = Drawing(900, 590)
+    unit, chosen = 2.4, 1
+    side, tall = 16 * unit, 64 * unit
+
+    d.text(20, 28, "Lesson 10: a sub-chunk of 16 tokens, K = V = 64. A colour is a warp", 15,
+           "start", bold=True)
+    names = ("warp 0", "warp 1", "warp 2", "warp 3", "warp 4: the normaliser, if there is one")
+    for i, words in enumerate(names):
+        d.box(20 + 100 * i, 44, 14, 14, (*PALE, "#dddddd")[i], GREY)
+        d.text(40 + 100 * i, 56, words, 12, "start")
+    top = 106
+    for x, name in ((20, "q"), (204, "k")):
+        d.box(x, top, tall, side, "white")
+        d.text(x + tall / 2, top - 8, f"{name}: 16 x K", 13, bold=True)
+        d.text(x + tall / 2, top + side + 18, "all of it, by every warp", 11.5, colour=NOTE)
+    values, state = 392, 660
+    for x, high, name in ((values, side, "v: 16 x V, and ones"),
+                          (state, tall, "S: K x V, in registers")):
+        for n in range(5):
+            d.box(x + side * n + (8 if n == 4 else 0), top, side, high, (*PALE, "#dddddd")[n], INK,
+                  1)
+        d.text(x + tall / 2 + 20, top - 8, name, 13, bold=True)
+    d.text(values + tall / 2 + 20, top + side + 18,
+           "a warp's own 16 columns;\nthe ones are never loaded", 11.5, colour=NOTE)
+    d.text(state - 10, top + tall / 2 + 4, "K", 12, "end", NOTE)
+    d.text(state + tall / 2 + 20, top + tall + 18, "kept transposed; a warp has all K rows", 11.5,
+           colour=NOTE)
+
+    d.text(20, 320, f"Warp {chosen}'s four products, in instructions of 16 x 8 sums of 16 terms "
+                    "(bf16)", 14, "start", bold=True)
+    own = PALE[chosen]
+    rows = (("scores = q k^T, then the mask", ("q", tall, side, "white"),
+             ("k^T", side, tall, "white"), "white", 8, "the same in every warp"),
+            ("o = q S", ("q", tall, side, "white"), ("S", side, tall, own), own, 8, "own columns"),
+            ("o += scores v", ("scores", side, side, "white"), ("v", side, side, own), own, 2,
+             "own columns"),
+            ("S += k^T v", ("k^T", side, tall, "white"), ("v", side, side, own), own, 8,
+             "own columns"))
+    x = 20
+    for n, (title, left, right, colour, count, note) in enumerate(rows):
+        y, scale = 352, 0.5
+        d.text(x, y, title, 12.5, "start", DARK_BLUE, True)
+        at = x
+        for (name, wide, high, fill), sign in ((left, "x"), (right, "=")):
+            d.box(at, y + 20, wide * scale, high * scale, fill)
+            d.text(at + wide * scale / 2, y + 34 + high * scale, name, 11.5, colour=NOTE)
+            at += wide * scale + 8
+            d.text(at + 4, y + 36, sign, 14)
+            at += 18
+        high = tall if n == 3 else side
+        d.box(at, y + 20, side * scale, high * scale, colour)
+        d.text(x, y + 140, f"{count} instructions", 13, "start", bold=True)
+        d.text(x, y + 160, note, 12, "start", RED if n == 0 else GREEN)
+        x += 240 if n == 0 else 210
+    d.text(20, 548, "8 + 8 + 2 + 8 = 26 instructions per warp, of which 8 compute scores that the "
+                    "other warps compute too. The warps exchange", 12.5, "start")
+    d.text(20, 568, "nothing but finished outputs, so one barrier per stage is enough.", 12.5,
+           "start")
+    d.save("chunk_own_columns.svg")
+
+
+for draw in (chunk_products, sum_and_factor, four_loads, copies_ahead, units, own_columns):
     draw()

@@ -94,6 +94,61 @@ def partition():
     d.save("chunk_partition.svg")
 
 
+def chunk_walk():
+    """Which keys reach a query through the state and which through scores, and a chunk's phases."""
+    d = Drawing(900, 500)
+    T, chunk, unit, left, top = 64, 16, 5, 60, 84
+    now, query = 2, 38
+    begin = chunk * now
+    d.text(20, 28, f"Lesson 02: {T} tokens in chunks of {chunk}, and the block at chunk {now}", 15,
+           "start", bold=True)
+    d.text(left + T * unit / 2, 58, "key s", 12.5)
+    d.text(12, top - 26, "query l", 12.5, "start")
+    for row in range(0, T, chunk):
+        d.text(left - 8, top + unit * row + 12, str(row), 11.5, "end", NOTE)
+        d.text(left + unit * row, top - 6, str(row), 11.5, "start", NOTE)
+        for column in range(0, T, chunk):
+            x, y, side = left + unit * column, top + unit * row, unit * chunk
+            d.box(x, y, side, side, PALE[0] if column < row else "white", GREY, 0.8)
+            if column == row:
+                for n in range(chunk):
+                    d.box(x, y + unit * n, unit * (n + 1), unit, PALE[2], "none")
+                d.box(x, y, side, side, "none", GREY, 0.8)
+    y = top + unit * query
+    d.box(left, y, unit * begin, unit, DARK_BLUE, "none")
+    d.box(left + unit * begin, y, unit * (query - begin + 1), unit, "#e69138", "none")
+    d.box(left, top + unit * begin, unit * (begin + chunk), unit * chunk, "none", INK, 1.8)
+    y = top + unit * T
+    d.text(left, y + 26, f"query {query}: keys 0 to {begin - 1} through S (blue),", 12.5, "start",
+           DARK_BLUE)
+    d.text(left, y + 46, f"keys {begin} to {query} through scores (orange)", 12.5, "start",
+           "#b45f06")
+    d.text(left, y + 66, "white: later keys, whose scores are set to 0", 12.5, "start", NOTE)
+
+    x, high = 430, 62
+    d.text(x, 62, f"The block's 128 threads, chunk {now}", 14, "start", bold=True)
+    phases = (("fetch", f"q, k and v of tokens {begin} to {begin + chunk - 1}\nto shared memory",
+               "white"),
+              ("scores", "16 x 16 = 256, two per thread;\nthose of later keys are set to 0",
+               PALE[2]),
+              ("outputs", f"o = q S + scores v. S: keys 0 to {begin - 1}.\n"
+               "A warp has 4 queries, a lane a column of v", PALE[1]),
+              ("state", f"S += k^T v: keys {begin} to {begin + chunk - 1} are added.\n"
+               "A warp has every 4th row of S, a lane a column", PALE[0]))
+    for n, (name, words, colour) in enumerate(phases):
+        y = top + (high + 22) * n
+        d.box(x, y, 84, high, colour)
+        d.text(x + 42, y + high / 2 + 4, name, 13, bold=True)
+        d.text(x + 98, y + 27, words, 12.5, "start")
+        d.line([(x - 10, y + high + 11), (x + 420, y + high + 11)], RED, 2)
+    d.text(x + 420, top + (high + 22) * 4 + 8, "red: a barrier after each phase", 12.5, "end", RED)
+    y = top + (high + 22) * 4
+    d.text(x, y + 34, f"Now S contains keys 0 to {begin + chunk - 1}, and the block goes on with "
+           f"chunk {now + 1}.\nThe outputs must read S before the chunk's own keys are in it.",
+           12.5, "start")
+    d.save("chunk_walk.svg")
+
+
 def chunk_states():
     """Two ways to hand the state on: one block walks, or every chunk's state lies in memory and a scan goes over it."""
     d = Drawing(900, 530)
@@ -255,6 +310,6 @@ def decode():
     d.save("shared_decode.svg")
 
 
-for draw in (prefix_sum_carry, partition, chunk_states, decode, packed_lanes,
+for draw in (prefix_sum_carry, partition, chunk_walk, chunk_states, decode, packed_lanes,
              exclusive_scan_over_warps):
     draw()

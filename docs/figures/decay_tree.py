@@ -1,5 +1,5 @@
-"""Draws the figures of 07_chunkwise/12_pairs, 13_tree, 14_places_used_again and 20b_reverse_tree beside this script.
-usage: python3 docs/figures/decay_tree.py"""
+"""Draws the figures of 07_chunkwise/12_pairs, 13_tree, 14_places_used_again, 15_wkv_and_gla,
+20_backward and 20b_reverse_tree beside this script. usage: python3 docs/figures/decay_tree.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, RED, Drawing
 
 TOKENS = 16  # of a unit
@@ -154,6 +154,101 @@ def places():
     d.save("places_used_again.svg")
 
 
+def level_products():
+    """Lesson 15: each level as one 8 x 8 product, and where its useful blocks go."""
+    d = Drawing(900, 560)
+    cell, top = 22, 104
+    d.text(20, 28, f"A sub-chunk of {TOKENS} tokens: one 8 x 8 product per level. Coloured blocks "
+                   "are used", 15, "start", bold=True)
+    for n, size in enumerate((2, 4, 8)):
+        left = 60 + 290 * n
+        queries = [start + size + i for start in range(0, TOKENS, 2 * size) for i in range(size)]
+        keys = [start + i for start in range(0, TOKENS, 2 * size) for i in range(size)]
+        blocks = "one block" if size == 8 else f"{8 // size} blocks"
+        d.text(left - 40, 62, f"halves of {2 * size}: {blocks} of {size} x {size}", 13.5, "start",
+               bold=True)
+        d.text(left + 4 * cell, top - 22, "keys", 11.5, colour=NOTE)
+        d.text(left - 28, top + 8 * cell + 14, "queries", 11.5, "start", NOTE)
+        for row in range(8):
+            d.text(left - 6, top + cell * (row + 0.5) + 4, str(queries[row]), 11, "end")
+            d.text(left + cell * (row + 0.5), top - 6, str(keys[row]), 11)
+            for column in range(8):
+                used = row // size == column // size
+                d.box(left + cell * column, top + cell * row, cell, cell,
+                      LEVELS[size] if used else "white", GREY, 0.7)
+        d.text(left, top + 8 * cell + 32, f"{8 * size} of 64 results are scores", 12, "start")
+
+    left, top, cell = 60, 362, 11
+    d.text(20, top - 20, "Where they go in the 16 x 16 scores", 13.5, "start", bold=True)
+    for query in range(TOKENS):
+        for key in range(TOKENS):
+            size = 1
+            while query // (2 * size) != key // (2 * size):
+                size *= 2
+            colour = "white" if key > query else OWN if key == query else LEVELS[size]
+            d.box(left + cell * key, top + cell * query, cell, cell, colour, GREY, 0.6)
+    words = ((LEVELS[8], "halves of 16: 64 scores"), (LEVELS[4], "halves of 8: 32"),
+             (LEVELS[2], "halves of 4: 16"),
+             (LEVELS[1], "neighbours 2i and 2i + 1: 8, no decay between them"),
+             (OWN, "the bonus, on the diagonal: 16"), ("white", "later keys: 0"))
+    for n, (colour, line) in enumerate(words):
+        d.box(300, top + 6 + 28 * n, 16, 16, colour, GREY, 0.8)
+        d.text(326, top + 19 + 28 * n, line, 12.5, "start")
+    d.save("decay_level_products.svg")
+
+
+def spans():
+    """Lesson 20: the decays that each row of a level contains, and the ones that add them up."""
+    d = Drawing(900, 558)
+    level, half, cell, top = 2, 4, 34, 120
+
+    def one(t, r):
+        """As make_span of decay_tree.hpp, for WKV."""
+        is_query = t >> level & 1
+        return t >> level == r >> level and (r > t if is_query else r < t)
+
+    d.text(20, 28, f"Level {level} of WKV: the factors w_t in each row of X, and the gradients of "
+                   "their logarithms", 15, "start", bold=True)
+    left = 170
+    d.text(left, 62, "Row r of X contains w_t (green)", 13.5, "start", bold=True)
+    d.text(left - 12, top - 28, "step t", 12, "end", NOTE)
+    for t in range(2 * half):
+        d.text(left + cell * (t + 0.5), top - 28, str(t), 12, colour=NOTE)
+    for r in range(2 * half):
+        is_query, y = r >= half, top + cell * r
+        words = "".join(f" w{t}" for t in range(2 * half) if one(t, r))
+        d.text(left - 12, y + 22, f"X{r} = {'q' if is_query else 'k'}{r}{words}", 12, "end")
+        for t in range(2 * half):
+            d.box(left + cell * t, y, cell, cell, LEVELS[4] if one(t, r) else "white", GREY, 0.8)
+            if t == r:
+                d.text(left + cell * (t + 0.5), y + 22, "q" if is_query else "k", 12.5, bold=True)
+    d.line([(left + cell * half, top - 16), (left + cell * half, top + 2 * half * cell + 10)], RED,
+           2.4)
+    d.text(left + cell * half, top + 2 * half * cell + 26, "the middle", 12, colour=RED)
+    x, cell = 540, 19
+    d.text(x, 62, "spans[2]: a 1 in row t, column r (orange)", 13.5, "start", bold=True)
+    d.text(x - 12, top - 8, "t", 12, "end", NOTE)
+    for r in range(TOKENS):
+        d.text(x + cell * (r + 0.5), top - 8, str(r), 10, colour=NOTE)
+        d.text(x - 8, top + cell * (r + 0.5) + 4, str(r), 10, "end", NOTE)
+        for t in range(TOKENS):
+            d.box(x + cell * r, top + cell * t, cell, cell, ORANGE if one(t, r) else "white",
+                  "#cccccc", 0.7)
+    d.text(x + cell * TOKENS + 8, top - 8, "r", 12, "start", NOTE)
+    for t in (2, 5):
+        d.box(x, top + cell * t, cell * 2 * half, cell, "none", DARK_BLUE, 2)
+    y = top + cell * TOKENS + 30
+    sums = [" + ".join(f"X{r} dX{r}" for r in range(TOKENS) if one(t, r)) for t in (2, 5)]
+    assert sums == ["X0 dX0 + X1 dX1", "X6 dX6 + X7 dX7"]
+    for n, (t, words) in enumerate(zip((2, 5), sums)):
+        d.text(x, y + 20 * n, f"d_log_w of step {t}: {words}", 12.5, "start", DARK_BLUE)
+    d.text(20, 520, "dX is the gradient of X, by channel. For w_t the keys before t count, and the "
+                    "queries after t. Level 1 has triangles of", 12.5, "start")
+    d.text(20, 540, "2 steps, level 3 of 8, and level 0 has none in WKV. In GLA a query's row "
+                    "contains its own w_t, too.", 12.5, "start")
+    d.save("decay_spans.svg")
+
+
 def reverse():
     """One join, taken apart: what the gradients lose, what the decays get, and what is added last."""
     d = Drawing(900, 452)
@@ -182,5 +277,5 @@ def reverse():
     d.save("decay_reverse.svg")
 
 
-for draw in (pairs, tree, places, reverse):
+for draw in (pairs, tree, places, level_products, spans, reverse):
     draw()

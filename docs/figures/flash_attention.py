@@ -1,7 +1,72 @@
 """Draws chapter 08's figures beside this script. usage: python3 docs/figures/flash_attention.py"""
 from math import exp
 
-from drawing import BLUE, DARK_BLUE, GREY, INK, LIGHT, ORANGE, RED, Drawing
+from drawing import (BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED,
+                     Drawing)
+
+
+def three_kernels():
+    """Lesson 01: what goes through global memory, as areas in the same scale."""
+    d = Drawing(900, 560)
+    matrix = 128  # the side of 2 GiB
+    array = round((matrix * matrix / 2048 * 32) ** 0.5)  # that of 32 MiB
+
+    def small(x, y, name):
+        d.box(x, y, array, array, PALE[0])
+        d.text(x + array / 2, y - 6, name, 12, bold=True)
+
+    def kernel(x, y, name, words, colour):
+        d.box(x, y, 190, 52, colour)
+        d.text(x + 95, y + 22, name, 13, bold=True)
+        d.text(x + 95, y + 40, words, 11.5)
+
+    d.text(20, 28, "B = 1, 32 heads, T = 4096, D = 128, bf16, scores in fp32. Areas are bytes, "
+                   "to scale", 15, "start", bold=True)
+    d.text(20, 58, "Three kernels", 14, "start", bold=True)
+    tops, memory = 74, 210
+    names = (("attention_scores", "S = scale q k^T, mask"),
+             ("attention_softmax", "maximum, sum, weights"), ("attention_values", "o = weights v"))
+    for n, (name, words) in enumerate(names):
+        kernel(30 + 290 * n, tops, name, words, PALE[2])
+    d.box(20, memory - 36, 860, 196, "#f7f7f7", GREY, 0.8)
+    d.text(870, memory + 150, "global memory", 12.5, "end", DARK_BLUE, True)
+    x = 320
+    d.box(x, memory, matrix, matrix, ORANGE)
+    d.text(x + matrix / 2, memory + 52, "scores,\nthen weights", 12.5, bold=True)
+    d.text(x + matrix / 2, memory + 92, "2 GiB", 12.5)
+    for name, left in (("q", 40), ("k", 90), ("v", 640), ("o", 760)):
+        small(left, memory + 40, name)
+    d.text(40, memory + 78, "32 MiB each", 11.5, "start", NOTE)
+    for left in (48, 98):
+        d.line([(left, memory + 22), (left, tops + 55)], arrow=True)
+    d.line([(648, memory + 22), (648, tops + 55)], arrow=True)
+    d.line([(768, tops + 54), (768, memory + 22)], arrow=True)
+    d.line([(170, tops + 54), (170, memory + 64), (x - 3, memory + 64)], RED, 2.2, arrow=True)
+    d.text(178, memory + 56, "written", 12.5, "start", RED)
+    for n in range(3):
+        d.line([(x + 14 + 20 * n, memory - 3), (x + 14 + 20 * n, tops + 55)], RED, 2.2, arrow=True)
+    d.text(x + 2, memory - 66, "read\n3 times", 12.5, "end", RED)
+    d.line([(x + 108, tops + 54), (x + 108, memory - 3)], RED, 2.2, arrow=True)
+    d.text(x + 118, memory - 56, "written", 12.5, "start", RED)
+    d.line([(x + matrix + 3, memory + 64), (620, memory + 64), (620, tops + 55)], RED, 2.2,
+           arrow=True)
+    d.text(x + matrix + 12, memory + 56, "read at least once", 12.5, "start", RED)
+
+    top = 408
+    d.text(20, top, "Flash attention (the chapter's other lessons)", 14, "start", bold=True)
+    d.box(320, top + 14, 250, 52, PALE[1])
+    d.text(445, top + 36, "one kernel", 13, bold=True)
+    d.text(445, top + 54, "a tile of scores on chip at a time", 11.5)
+    y = top + 96
+    for name, left in (("q", 345), ("k", 405), ("v", 465), ("o", 525)):
+        d.box(left, y, array, array, PALE[0])
+        d.text(left + array + 8, y + 13, name, 12, "start", bold=True)
+        ends = [(left + 8, y - 3), (left + 8, top + 69)]
+        d.line(ends[::-1] if name == "o" else ends, arrow=True)
+    d.text(600, y + 13, "no scores in global memory", 12.5, "start", GREEN)
+    d.text(20, 544, "With T twice as large, the orange square has four times the area, and the "
+                    "blue ones have twice theirs.", 12.5, "start", NOTE)
+    d.save("flash_three_kernels.svg")
 
 
 def tiles():
@@ -152,5 +217,5 @@ def row_per_warp():
     d.save("flash_row_per_warp.svg")
 
 
-for draw in (tiles, online_softmax, row_per_warp):
+for draw in (three_kernels, tiles, online_softmax, row_per_warp):
     draw()

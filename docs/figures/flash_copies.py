@@ -1,5 +1,7 @@
-"""Draws the pictures of chapter 08's lessons 06 and 07 beside this script. usage: python3 docs/figures/flash_copies.py"""
+"""Draws the pictures of chapter 08's lessons 06 to 08 beside this script.
+usage: python3 docs/figures/flash_copies.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
+from flash_turns import LEFT, bar, legend, row
 
 SHOWN = 2  # the unit of which a matrix is a column
 ROW = 3  # the row that is followed
@@ -105,5 +107,64 @@ def asynchronous_copies():
     d.save("flash_asynchronous_copies.svg")
 
 
-swizzle()
-asynchronous_copies()
+def pipelined():
+    """A block's products and its two buffers over time: all copies first, and copies ahead."""
+    d = Drawing(900, 500)
+    copies, products, softmax, ahead, tiles = 70, 60, 56, 50, 3
+    tile = products + softmax + products
+
+    def compute(x, y, n):
+        for words, wide, colour in ((f"S {n}", products, BLUE), ("softmax", softmax, PALE[2]),
+                                    (f"P V {n}", products, BLUE)):
+            bar(d, x, y, wide, words, colour)
+            x += wide
+
+    def barrier(x, y, name=""):
+        d.line([(x, y - 5), (x, y + 100)], RED, 2.4)
+        d.text(x, y - 9, name, 11.5, colour=RED)
+
+    for y, title in ((28, "07: both copies start, and the block waits for both"),
+                     (218, "08: V arrives during S, the next K during softmax and P V")):
+        d.text(20, y, title, 14.5, "start", bold=True)
+        for n, words in enumerate(("warps", "K's buffer", "V's buffer")):
+            row(d, y + 30 + 34 * n, words)
+
+    y = 58
+    for n in range(tiles):
+        x = LEFT + (copies + tile) * n
+        bar(d, x, y, copies, "wait", "white")
+        compute(x + copies, y, n)
+        bar(d, x, y + 34, copies, f"K {n}", PALE[1])
+        bar(d, x + copies, y + 34, products, f"K {n}", PALE[0])
+        bar(d, x, y + 68, copies, f"V {n}", PALE[1])
+        bar(d, x + copies, y + 68, tile, f"V {n}", PALE[0])
+        barrier(x, y)
+        barrier(x + copies, y)
+    y = 248
+    bar(d, LEFT, y, copies, "wait", "white")
+    bar(d, LEFT, y + 34, copies, "K 0", PALE[1])
+    for n in range(tiles):
+        x = LEFT + copies + tile * n
+        compute(x, y, n)
+        early = tile - products - ahead if n else 0
+        bar(d, x - early, y + 34, products + early, "", PALE[0])
+        d.text(x + products / 2, y + 51, f"K {n}", 11.5)
+        bar(d, x, y + 68, ahead, f"V {n}", PALE[1])
+        bar(d, x + ahead, y + 68, tile - ahead, f"V {n}", PALE[0])
+        if n + 1 < tiles:
+            bar(d, x + products, y + 34, ahead, f"K {n + 1}", PALE[1])
+        barrier(x, y, "1")
+        barrier(x + products, y, "2")
+    legend(d, 366, ((PALE[1], "copy in flight"), (PALE[0], "tile has arrived"),
+                    (BLUE, "product on tensor cores"), (PALE[2], "softmax")))
+    d.text(20, 412, "Red: a barrier. 07 and 08 have two per tile.", 12.5, "start", RED)
+    d.text(20, 434, "Barrier 1 of 08: this K has arrived, and the previous V has been read, so its "
+                    "buffer may be refilled.", 12.5, "start", RED)
+    d.text(20, 456, "Barrier 2 of 08: this V has arrived, and this K has been read, so its buffer "
+                    "may be refilled.", 12.5, "start", RED)
+    d.text(20, 486, "A sketch of one block; lengths are not measured.", 12, "start", NOTE)
+    d.save("flash_pipelined.svg")
+
+
+for draw in (swizzle, asynchronous_copies, pipelined):
+    draw()

@@ -147,5 +147,80 @@ def overlap():
     d.save("flash_gradient_overlap.svg")
 
 
-for draw in (products, producer, overlap):
+def barriers():
+    """Lesson 19: the barriers of a stage, for a whole tile of queries and for a partial one."""
+    d = Drawing(900, 640)
+    d.text(20, 28, "Lesson 19: one stage of q and d_o, from the copies to the products", 15,
+           "start", bold=True)
+
+    def step(x, y, wide, words, colour):
+        d.box(x, y, wide, 34, colour)
+        d.text(x + wide / 2, y + 21, words, 11.5)
+
+    def arrive(x, begin, end, words):
+        d.line([(x, begin), (x, end)], RED, 1.8, arrow=True)
+        d.text(x + 6, (begin + end) / 2 + 4, words, 11.5, "start", RED)
+
+    titles = ((64, "A whole tile"),
+              (272, "A partial tile: 36 of 64 queries belong to the sequence"))
+    for y, title in titles:
+        d.text(20, y, title, 14, "start", bold=True)
+        for n, words in enumerate(("producer warp", "TMA", "consumers")):
+            row(d, y + 14 + 56 * n, words, 34)
+    y = 78
+    step(LEFT, y, 110, "wait: free", "white")
+    step(LEFT + 110, y, 100, "start copies", LIGHT)
+    step(LEFT + 210, y + 56, 90, "q, lse, delta", COPY)
+    step(LEFT + 300, y + 56, 70, "d_o", COPY)
+    arrive(LEFT + 300, y + 92, y + 110, "q_here")
+    arrive(LEFT + 370, y + 92, y + 110, "d_o_here")
+    x = LEFT + 300
+    for words, wide, colour in (("S", 70, BLUE), ("dP", 60, BLUE), ("P, dS", 70, REGISTERS),
+                                ("dv, dq, dk", 100, BLUE)):
+        step(x, y + 112, wide, words, colour)
+        x += wide
+    d.line([(x, y + 129), (x + 24, y + 129), (x + 24, y + 17), (x + 46, y + 17)], GREEN, 1.8,
+           arrow=True)
+    d.text(x + 32, y + 84, "free: all\n256 threads", 11.5, "start", GREEN)
+    step(x + 48, y, 80, "next copies", LIGHT)
+
+    y = 286
+    step(LEFT, y, 110, "wait: free", "white")
+    step(LEFT + 110, y, 100, "start copies", LIGHT)
+    step(LEFT + 210, y + 56, 90, "q, lse, delta", COPY)
+    step(LEFT + 300, y + 56, 70, "d_o", COPY)
+    d.line([(LEFT + 370, y + 54), (LEFT + 370, y + 37)], RED, 1.8, arrow=True)
+    d.text(LEFT + 364, y + 50, "ragged_here", 11.5, "end", RED)
+    step(LEFT + 210, y, 160, "wait: ragged_here", "white")
+    step(LEFT + 370, y, 150, "rows 36 to 63 = 0", MADE)
+    arrive(LEFT + 520, y + 36, y + 110, "q_here and d_o_here")
+    x = LEFT + 520
+    for words, wide, colour in (("S", 70, BLUE), ("dP", 60, BLUE), ("P, dS", 60, REGISTERS)):
+        step(x, y + 112, wide, words, colour)
+        x += wide
+    d.text(LEFT + 210, y + 128, "rows 36 to 63 came from the next sequence,", 11.5, "start", NOTE)
+    d.text(LEFT + 210, y + 143, "and may contain NaN", 11.5, "start", NOTE)
+
+    y = 464
+    d.text(20, y, "Barrier", 12.5, "start", bold=True)
+    d.text(150, y, "arrivals", 12.5, "start", bold=True)
+    d.text(240, y, "completed means", 12.5, "start", bold=True)
+    table = (("keys_here", "1, and bytes", "the block's k and v have arrived"),
+             ("q_here [2]", "1, and bytes",
+              "q, lse and delta of the stage have arrived, so S may begin"),
+             ("d_o_here [2]", "1, and bytes", "d_o of the stage has arrived, so dP may begin"),
+             ("ragged_here", "2, and bytes",
+              "a partial tile has arrived; only the producer waits for it"),
+             ("free [2]", "256 threads",
+              "both warpgroups have finished the stage; it may be refilled"),
+             ("ds_here [2]", "8 warps",
+              "dS is complete, and the buffer of the dS before may be overwritten"))
+    for n, words in enumerate(table):
+        for x, cell in zip((20, 150, 240), words):
+            d.text(x, y + 22 + 20 * n, cell, 12, "start", RED if x == 20 else INK)
+    d.text(20, 628, "A sketch of the order: lengths are not measured.", 12, "start", NOTE)
+    d.save("flash_gradient_barriers.svg")
+
+
+for draw in (products, producer, overlap, barriers):
     draw()

@@ -1,5 +1,7 @@
-"""Draws the picture of chapter 08's lesson 18 beside this script. usage: python3 docs/figures/flash_gradients.py"""
-from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
+"""Draws the pictures of chapter 08's lessons 16 to 18 beside this script.
+usage: python3 docs/figures/flash_gradients.py"""
+from drawing import (BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED,
+                     Drawing)
 
 GROUND, NEXT, KEPT, PART = "#f7f7f7", "#fde9d0", "#d9ead3", "#f4cccc"
 TILE, D = 64, 128  # keys, and queries, of a tile; channels
@@ -23,6 +25,131 @@ def tile(d, x, y, wide, high, words, note, colour):
     d.box(x, y, wide, high, colour, INK, 1.1)
     d.text(x + wide / 2, y + high / 2 - 3, words, 13, bold=True)
     d.text(x + wide / 2, y + high / 2 + 13, note, 11.5, colour=NOTE)
+
+
+def launched_twice():
+    """Lesson 16: the tiles of pairs that a block of each launch visits, and a thread's share."""
+    d = Drawing(900, 600)
+    side, cell, tiles = 32, 56, 4
+    d.text(20, 28, f"Lesson 16: all pairs of {tiles * side} queries and {tiles * side} keys, "
+                   f"causal, in tiles of {side} x {side}", 15, "start", bold=True)
+    panels = ((90, "kKeysStay: keys stay, queries pass", 1, True),
+              (520, "without it: queries stay, keys pass", 2, False))
+    top = 92
+    for left, title, block, keys_stay in panels:
+        d.text(left, 60, title, 14, "start", bold=True)
+        for row in range(tiles):
+            d.text(left - 8, top + cell * (row + 0.5) + 5, f"{side * row}", 12, "end")
+            d.text(left + cell * (row + 0.5), top - 6, f"{side * row}", 12)
+            for column in range(tiles):
+                mine = column <= row and (column if keys_stay else row) == block
+                d.box(left + cell * column, top + cell * row, cell, cell,
+                      ORANGE if mine else LIGHT if column > row else "white", GREY)
+                if column > row:
+                    d.text(left + cell * (column + 0.5), top + cell * (row + 0.5) + 4, "skipped",
+                           10, colour=NOTE)
+        d.text(left - 44, top + 2 * cell, "first\nquery", 12)
+        d.text(left + tiles * cell + 8, top - 6, "first key", 12, "start")
+        if keys_stay:
+            x = left + cell * (block + 0.5)
+            d.line([(x, top + cell * block + 8), (x, top + cell * tiles - 8)], INK, 1.6, arrow=True)
+            d.box(left + cell * block, top + cell * tiles + 14, cell, 26, KEPT)
+            d.text(x, top + cell * tiles + 31, "dk, dv", 12, bold=True)
+            d.text(left + cell * (block + 1) + 8, top + cell * tiles + 24,
+                   "of keys 32 to 63: sums over\nthe queries 32 to 127", 12, "start", GREEN)
+            d.text(left + cell * tiles + 14, top + 70,
+                   "block 1 computes\nS and dP, then\nadds to dv and dk:\n4 products", 12.5,
+                   "start")
+        else:
+            y = top + cell * (block + 0.5)
+            d.line([(left + 8, y), (left + cell * (block + 1) - 8, y)], INK, 1.6, arrow=True)
+            d.box(left + cell * tiles + 14, y - 13, 40, 26, KEPT)
+            d.text(left + cell * tiles + 34, y + 4, "dq", 12, bold=True)
+            d.text(left + cell * tiles + 14, y + 34, "of queries\n64 to 95", 12, "start", GREEN)
+            d.text(left, top + cell * tiles + 24,
+                   "block 2 computes S and dP again, then adds to dq:\n"
+                   "3 products. dq is a sum over the keys 0 to 95", 12.5, "start")
+
+    top, unit, warp, lane = 410, 5, 2, 5
+    d.text(20, top - 12, "One tile", 14, "start", bold=True)
+    x = 90
+    d.box(x, top, side * unit, side * unit, "white", GREY)
+    for n in range(side // 4):
+        d.box(x, top + 4 * unit * n, side * unit, 4 * unit, PALE[0] if n == warp else "none", GREY,
+              0.8)
+        d.text(x - 8, top + 4 * unit * n + 14, f"warp {n}", 10.5, "end")
+    d.box(x + unit * lane, top + 4 * unit * warp, unit, 4 * unit, ORANGE, INK, 0.8)
+    d.text(x + side * unit + 16, top + 24,
+           "down: the 32 rows that stay; across: the 32 rows that pass, one per lane\n\n"
+           f"orange: warp {warp}, lane {lane} computes p and ds of its 4 pairs, and stores them\n"
+           "in shared memory. After __syncwarp it reads all 32 of each of the 4 rows,\n"
+           f"and adds to channels {lane}, {lane + 32}, {lane + 64}, ... of the four rows' sums, "
+           "in registers.", 12.5, "start")
+    d.text(x + side * unit + 16, top + 134,
+           "No sum is shared between blocks or warps, so there are no atomics.", 12.5, "start",
+           GREEN)
+    d.save("flash_launched_twice.svg")
+
+
+def partners():
+    """Lesson 17, D = 128: each warp's scores, and its channels of the sums."""
+    d = Drawing(900, 622)
+    colours, unit = (BLUE, ORANGE, PALE[0], PALE[2]), 3
+    d.text(20, 28, f"Lesson 17, D = {D}: key_gradients, a block of four warps, {TILE} keys and a "
+                   f"tile of {TILE} queries", 15, "start", bold=True)
+    left, top, half = 96, 84, TILE // 2
+    d.text(left, top - 12, "P^T (and dS^T): the warp that computes it", 13, "start", bold=True)
+    for warp in range(4):
+        x, y = left + unit * half * (warp % 2), top + unit * half * (warp // 2)
+        d.box(x, y, unit * half, unit * half, colours[warp])
+        d.text(x + unit * half / 2, y + unit * half / 2 + 4, f"warp {warp}", 13, bold=warp == 0)
+    for n, words in enumerate(("keys\n0 to 31", "keys\n32 to 63")):
+        d.text(left - 10, top + unit * half * (n + 0.5) - 2, words, 12, "end")
+    for n, words in enumerate(("queries 0 to 31", "32 to 63")):
+        d.text(left + unit * half * (n + 0.5), top + unit * TILE + 18, words, 11.5)
+    sums = 440
+    d.text(sums, top - 12, "dv (and dk): the warp that has it in registers", 13, "start", bold=True)
+    for group in range(D // 16):
+        for pair in range(2):
+            warp = 2 * pair + group % 2
+            d.box(sums + 16 * unit * group, top + unit * half * pair, 16 * unit, unit * half,
+                  colours[warp])
+            d.text(sums + 16 * unit * (group + 0.5), top + unit * half * (pair + 0.5) + 4,
+                   str(warp), 12, bold=warp == 0)
+        d.text(sums + 16 * unit * group, top + unit * TILE + 18, str(16 * group), 11.5, "start")
+    d.text(sums + 8 * 16 * unit, top + unit * TILE + 36, "first channel of a group of 16", 11.5,
+           "end", NOTE)
+    d.text(20, top + unit * TILE + 60,
+           "Warps 0 and 1 are partners: the same 32 keys. Each has half of the queries, but needs "
+           "all of them for its channels of dv and dk:", 13, "start")
+
+    top = 376
+    d.text(20, top - 8, "Warp 0's dv += P^T d_o, for one tile", 13, "start", bold=True)
+    halves = ((BLUE, "own half of P^T:\nqueries 0 to 31", "straight from registers",
+               "before the barrier"),
+              (ORANGE, "partner's half:\nqueries 32 to 63", "through shared memory",
+               "after the barrier"))
+    for n, (colour, words, way, when) in enumerate(halves):
+        y = top + 8 + 68 * n
+        d.box(96, y, 150, 50, colour)
+        d.text(171, y + 21, words, 12)
+        d.line([(250, y + 25), (476, y + 25)], INK if n == 0 else RED, 1.8, arrow=True)
+        d.text(362, y + 18, way, 12.5, colour=INK if n == 0 else RED)
+        d.text(362, y + 42, when, 12, colour=NOTE)
+        d.box(480, y, 150, 50, PALE[1])
+        d.text(555, y + 21, f"x d_o of queries\n{'0 to 31' if n == 0 else '32 to 63'}", 12)
+        d.line([(634, y + 25), (690, y + (50 if n == 0 else 10))], arrow=True)
+    d.box(694, top + 34, 180, 60, BLUE)
+    d.text(784, top + 58, "dv of keys 0 to 31,\ngroups 0, 2, 4 and 6", 12)
+
+    top = 548
+    d.text(20, top, "query_gradients: 8 warps, 128 queries. A warp has 16 queries and all 64 keys "
+                    "of a tile, so its dS", 13, "start")
+    d.text(20, top + 20, "is already the first factor of its 16 rows of dq = dS k: no exchange.",
+           13, "start")
+    d.text(20, top + 56, "Each block of both kernels stores its own sums once: no atomics, and the "
+                         "same bits in every run.", 12.5, "start", GREEN)
+    d.save("flash_partners.svg")
 
 
 def gradients():
@@ -104,4 +231,5 @@ def gradients():
     d.save("flash_gradients.svg")
 
 
-gradients()
+for draw in (launched_twice, partners, gradients):
+    draw()

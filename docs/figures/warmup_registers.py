@@ -1,8 +1,125 @@
-"""Draws the pictures of chapter 00's lessons 15a to 15d beside this script. usage: python3 docs/figures/warmup_registers.py"""
+"""Draws the pictures of chapter 00's lessons 11, 13 and 15a to 15d beside this script.
+usage: python3 docs/figures/warmup_registers.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
 
 PALE_BLUE, PALE_GREEN, PALE_ORANGE = "#cfe2f3", "#d9ead3", "#fce5cd"
 SIDE = 8  # rows and columns of a thread's results
+
+
+def rows():
+    """The elements of a row that one lane loads: by a warp that reads it three times, and once."""
+    d = Drawing(900, 560)
+    left, unit, N, lane = 150, 2.8, 256, 1
+
+    def strip(y, first, width, count, name):
+        """The row, cut where a request of the warp ends; in orange the lane's elements."""
+        d.text(left - 12, y + 18, name, 12.5, "end")
+        for n in range(0, N, count):
+            d.box(left + unit * n, y, unit * count, 26, PALE_BLUE if n // count % 2 else "#e8f0fa")
+        for n in range(first, N, count):
+            d.box(left + unit * n, y, unit * width, 26, ORANGE, "none")
+
+    d.text(20, 28, f"One row of {N} elements, one warp. Orange: lane {lane}'s elements", 15,
+           "start", bold=True)
+    d.text(20, 60, "Step 1, softmax_warp: 4 bytes per lane, the row is loaded three times", 14,
+           "start", bold=True)
+    passes = (("maximum", "warp_max: 5 shuffles"), ("sum of exp", "warp_sum: 5 shuffles"),
+              ("output", "8 requests per pass, so 24, and 1 for x[0]"))
+    for i, (name, words) in enumerate(passes):
+        y = 88 + 56 * i
+        strip(y, lane, 1, 32, name)
+        d.text(left + unit * N, y + 44, words, 12.5, "end", DARK_BLUE)
+    for n in range(0, N, 32):
+        d.text(left + unit * n, 80, str(n), 11.5, "start", NOTE)
+    d.text(left, 132, f"lane {lane}: elements {lane}, {lane + 32}, {lane + 64}, ..., {lane + 224}",
+           12.5, "start", "#b45f06")
+
+    y = 300
+    d.text(20, y - 32, "Step 2, softmax_rows: 16 bytes per lane, the row is loaded once", 14,
+           "start", bold=True)
+    strip(y, 4 * lane, 4, 128, "load_row")
+    for n in range(0, N, 128):
+        d.text(left + unit * n, y - 6, str(n), 11.5, "start", NOTE)
+    d.text(left + unit * N, y - 6, "2 requests", 12.5, "end", DARK_BLUE)
+    cell, top = 22, 396
+    d.text(left - 12, top + 19, f"lane {lane}'s x[32]", 12.5, "end")
+    for i in range(32):
+        vector = i // 4
+        column = (vector * 32 + lane) * 4 + i % 4
+        held = column < N
+        d.box(left + cell * i, top, cell, 28, ORANGE if held else "#eeeeee", INK if held else GREY,
+              0.8)
+        d.text(left + cell * (i + 0.5), top + 19, str(column) if held else "-inf", 9.5)
+    for vector in range(2):
+        n = (vector * 32 + lane) * 4 + 2
+        d.line([(left + unit * n, y + 28), (left + cell * (4 * vector + 2), top - 4)], arrow=True)
+    d.text(left + cell * 20, top - 10, "vectors 2 to 7 are past the row's end: fill", 12.5,
+           colour=NOTE)
+    uses = ("maximum, then warp_max", "exp and sum, then warp_sum", "x / sum, stored: 2 requests")
+    for i, words in enumerate(uses):
+        x = left + 244 * i
+        d.box(x, 474, 216, 30, PALE_GREEN)
+        d.text(x + 108, 494, words, 12.5)
+        d.line([(x + 108, top + 30), (x + 108, 471)], arrow=True)
+        if i < 2:
+            d.line([(x + 218, 489), (x + 241, 489)], arrow=True)
+    d.text(20, 538, "The lane keeps 32 floats, so a warp holds rows of up to 1,024 elements.", 12.5,
+           "start", NOTE)
+    d.save("warmup_rows.svg")
+
+
+def elements_of_a_warp():
+    """What one warp loads and stores for one k: threadIdx.x as the column, and as the row."""
+    d = Drawing(900, 574)
+    M, N, K, unit, k = 16, 64, 24, 6, 5
+    d.text(20, 28, "One warp, one k: the elements that its 32 lanes load and store", 15, "start",
+           bold=True)
+
+    def matrices(left, top, rows, columns, depth, a, b, c):
+        """A, B and C with the (first row, first column, rows, columns) that the warp touches."""
+        c_left, c_top = left + unit * depth + 30, top + unit * depth + 30
+        for name, x, y, high, wide, touched in (("A", left, c_top, rows, depth, a),
+                                                ("B", c_left, top, depth, columns, b),
+                                                ("C", c_left, c_top, rows, columns, c)):
+            d.box(x, y, unit * wide, unit * high, "#fafafa", GREY)
+            row, column, down, across = touched
+            d.box(x + unit * column, y + unit * row, unit * across, unit * down,
+                  RED if down * across == 1 else ORANGE, INK, 0.7)
+            d.text(x, y - 7, f"{name}: {high} x {wide}", 13, "start", bold=True)
+        return c_left, c_top
+
+    d.text(20, 58, "threadIdx.x counts columns (this kernel)", 14, "start", GREEN, True)
+    block, warp = 1, 2
+    first = 32 * (block % 2)
+    left, top = 20, 92
+    x, y = matrices(left, top, M, N, K, (warp, k, 1, 1), (k, first, 1, 32), (warp, first, 1, 32))
+    for n in range(4):
+        at = (x + 32 * unit * (n % 2), y + 8 * unit * (n // 2))
+        d.box(*at, 32 * unit, 8 * unit, "none", DARK_BLUE, 1.4)
+        d.text(at[0] + 16 * unit, at[1] + 37, f"block {n}", 12.5, colour=DARK_BLUE)
+    words = ((y + 120, "a block is 8 rows x 32 columns of C, a warp is one of its rows"),
+             (y + 140, f"here block {block}, threadIdx.y = {warp}: m = {warp}, "
+                       f"n = {first} to {first + 31}"))
+    for at, line in words:
+        d.text(x, at, line, 12.5, "start", DARK_BLUE if at < y + 130 else "#b45f06")
+    words = (("A", "the same element in all lanes, a broadcast: 1 sector"),
+             ("B", "32 neighbours in row k, coalesced: 4 sectors"),
+             ("C", "32 neighbours in row m, coalesced: 4 sectors"))
+    for i, (name, line) in enumerate(words):
+        d.text(20, 486 + 22 * i, name, 13, "start", bold=True)
+        d.text(40, 486 + 22 * i, line, 12.5, "start")
+
+    left = 640
+    d.text(left, 58, "threadIdx.x counts rows", 14, "start", RED, True)
+    matrices(left, top, 32, 8, K, (0, k, 32, 1), (k, 3, 1, 1), (0, 3, 32, 1))
+    words = ("32 rows, K apart: 32 sectors", "a broadcast: 1 sector",
+             "32 rows, N apart: 32 sectors")
+    for i, line in enumerate(words):
+        d.text(left, 486 + 22 * i, "ABC"[i], 13, "start", bold=True)
+        d.text(left + 20, 486 + 22 * i, line, 12.5, "start")
+    d.text(20, 558, f"M = {M}, N = {N}, K = {K} as in the X-ray; on the right a part of larger "
+           f"matrices, and k = {k}. A sector has 32 bytes, 8 floats.", 12, "start", NOTE)
+    d.save("warmup_warp_elements.svg")
 
 
 def eight_results():
@@ -214,5 +331,5 @@ def double_buffer():
     d.save("warmup_double_buffer.svg")
 
 
-for draw in (eight_results, register_blocks, wide_loads, double_buffer):
+for draw in (rows, elements_of_a_warp, eight_results, register_blocks, wide_loads, double_buffer):
     draw()
