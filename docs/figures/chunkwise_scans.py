@@ -56,41 +56,66 @@ def prefix_sum_carry():
 
 
 def partition():
-    """WKV in chunks: the state goes from chunk to chunk; within one, scores of a token and those before it."""
-    d = Drawing(900, 500)
-    tokens, cell, pitch = 8, 26, 212
-    d.text(20, 26, "Between chunks of C tokens: the state S is handed on once per chunk, T / C times in all", 14.5, "start", bold=True)
+    """Chunks of 64 tokens in a chain, and one chunk's scores in sub-chunks of 16."""
+    d = Drawing(900, 530)
+    cell, pitch, count = 52, 212, 4
+    d.text(20, 26, "Between chunks of 64 tokens: the state S is passed on once per chunk", 14.5,
+           "start", bold=True)
     for i in range(4):
         x = 56 + pitch * i
         d.box(x, 44, 150, 46, PALE[i])
         d.text(x + 75, 63, f"chunk {i}", 13, bold=True)
-        d.text(x + 75, 81, "q, k, v, log_w of C tokens", 11)
+        d.text(x + 75, 81, f"tokens {64 * i} to {64 * i + 63}", 11)
         d.line([(x + 75, 92), (x + 75, 110)], GREY, 1.4, arrow=True)
         d.box(x + 8, 112, 134, 40)
-        d.text(x + 75, 129, "S decays, and takes", 12)
-        d.text(x + 75, 145, "k v of all C tokens", 12)
+        d.text(x + 75, 129, "S decays, then adds", 11.5)
+        d.text(x + 75, 145, "k v of all 64 tokens", 11.5)
         d.line([(x - 52, 132), (x + 5, 132)], INK, 1.6, arrow=True)
         d.text(x - 28, 124, f"S{i}", 13)
     d.line([(56 + 3 * pitch + 144, 132), (888, 132)], INK, 1.6, arrow=True)
     d.text(866, 124, "S4", 13)
 
-    left, top = 110, 226
-    d.lines([((56 + pitch, 92), (left, top - 4)), ((56 + pitch + 150, 92), (left + tokens * cell, top - 4))], GREY, 0.8)
-    d.text(left + tokens * cell / 2, top + tokens * cell + 20, "key s", 13)
-    d.text(left - 16, top + tokens * cell / 2, "query t", 13, "end")
-    for t in range(tokens):
-        for s in range(tokens):
-            d.box(left + cell * s, top + cell * t, cell, cell, BLUE if s < t else ORANGE if s == t else LIGHT, INK if s <= t else GREY, 0.8)
-    notes = 372
-    d.text(notes, top + 6, f"Within chunk 1: C x C scores (drawn with C = {tokens})", 14.5, "start", bold=True)
-    for y, colour, words in ((top + 26, BLUE, "an earlier token: q(t) k(s), times the decays between s and t"),
-                             (top + 58, ORANGE, "the token itself: q(t) k(t), with the bonus u and no decay"),
-                             (top + 90, LIGHT, "a later token: not computed")):
+    left, top, notes = 110, 256, 372
+    d.text(20, 196, "Within a chunk: the scores of 64 queries and 64 keys, in sub-chunks of 16",
+           14.5, "start", bold=True)
+    for n in range(count):
+        d.text(left + cell * (n + 0.5), top - 8, f"{16 * n}-{16 * n + 15}", 11, colour=NOTE)
+        d.text(left - 8, top + cell * (n + 0.5) + 4, f"{16 * n}-{16 * n + 15}", 11, "end", NOTE)
+        for s in range(count):
+            d.box(left + cell * s, top + cell * n, cell, cell,
+                  BLUE if s < n else LIGHT, INK if s < n else GREY, 0.8)
+    d.text(left + cell * 2, top - 26, "key s", 13)
+    d.text(20, top + cell * 2 + 4, "query t", 13, "start")
+    for n in range(count):  # the other half of a block on the diagonal: keys after the query
+        x, y = left + cell * n, top + cell * n
+        d.polygon([(x, y), (x, y + cell), (x + cell, y + cell)], ORANGE)
+        d.line([(x, y), (x, y + cell), (x + cell, y + cell), (x, y)], INK, 0.8)
+    for y, colour, words in ((top - 4, BLUE,
+                              "s in an earlier sub-chunk: a border is between s and t. The decay\n"
+                              "splits there in two factors, from s to the border and from the\n"
+                              "border to t. Neither"
+                              " exponent is above 0, so the block is a\nmatrix product (lesson "
+                              "05), or the state brings"
+                              " these keys\nto the border (lessons 11b to 15)."), (top + 102,
+                                                                                   ORANGE,
+                                                                                   "s in the "
+                                                                                   "sub-chunk of "
+                                                                                   "t: no border "
+                                                                                   "is between all "
+                                                                                   "pairs. The "
+                                                                                   "decay\n"
+                                                                                   "of each pair "
+                                                                                   "is computed on "
+                                                                                   "its own, or in "
+                                                                                   "a tree (lesson "
+                                                                                   "13)."),
+                             (top + 158, LIGHT,
+                              "s after t: no score, because its exponent would be above 0.")):
         d.box(notes, y, 22, 22, colour)
-        d.text(notes + 34, y + 16, words, 13, "start")
-    d.text(notes, top + 146, "o(t) = scale * ( S1, decayed from the chunk's start to t, read by q(t)", 13, "start")
-    d.text(notes + 89, top + 168, "+ the row's scores times the values v(s) )", 13, "start")
-    d.text(20, 488, "The first part needs the chunks before. The second needs only this chunk.", 12, "start", NOTE)
+        d.text(notes + 34, y + 16, words, 12.5, "start")
+    d.text(20, 508,
+           "A decay is at most 1, so its logarithm is at most 0. An exponent is above 0 only if a"
+           " factor runs backwards in time, and then exp may overflow.", 12, "start", NOTE)
     d.save("chunk_partition.svg")
 
 

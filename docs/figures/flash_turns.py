@@ -91,50 +91,71 @@ def producer_consumer():
 
 
 def ping_pong():
-    """The turns of three consumers over time: the products of one beside the softmax of the others."""
-    d = Drawing(900, 486)
+    """Three consumers over time: all at once, and in turns, so that the tensor cores never wait."""
+    d = Drawing(900, 560)
     unit = 24  # a product that has the tensor cores to itself; three that share them take three
+    all_at_once, in_turns, end = 10 * unit, 6 * unit, 30 * unit
 
-    def consumer(y, words, pieces):
-        row(d, y, words)
-        for x, width, kind, said in pieces:
-            bar(d, LEFT + x, y, width, said, {"p": BLUE, "s": SOFTMAX}[kind])
+    def span(y, width, words):
+        """A round's length, below the tensor cores."""
+        d.line([(LEFT + width - 2, y), (LEFT + 2, y)], INK, 1, arrow=True)
+        d.line([(LEFT + 2, y), (LEFT + width - 2, y)], INK, 1, arrow=True)
+        d.lines([((LEFT + x, y - 6), (LEFT + x, y + 6)) for x in (0, width)], INK, 1)
+        d.text(LEFT + width + 8, y + 4, words, 12, "start")
 
-    round_12, round_13 = 10 * unit, 6 * unit
-    d.text(20, 28, "12: no consumer keeps an order. All can be at the same place at the same time", 14.5, "start", bold=True)
+    d.text(20, 28, "Lesson 12: all consumers multiply at once, and then all compute their softmax",
+           14.5, "start", bold=True)
     for number in range(3):
-        pieces = []
+        y = 44 + 32 * number
+        row(d, y, f"consumer {number}")
         for tile in range(3):
-            x = round_12 * tile
-            pieces += [(x, 3 * unit, "p", f"Q K{tile}"), (x + 3 * unit, 4 * unit, "s", f"softmax {tile}"), (x + 7 * unit, 3 * unit, "p", f"P V{tile}")]
-        consumer(44 + 32 * number, f"consumer {number}", pieces)
-    row(d, 150, "tensor cores")
+            x = LEFT + all_at_once * tile
+            bar(d, x, y, 3 * unit, f"Q K{tile}", BLUE)
+            bar(d, x + 3 * unit, y, 4 * unit, f"softmax {tile}", SOFTMAX)
+            bar(d, x + 7 * unit, y, 3 * unit, f"P V{tile}", BLUE)
+    row(d, 152, "tensor cores")
     for tile in range(3):
-        for x, width, words, colour in ((0, 3, "three share", BLUE), (3, 4, "idle", "white"), (7, 3, "three share", BLUE)):
-            bar(d, LEFT + round_12 * tile + x * unit, 150, width * unit, words, colour, size=11)
+        for at, width, words, colour in ((0, 3, "all three", BLUE), (3, 4, "idle", "white"),
+                                         (7, 3, "all three", BLUE)):
+            bar(d, LEFT + all_at_once * tile + at * unit, 152, width * unit, words, colour, size=11)
+    span(194, all_at_once, "one tile of each consumer: 10")
 
-    top = 222
-    d.text(20, top, "13: a turn is two products, and hands on to the next consumer", 14.5, "start", bold=True)
-    end = 3 * round_12
+    top = 246
+    d.text(20, top, "Lesson 13: one consumer multiplies, the other two compute their softmax", 14.5,
+           "start", bold=True)
+    for turn in range(4):  # from the last consumer to the first, behind the bars of the other
+        x = LEFT + in_turns * (turn + 1)
+        d.line([(x, top + 104), (x, top + 43)], RED, 2, arrow=True)
     for number in range(3):
-        y, first = top + 16 + 44 * number, 2 * unit * number
-        pieces = [(0, first, "s", "softmax 0" if number == 2 else "")] if number else []
-        for turn in range(5):
-            x = first + round_13 * turn
-            pieces += [(x, min(2 * unit, end - x), "p", f"{turn}"), (x + 2 * unit, min(4 * unit, end - x - 2 * unit), "s", f"softmax {turn + 1}" if turn < 4 or number == 0 else "")]
-        consumer(y, f"consumer {number}", [piece for piece in pieces if piece[1] > 0])
+        y, first = top + 16 + 44 * number, LEFT + 2 * unit * number
+        row(d, y, f"consumer {number}")
+        if number:
+            bar(d, LEFT, y, 2 * unit * number, "softmax 0" if number == 2 else "", SOFTMAX)
+        for turn in range(1, 6):
+            x = first + in_turns * (turn - 1)
+            bar(d, x, y, unit, "PV", BLUE, size=10.5)
+            bar(d, x + unit, y, unit, "QK", BLUE, size=10.5)
+            left = min(4 * unit, LEFT + end - x - 2 * unit)
+            if left:
+                bar(d, x + 2 * unit, y, left, f"softmax {turn}" if left == 4 * unit else "",
+                    SOFTMAX)
     for step in range(14):
-        x, y = LEFT + 2 * unit * (step + 1), top + 16 + 44 * (step % 3)
-        to = top + 16 + 44 * ((step + 1) % 3)
-        d.line([(x, y + 26), (x, to)] if to > y else [(x, y), (x, to + 26)], RED, 2, arrow=True)
+        if step % 3 < 2:
+            x, y = LEFT + 2 * unit * (step + 1), top + 42 + 44 * (step % 3)
+            d.line([(x, y), (x, y + 18)], RED, 2, arrow=True)
     row(d, top + 152, "tensor cores")
     for turn in range(15):
-        bar(d, LEFT + 2 * unit * turn, top + 152, 2 * unit, f"of {turn % 3}", BLUE)
-    legend(d, top + 200, ((BLUE, "products"), (SOFTMAX, "softmax")))
-    d.line([(LEFT + 150, top + 208), (LEFT + 190, top + 208)], RED, 2, arrow=True)
-    d.text(LEFT + 198, top + 213, "the turn is handed on (a named barrier): products are issued in this order", 12, "start")
-    d.text(20, top + 236, "A turn t is P V(t) and Q K(t + 1). A sketch, not measured: a product alone takes 1, three that share take 3, a softmax takes 4.\n"
-           "A round of three tiles, one for each consumer, then takes 10 above and 6 below, where the tensor cores are never idle.", 12, "start", NOTE)
+        bar(d, LEFT + 2 * unit * turn, top + 152, 2 * unit, f"{turn % 3}", BLUE, size=11)
+    d.text(20, top + 186, "(of which consumer)", 11.5, "start", NOTE)
+    span(top + 194, in_turns, "one tile of each consumer: 6. The tensor cores are never idle.")
+    legend(d, top + 222, ((BLUE, "products"), (SOFTMAX, "softmax")))
+    d.line([(LEFT + 110, top + 230), (LEFT + 150, top + 230)], RED, 2, arrow=True)
+    d.text(LEFT + 158, top + 235, "the turn is passed on by a named barrier", 12, "start")
+    d.text(20, top + 266,
+           "PV and QK are one turn: turn t computes P V of tile t - 1, then Q K of tile t."
+           " The lengths are chosen, not measured: a product\nthat has the tensor cores alone takes"
+           " 1, three that share them take 3, and a softmax takes 4, as for D = 64.", 12, "start",
+           NOTE)
     d.save("flash_ping_pong.svg")
 
 

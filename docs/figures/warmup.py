@@ -117,32 +117,43 @@ def view():
 
 
 def memory():
-    """The levels of memory of one H100: who sees them, how large they are, and how long a load takes."""
-    d = Drawing(900, 590)
-    d.text(20, 28, "From near and small to far and large: the memories of one H100", 15, "start", bold=True)
-    ns = IDLE_LATENCY
+    """The memories of one H100: which threads reach each, its size, and how long a load takes."""
+    d = Drawing(900, 560)
+    d.text(20, 28,
+           "Each memory is larger than the one above it, and a load from it takes longer (one "
+           "H100)", 15, "start", bold=True)
+    ns, middle, right, scale = IDLE_LATENCY, 215, 450, 0.86
     levels = (
-        ("registers", PALE[2], 210, "one thread", "256 KB per SM, at most 255 words per thread", f"{ns['register']} ns: a result, until it can be used"),
-        ("shared memory, L1", PALE[1], 290, "the threads of one block", "256 KB per SM, up to 228 KB of it shared", f"shared: {ns['shared memory']} ns, L1: {ns['L1']} ns"),
-        ("L2", PALE[0], 400, "all threads of the grid", "50 MB, one for all", f"{ns['L2']} ns"),
-        ("device memory: HBM", PALE[3], 540, "all threads, and the host by copies", "80 GB", f"{ns['device memory']} ns"),
-        ("host memory", LIGHT, 540, "the CPU", "what the computer has", "no load: data is copied before"),
+        ("registers", PALE[2], 180, "one thread", "255 words of 4 bytes per thread, 256 KB per SM",
+         (("register", "until a result can be used"),)),
+        ("shared memory, L1", PALE[1], 240, "the threads of one block",
+         "256 KB per SM, up to 228 KB of it shared", (("shared memory", "shared"), ("L1", "L1"))),
+        ("L2", PALE[0], 310, "all threads of the grid", "50 MB, one for all SMs", (("L2", ""),)),
+        ("device memory: HBM", PALE[3], 390, "all threads, and the host by copies", "80 GB",
+         (("device memory", ""),)),
+        ("host memory", LIGHT, 390, "the CPU", "as much as the computer has", ()),
     )
-    y = 48
-    for number, (name, colour, width, who, size, speed) in enumerate(levels):
-        height = 78
-        d.box(20 + (540 - width) / 2, y, width, height, colour)
-        d.text(290, y + 33 if width > 260 else y + 30, name, 15, bold=True)
-        d.text(290, y + 56, who, 13)
-        d.text(582, y + 32, size, 13, "start")
-        d.text(582, y + 54, speed, 13, "start", DARK_BLUE)
+    between = ("load, store", "sectors of 32 bytes", "sectors of 32 bytes", "cudaMemcpy")
+    for number, (name, colour, width, threads, size, loads) in enumerate(levels):
+        y = 48 + 98 * number
+        d.box(middle - width / 2, y, width, 68, colour)
+        d.text(middle, y + 29, name, 15, bold=True)
+        d.text(middle, y + 51, threads, 13)
+        d.text(right, y + 16, size, 13, "start")
         if number + 1 < len(levels):
-            words = ("load, store", "32-byte sectors", "32-byte sectors", "cudaMemcpy")[number]
-            d.line([(290, y + height + 2), (290, y + height + 26)], arrow=True)
-            d.line([(280, y + height + 26), (280, y + height + 2)], arrow=True)
-            d.text(302, y + height + 19, words, 12, "start", NOTE)
-        y += height + 28
-    d.text(20, 580, "Black: sizes, by NVIDIA's documents. Blue: the latency, measured in lesson 12a while nothing else ran.", 12, "start", NOTE)
+            d.line([(middle, y + 70), (middle, y + 96)], arrow=True)
+            d.line([(middle - 10, y + 96), (middle - 10, y + 70)], arrow=True)
+            d.text(middle + 12, y + 87, between[number], 12, "start", NOTE)
+        for k, (level, words) in enumerate(loads):
+            wide = scale * ns[level]
+            d.box(right, y + 27 + 22 * k, wide, 15, BLUE, DARK_BLUE, 0.8)
+            d.text(right + wide + 8, y + 39 + 22 * k, f"{ns[level]} ns{', ' * bool(words)}{words}",
+                   13, "start", DARK_BLUE)
+    d.text(right, y + 38, "no load: a kernel needs a copy in device memory", 13, "start", DARK_BLUE)
+    d.text(20, 546,
+           "Black: sizes, from NVIDIA's documents. Blue: the latency of one load, measured in "
+           "lesson"
+           " 12a while nothing else ran.", 12, "start", NOTE)
     d.save("warmup_memory.svg")
 
 
@@ -228,41 +239,57 @@ def divergence():
 
 
 def halo():
-    """A block's tile of a one-dimensional stencil with the elements beside it, global memory above and below."""
+    """A block's tile of a one-dimensional stencil: loaded with its halo, read 2 R + 1 times."""
     d = Drawing(900, 430)
-    radius, threads, cell, left = 2, 12, 36, 54
-    d.text(20, 28, f"A stencil: y[i] is made of x[i - {radius}] to x[i + {radius}]. A block of {threads} threads makes {threads} outputs", 15, "start", bold=True)
-    total, first = 22, 5
-    mine = range(first, first + threads)
-    y = 66
-    d.text(left, y - 10, "x, global memory", 13, "start")
+    radius, threads, cell, left, total, first = 2, 12, 36, 54, 22, 5
+    d.text(20, 28,
+           f"R = {radius}, blocks of {threads} threads: a block loads {threads} + 2 * {radius}"
+           f" elements of x, and computes {threads} elements of y", 15, "start", bold=True)
+    mine, tile = range(first, first + threads), range(first - radius, first + threads + radius)
+
+    def middle(i):
+        return left + cell * (i + 0.5)
+
+    d.text(left, 92, "x, global memory", 13, "start")
+    d.text(middle(tile[0]) - 10, 62, f"x[begin - {radius}]", 12)
+    d.text(middle(first) + 14, 62, "x[begin]", 12)
+    for i in (tile[0], first):
+        d.line([(middle(i), 66), (middle(i), 98)], GREY, arrow=True)
     for i in range(total):
-        is_halo = i in range(first - radius, first) or i in range(first + threads, first + threads + radius)
-        d.box(left + cell * i, y, cell, 30, ORANGE if is_halo else BLUE if i in mine else "white", INK if i in mine or is_halo else GREY)
-    d.lines([((left + cell * (i + 0.5), y + 32), (left + cell * (i + 0.5), 142)) for i in range(first - radius, first + threads + radius)], GREY, 0.9)
-    y = 144
-    d.text(left, y + 12, "shared\nmemory", 13, "start")
-    for i in range(first - radius, first + threads + radius):
-        d.box(left + cell * i, y, cell, 30, BLUE if i in mine else ORANGE)
-        d.text(left + cell * (i + 0.5), y + 20, str(i - first + radius), 12)
-    d.text(left + cell * (first - radius) + cell, y + 48, "halo", 13, colour=RED)
-    d.text(left + cell * (first + threads) + cell, y + 48, "halo", 13, colour=RED)
-    d.text(left + cell * (first + threads / 2), y + 48, f"tile: thread t stores in place t + {radius}", 13)
-    d.line([(left - 30, 218), (850, 218)], RED, 2, "8 4")
-    d.text(left - 30, 210, "__syncthreads()", 13, "start", RED, bold=True)
-    y = 282
-    thread = 8
-    d.text(left, y + 20, "y", 13, "start")
+        d.box(left + cell * i, 100, cell, 30,
+              BLUE if i in mine else ORANGE if i in tile else "white", INK if i in tile else GREY)
+    for i in tile:
+        d.line([(middle(i), 132), (middle(i), 160)], GREY, 0.9, arrow=True)
+    d.text(20, 174, "tile_smem,\nshared memory", 13, "start")
+    for i in tile:
+        d.box(left + cell * i, 162, cell, 30, BLUE if i in mine else ORANGE)
+        d.text(middle(i), 182, str(i - tile[0]), 12)
+    for i, words in ((first - 1.5, "left halo"), (first + 2.5, "own elements"),
+                     (first + threads + 0.5, "right halo")):
+        d.text(middle(i), 210, words, 13, colour=RED if "halo" in words else INK)
+    d.line([(20, 240), (850, 240)], RED, 2, "8 4")
+    d.text(20, 232, "__syncthreads()", 13, "start", RED, bold=True)
+    y, thread = 290, 8
+    d.text(left, y + 20, "y, one element\nper thread", 13, "start")
     for i in mine:
-        d.box(left + cell * i, y, cell, 30, PALE[1] if i - first != thread else GREEN, INK)
-        d.text(left + cell * (i + 0.5), y + 20, str(i - first), 12, colour=INK if i - first != thread else "white")
-    target = left + cell * (first + thread + 0.5)
+        chosen = i - first == thread
+        d.box(left + cell * i, y, cell, 30, GREEN if chosen else PALE[1], INK)
+        d.text(middle(i), y + 20, str(i - first), 12, colour="white" if chosen else INK)
     for k in range(-radius, radius + 1):
-        d.line([(target + cell * k, 228), (target + k * 3, y - 3)], GREEN, 1.3)
-    d.text(left + cell * (first + threads) + 10, y + 20, f"thread {thread} reads places {thread} to {thread + 2 * radius}", 13, "start", GREEN)
-    d.text(20, 350, f"Orange: the halo, {radius} elements on each side. The block reads them because its outer threads need them as neighbours;\n"
-           "their outputs belong to other blocks. At the ends of the array the halo lies outside: there a 0 is stored instead.", 13, "start")
-    d.text(20, 398, f"The barrier: thread {thread} reads places that other threads have stored. No thread may read before all have stored.", 13, "start")
+        d.line([(middle(first + thread + k), 194), (middle(first + thread) + 3 * k, y - 2)], GREEN,
+               1.3)
+    d.text(left + cell * (first + threads) + 10, y + 12,
+           f"thread {thread} reads\nindices {thread} to"
+           f" {thread + 2 * radius}", 13, "start", GREEN)
+    d.text(20, 360,
+           f"Orange: the halo, {radius} elements on each side. The neighbouring blocks load them,"
+           " too, as their own. Where x ends, a 0 is stored instead.\n"
+           f"The barrier: thread {thread} reads elements that other threads have stored. No thread "
+           "may"
+           " read before all threads have stored.", 12.5, "start")
+    d.text(20, 412,
+           f"Without the tile, each blue element would be loaded {2 * radius + 1} times from"
+           " global memory, by as many threads.", 12.5, "start", NOTE)
     d.save("warmup_halo.svg")
 
 
@@ -324,53 +351,58 @@ def tree():
 
 
 def in_flight():
-    """The same eight loads with one and with four in flight, over time."""
+    """The same eight loads with one and with four in flight, over time, and how many are."""
     d = Drawing(900, 560)
-    latency, issue, left, height = 168, 12, 96, 15
-    d.text(20, 28, "Eight loads of a thread over time: from asking (blue edge) to having (end of the bar)", 15, "start", bold=True)
+    latency, issue, left, height, pitch = 86, 7, 96, 13, 16
+    d.text(20, 28,
+           "Eight loads of a thread over time: each bar is one load, from its request to its value",
+           15, "start", bold=True)
 
-    def bars(y, groups, colour):
-        """Bars of loads that are asked for in groups; a group begins when the one before has arrived and was used."""
-        now, number, ends = 0, 0, []
+    def loads(y, groups, colour):
+        """Bars of loads, and below them how many are in flight. -> when the last one arrives"""
+        now, number, spans = 0, 0, []
         for group in groups:
-            starts = [now + issue * k for k in range(group)]
-            for start in starts:
-                d.box(left + start, y + number * (height + 3), latency, height, colour, GREY, 0.7)
-                d.box(left + start, y + number * (height + 3), 4, height, DARK_BLUE, "none")
+            for start in (now + issue * k for k in range(group)):
+                d.box(left + start, y + number * pitch, latency, height, colour, GREY, 0.7)
+                d.box(left + start, y + number * pitch, 4, height, DARK_BLUE, "none")
+                d.text(left - 10, y + number * pitch + 11, f"load {number}", 11.5, "end")
+                spans.append((start, start + latency))
                 number += 1
-                ends.append((start, start + latency))
-            now = starts[-1] + latency + 8
-            if now - 8 < 760:
-                d.line([(left + now - 4, y - 4), (left + now - 4, y + number * (height + 3) + 4)], GREY, 0.8, "3 3")
-        return ends
+            now = spans[-1][1] + 5
+        base = y + 8 * pitch + 42
+        d.text(left - 10, base - 12, "loads in\nflight", 11.5, "end")
+        times = sorted({time for span in spans for time in span})
+        for begin, end in zip(times, times[1:]):
+            count = sum(a <= begin < b for a, b in spans)
+            if count:
+                d.box(left + begin, base - 8 * count, end - begin, 8 * count, BLUE, "none")
+        d.line([(left, base), (left + 780, base)], arrow=True)
+        d.text(left + 780, base + 16, "time", 12, "end")
+        d.lines([((left + latency * k, base), (left + latency * k, base + 6)) for k in range(9)])
+        d.text(left + latency / 2, base + 18, "one latency", 12)
+        return spans[-1][1]
 
-    y = 76
-    d.text(20, y - 14, "One in flight: each load is used before the next one is asked for", 14, "start", bold=True)
-    shown = [1] * 4
-    bars(y, shown, PALE[2])
-    for k in range(8):
-        d.text(left - 10, y + k * (height + 3) + 12, f"load {k}", 11.5, "end", INK if k < 4 else NOTE)
-    d.text(left + 740, y + 6 * (height + 3), "loads 4 to 7 are beyond the picture: 8 latencies in all", 13, "end", RED)
-
-    y = 286
-    d.text(20, y - 14, "Four in flight: four loads are asked for, then the first of them is used", 14, "start", bold=True)
-    ends = bars(y, [4, 4], PALE[1])
-    for k in range(8):
-        d.text(left - 10, y + k * (height + 3) + 12, f"load {k}", 11.5, "end")
-    done = max(end for _, end in ends)
-    d.text(left + done + 14, y + 7 * (height + 3) + 12, "all eight: a little more than 2 latencies", 13, "start", GREEN)
-    axis = y + 8 * (height + 3) + 12
-    d.line([(left, axis), (left + 770, axis)], arrow=True)
-    d.text(left + 770, axis + 18, "time", 13, "end")
-    d.line([(left, axis - 4), (left, axis + 8)])
-    d.line([(left + latency, axis - 4), (left + latency, axis + 8)])
-    d.text(left + latency / 2, axis + 18, "one latency", 13)
-    loads = COPY / 2  # the other half of a copy's bytes is stored, and nobody waits for a store
+    d.text(20, 58, "One in flight: each value is used before the next load is requested", 14,
+           "start", bold=True)
+    end = loads(70, [1] * 8, PALE[2])
+    d.text(left + end - 4, 88, "8 latencies, and never more than one load in flight", 13, "end",
+           RED)
+    d.text(20, 286, "Four in flight: four loads are requested, and then the first value is used",
+           14, "start", bold=True)
+    end = loads(298, [4, 4], PALE[1])
+    d.text(left + end + 14, 298 + 7 * pitch + 11, "a little more than 2 latencies", 13, "start",
+           GREEN)
+    moved = COPY / 2  # the other half of a copy's bytes is stored, and no thread waits for a store
     idle = IDLE_LATENCY["device memory"] * 1e-9
-    need = loads * idle
-    d.text(20, 494, f"Little's law: bytes in flight = bandwidth x latency. An idle device memory answers after {idle * 1e9:.0f} ns (H100). A copy moves\n"
-           f"{COPY / 1e12:.2f} TB/s (H200), half of it loads: {loads / 1e12:.2f} TB/s x {idle * 1e9:.0f} ns = {need / 1e3:.0f} KB of loads in flight, {need / MULTIPROCESSORS / 1e3:.1f} KB for each of\n"
-           f"{MULTIPROCESSORS} SMs. That is the least: a memory under load answers later, and then more bytes have to be in flight.", 13, "start")
+    need = moved * idle
+    d.text(20, 510, "Little's law: bytes in flight = bandwidth * latency. A copy loads"
+           f" {moved / 1e12:.2f} TB/s (H200). An idle device memory has a latency of "
+           f"{idle * 1e9:.0f} ns"
+           f" (H100),\nso at least {need / 1e3:.0f} KB must be in flight, "
+           f"{need / MULTIPROCESSORS / 1e3:.1f}"
+           f" KB for each of {MULTIPROCESSORS} SMs. Under load the latency is longer, and more "
+           "bytes are"
+           " needed.", 12.5, "start")
     d.save("warmup_in_flight.svg")
 
 
