@@ -5,7 +5,7 @@ from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE
 
 
 def prefix_sum_carry():
-    """Prefix sums in chunks: which thread adds what, and what a chunk hands to the next."""
+    """Prefix sums in chunks: which thread adds what, and what a chunk passes to the next."""
     x, chunk = list(range(12)), 4
     chunks = [x[i:i + chunk] for i in range(0, len(x), chunk)]
     local = [list(accumulate(part)) for part in chunks]
@@ -28,7 +28,7 @@ def prefix_sum_carry():
         d.line([(at + cell / 2, 96), (at + 3.6 * cell, 96)], DARK_BLUE, 1.6, arrow=True)
         d.text(at + 2 * cell, 90, f"thread {i}", 12, colour=DARK_BLUE)
     row(106, "1. local sums", local, "one thread for each chunk")
-    d.text(left + 3 * pitch + 4, 131, "4 additions,\none after another", 12, "start", NOTE)
+    d.text(left + 3 * pitch + 4, 131, "4 additions,\nsequential", 12, "start", NOTE)
 
     y = 220
     d.text(left - 16, y + 16, "2. carry", 14, "end", bold=True)
@@ -50,8 +50,11 @@ def prefix_sum_carry():
             d.line([(at + cell / 2, y + cell + 3), (at + cell * (j + 0.5), 316)], GREY, 1, arrow=True)
     row(320, "3. adjusted", [[value + before for value in part] for part, before in zip(local, carry)], "one thread for each element")
     d.text(left + 3 * pitch + 4, 345, "one addition", 12, "start", NOTE)
-    d.text(20, 392, "Red: the last local sum of a chunk is the sum of the whole chunk. It is all that the chunk hands on. The last chunk hands on nothing.\n"
-           "The carry of chunk 2 is 6 + 22 = 28: the sum of all chunks before it, and not of chunk 1 alone.", 13, "start")
+    d.text(20, 392,
+           "Red: the last local sum of a chunk is the sum of the whole chunk. Only this is passed "
+           "on. The last chunk passes nothing on.\n"
+           "The carry of chunk 2 is 6 + 22 = 28: the sum of all chunks before it, and not of chunk "
+           "1 alone.", 13, "start")
     d.save("chunkwise_carry.svg")
 
 
@@ -120,7 +123,7 @@ def partition():
 
 
 def chunk_states():
-    """Two ways to hand the state on: one block walks, or every chunk's state lies in memory and a scan goes over it."""
+    """Two ways to pass the state on: one block walks, or a scan goes over all states in memory."""
     d = Drawing(900, 530)
     left, pitch, width, names = 136, 190, 144, "abcd"
     before = ["0", "a", "a + b", "a + b + c"]
@@ -141,7 +144,9 @@ def chunk_states():
 
     d.text(20, 140, "Lesson 03: three kernels, a state for each chunk in global memory", 15, "start", bold=True)
     rows = (164, 262, 386)
-    for y, name, who in zip(rows, ("sum_chunks", "scan_chunks", "answer_chunks"), ("a block each", "one thread for\neach element", "a block each")):
+    for y, name, who in zip(rows, ("sum_chunks", "scan_chunks", "answer_chunks"),
+                            ("one block\nper chunk", "one thread\nper element",
+                             "one block\nper chunk")):
         d.text(20, y + 18, name, 13, "start", bold=True)
         d.text(20, y + 35, who, 12, "start", NOTE)
     for i in range(4):
@@ -154,22 +159,27 @@ def chunk_states():
         d.text(x + width / 2, rows[1] - 8 + 26, f"own sum: {names[i]}", 12)
         d.box(x + 6, rows[1] + 28, width - 12, 22, "white", RED, 1.6)
         d.text(x + width / 2, rows[1] + 44, before[i], 13, colour=RED)
-        d.text(x + width / 2, rows[1] + 72, "written in its place", 11, colour=NOTE)
+        d.text(x + width / 2, rows[1] + 72, "overwrites it", 11, colour=NOTE)
         if i < 3:
             d.line([(x + width + 2, rows[1] + 39), (x + pitch + 3, rows[1] + 39)], RED, 2, arrow=True)
             d.text(x + (width + pitch) / 2, rows[1] + 32, f"+ {names[i]}", 12, colour=RED)
-    d.text(20, 470, "Red: the chain. In the walk a link is a chunk's whole work. In the scan a link is one addition, a read and a write.\n"
-           "The chain is as long in both. A thread of the scan has one element of the state, and goes through it in all chunks.\n"
-           "Each state is written by sum_chunks, read and written by scan_chunks, and read by answer_chunks.", 13, "start")
+    d.text(20, 470,
+           "Red: the chain. In the walk one step of it is a chunk's whole work. In the scan it is "
+           "one addition, a load and a store.\n"
+           "The chain is as long in both. A thread of the scan owns one element of the state, and "
+           "adds it up over all chunks.\n"
+           "sum_chunks stores each state, scan_chunks loads and stores it, and answer_chunks loads "
+           "it.", 13, "start")
     d.save("chunkwise_states.svg")
 
 
 def exclusive_scan_over_warps():
-    """A round of a block of four warps: each sums its own steps, a scan over the warps, each walks its steps."""
+    """An iteration of four warps: each sums its own steps, a scan, each walks its steps."""
     d = Drawing(900, 470)
     left, pitch, width, names = 146, 166, 144, "abcd"
     before = ["S", "S + a", "S + a + b", "S + a + b + c"]
-    d.text(20, 26, "One round of a block with four warps of eight steps", 15, "start", bold=True)
+    d.text(20, 26, "One iteration of a block with four warps of eight steps", 15, "start",
+           bold=True)
     rows = (52, 176, 330)
     for y, name, who in zip(rows, ("1. sums", "2. scan", "3. walk"), ("each warp, its steps", "each thread, its\nelements of the state", "each warp, its steps")):
         d.text(20, y + 16, name, 14, "start", bold=True)
@@ -183,10 +193,10 @@ def exclusive_scan_over_warps():
         d.line([(x + width / 2, rows[0] + 33), (x + width / 2, rows[1] - 24)], GREY, 1.2, arrow=True)
         d.text(x + width / 2 + 6, rows[0] + 56, f"k v summed: {names[w]}", 12, "start")
         d.box(x, rows[1] - 20, width, 74, "white", INK)
-        d.text(x + width / 2, rows[1] - 2, f"place {w}: {names[w]}", 12)
+        d.text(x + width / 2, rows[1] - 2, f"slot {w}: {names[w]}", 12)
         d.box(x + 8, rows[1] + 12, width - 16, 26, "white", RED, 1.8)
         d.text(x + width / 2, rows[1] + 30, before[w], 13, colour=RED)
-        d.text(x + width / 2, rows[1] + 50, "written over it", 11, colour=NOTE)
+        d.text(x + width / 2, rows[1] + 50, "overwrites it", 11, colour=NOTE)
         d.line([(x + width / 2, rows[1] + 58), (x + width / 2, rows[2] - 6)], GREY, 1.2, arrow=True)
         d.text(x + width / 2 + 6, rows[2] - 34, "begins with it", 12, "start")
         for s in range(8):
@@ -197,13 +207,17 @@ def exclusive_scan_over_warps():
             d.text(x + (width + pitch) / 2, rows[1] + 16, f"+{names[w]}", 12, colour=RED)
     d.line([(left + 4 * pitch - 26, rows[1] + 25), (left + 4 * pitch + 4, rows[1] + 25)], RED, 1.6, arrow=True)
     d.text(left + 4 * pitch - 6, rows[1] + 16, "+d", 12, "middle", RED)
-    d.text(left + 4 * pitch + 8, rows[1] + 16, "carry:\nS of the\nnext round", 11, "start", RED)
+    d.text(left + 4 * pitch + 8, rows[1] + 16, "carry:\nS of the next\niteration", 11, "start", RED)
     for y in (138, 254):
         d.line([(left - 6, y), (left + 4 * pitch - 14, y)], RED, 3)
         d.text(left - 12, y + 5, "barrier", 12, "end", RED)
-    d.text(20, 396, "The places lie in shared memory. S is the state before the round; a thread has its elements of S in registers: carry.\n"
-           "Place w gets the sum of all warps before w, and not warp w's own sum: warp w adds its own k v once more when it walks.\n"
-           "The source's kernel writes a, a + b, ... (an inclusive scan), and warp w reads place w - 1.", 13, "start")
+    d.text(20, 396,
+           "The slots are in shared memory. S is the state before the iteration. A thread keeps "
+           "its elements of S in registers (carry).\n"
+           "Slot w gets the sum of all warps before w, without warp w's own sum, because warp w "
+           "adds its own k v once more when it walks.\n"
+           "The source's kernel writes a, a + b, ... (an inclusive scan), and warp w reads slot w "
+           "- 1.", 13, "start")
     d.save("shared_warp_scan.svg")
 
 
@@ -212,7 +226,9 @@ def packed_lanes():
     d = Drawing(900, 480)
     left, cell = 150, 22
     d.text(20, 26, "K = 256: 32 lanes share the 256 words of k. A lane reads eight of them, in two loads of 16 bytes", 14, "start", bold=True)
-    ways = (("side by side: lane l has rows 4 l to 4 l + 3, and rows 128 + 4 l to 131 + 4 l; here the first load", 4, 62), ("together: lane l has rows 8 l to 8 l + 7; here the first load", 8, 242))
+    ways = (("side by side: lane l holds rows 4 l to 4 l + 3, and rows 128 + 4 l to 131 + 4 l (the "
+             "first load is drawn)", 4, 62),
+            ("together: lane l holds rows 8 l to 8 l + 7 (the first load is drawn)", 8, 242))
     for words, apart, y in ways:
         d.text(20, y, words, 14, "start", bold=True)
         for bank in range(32):
@@ -234,18 +250,23 @@ def packed_lanes():
                 d.box(left + bank * cell, row, 4 * cell, 28, PALE[lane % 4], INK)
                 d.text(left + (bank + 2) * cell, row + 19, f"lane {lane}", 12)
         end = y + 62 + 34 * sum(1 for lanes in turns if lanes)
-        said = "8 lanes, 32 banks, each once: one turn" if apart == 4 else "lanes 0 and 4 want the same banks, and so do 1 and 5, ...: two turns"
+        said = ("8 lanes, 32 banks, each once: one wavefront" if apart == 4 else "lanes 0 and 4 "
+                "read the same banks, and so do 1 and 5, ...: two wavefronts")
         d.text(left, end + 20, said, 13, "start", GREEN if apart == 4 else RED)
-    d.text(20, 424, "Shared memory serves the 16-byte loads of eight lanes in one turn, if all 32 banks are different. Lanes 8 to 31 follow in the same way.\n"
-           "The results are the same in both ways: only the order in which a sum's terms are added differs. The second way takes twice as long.\n"
-           "A lane has the same rows of q and of k, and two columns of the state. So it has 8 x 2 elements of the state in registers.", 13, "start")
+    d.text(20, 424,
+           "Shared memory serves the 16-byte loads of eight lanes in one wavefront if all 32 banks "
+           "are different. Lanes 8 to 31 follow likewise.\n"
+           "Only the order in which a sum's terms are added differs between the two ways. The "
+           "loads of the second way take twice as long.\n"
+           "A lane holds the same rows of q and of k, and two columns of the state, which makes 8 "
+           "x 2 elements of the state in registers.", 13, "start")
     d.save("shared_packed_lanes.svg")
 
 
 def decode():
-    """Which thread has which part of a head's state, and its nine loads over time."""
+    """Which thread holds which part of a head's state, and its nine loads over time."""
     d = Drawing(900, 440)
-    d.text(20, 26, "K = V = 64: a block has a head's state", 15, "start", bold=True)
+    d.text(20, 26, "K = V = 64: a block holds a head's state", 15, "start", bold=True)
     left, top, cell = 70, 62, 4.6
     size = 64 * cell
     for warp in range(8):
@@ -256,7 +277,9 @@ def decode():
     d.box(left, top, size, size, "none")
     d.box(left + 8 * cell, top + 20 * cell, 4 * cell, 4 * cell, RED, INK)
     d.text(left + size / 2, top - 8, "64 columns: sixteen lanes, four columns each", 12)
-    d.text(20, top + size + 24, "Red: the 4 x 4 elements of one thread. It reads them in four\nloads of 16 bytes, and stores them where it has read them.", 12, "start")
+    d.text(20, top + size + 24,
+           "Red: the 4 x 4 elements of one thread. It reads them in four\nloads of 16 bytes, and "
+           "stores them to the same addresses.", 12, "start")
     x0 = 450
     d.text(x0, 26, "A thread's nine loads", 15, "start", bold=True)
     names = ("v", "state, row 0", "state, row 1", "state, row 2", "state, row 3", "q", "k", "log_w", "u")
@@ -272,11 +295,12 @@ def decode():
     wait = 36
     end = loads(56, "Each load waits for the one before", wait + 2, wait)
     d.line([(end, 62), (end, 196)], RED, 2)
-    d.text(end - 4, 214, "nine trips to memory, then compute", 12, "end", RED)
+    d.text(end - 4, 214, "nine latencies of memory, then compute", 12, "end", RED)
     end = loads(250, "Every load before the first use", 3, wait)
     d.line([(end, 256), (end, 390)], GREEN, 2)
-    d.text(end + 8, 330, "one trip, then compute", 12, "start", GREEN)
-    d.text(x0, 420, "A box is the way to memory and back. Not to scale.", 12, "start", NOTE)
+    d.text(end + 8, 330, "one latency, then compute", 12, "start", GREEN)
+    d.text(x0, 420, "A box is a load, from its request to its value. Not to scale.", 12, "start",
+           NOTE)
     d.save("shared_decode.svg")
 
 
