@@ -23,9 +23,10 @@ def legend(d, y, entries):
 
 
 def producer_consumer():
-    """Who copies and who computes over time, with both barriers of a stage; and where the registers go."""
+    """The producer and the consumers over time, with a stage's barriers; and their registers."""
     d = Drawing(900, 620)
-    d.text(20, 28, "11: all warpgroups meet, wait and compute together", 14.5, "start", bold=True)
+    d.text(20, 28, "Lesson 11: all warpgroups synchronize, wait and compute together", 14.5,
+           "start", bold=True)
     row(d, 44, "warpgroup 0")
     row(d, 76, "warpgroup 1")
     for tile in range(3):
@@ -38,26 +39,31 @@ def producer_consumer():
             bar(d, x + 144, y, ends - 144, f"P V{tile}", BLUE)
             if ends < 210:
                 d.text(x + ends + 22, y + 17, "waits", 11, colour=RED)
-    d.text(LEFT + 4, 124, "red: __syncthreads, before the next tile is asked for", 12, "start", RED)
+    d.text(LEFT + 4, 124, "red: __syncthreads, before the next tile is loaded", 12, "start", RED)
 
     top = 158
-    d.text(20, top, "12: one thread copies; each consumer goes at its own pace", 14.5, "start", bold=True)
+    d.text(20, top, "Lesson 12: one thread copies, and each consumer goes at its own pace", 14.5,
+           "start", bold=True)
     row(d, top + 16, "producer")
     row(d, top + 56, "stage 0")
     row(d, top + 88, "stage 1")
     row(d, top + 128, "consumer 0")
     row(d, top + 160, "consumer 1")
     asks, begins, arrives = (0, 44, 330, 528), (52, 256, 460), 92
+    last = LEFT + arrives + 4 + 40 + 192
+    d.line([(last, top + 158), (last, top + 46), (LEFT + 330, top + 46), (LEFT + 330, top + 44)],
+           RED, 1.8)
+    d.line([(LEFT + 330, top + 50), (LEFT + 330, top + 43)], RED, 1.8, arrow=True)
     for tile, x in enumerate(asks):
-        bar(d, LEFT + x, top + 16, 40, f"ask {tile}", COPY)
-    d.text(LEFT + 96, top + 33, "waits for read of stage 0", 11.5, "start", RED)
-    d.text(LEFT + 380, top + 33, "for stage 1", 11.5, "start", RED)
+        bar(d, LEFT + x, top + 16, 40, f"TMA {tile}", COPY)
+    d.text(LEFT + 96, top + 33, "waits: empty[0]", 11.5, "start", RED)
+    d.text(LEFT + 380, top + 33, "waits: empty[1]", 11.5, "start", RED)
     bar(d, LEFT + 20, top + 56, 72, "K0 V0", COPY)
-    bar(d, LEFT + 92, top + 56, 236, "is read", "white")
+    bar(d, LEFT + 92, top + 56, 236, "full", "white")
     bar(d, LEFT + 350, top + 56, 80, "K2 V2", COPY)
-    bar(d, LEFT + 430, top + 56, 240, "is read", "white")
+    bar(d, LEFT + 430, top + 56, 240, "full", "white")
     bar(d, LEFT + 110, top + 88, 72, "K1 V1", COPY)
-    bar(d, LEFT + 182, top + 88, 344, "is here, and is read", "white")
+    bar(d, LEFT + 182, top + 88, 344, "full", "white")
     bar(d, LEFT + 548, top + 88, 72, "K3 V3", COPY)
     for number, (shift, y) in enumerate(((0, top + 128), (40, top + 160))):
         for tile in range(3):
@@ -66,12 +72,12 @@ def producer_consumer():
             bar(d, x + 54, y, 84, "softmax", SOFTMAX)
             bar(d, x + 138, y, 54, f"P V{tile}", BLUE)
     d.line([(LEFT + 96, top + 69), (LEFT + 96, top + 126)], GREEN, 1.8, arrow=True)
-    d.text(LEFT + 88, top + 124, "here", 12, "end", GREEN, bold=True)
-    last = LEFT + arrives + 4 + 40 + 192
-    d.line([(last, top + 158), (last, top + 46), (LEFT + 330, top + 46), (LEFT + 330, top + 44)], RED, 1.8)
-    d.line([(LEFT + 330, top + 50), (LEFT + 330, top + 43)], RED, 1.8, arrow=True)
-    d.text(last + 6, top + 124, "read: all warps of both consumers have arrived", 12, "start", RED, bold=True)
-    legend(d, top + 204, ((COPY, "asked for and on its way"), (BLUE, "product on the tensor cores"), (SOFTMAX, "softmax")))
+    d.text(LEFT + 88, top + 124, "full", 12, "end", GREEN, bold=True)
+    d.text(last + 6, top + 124, "empty: all warps of both consumers have arrived", 12, "start", RED,
+           bold=True)
+    legend(d, top + 204, ((COPY, "issued, in flight"), (BLUE, "MMAs on the tensor cores"),
+                          (SOFTMAX, "softmax")))
+    d.text(580, top + 217, "full is `here` in the code, and empty is `read`", 12, "start", NOTE)
 
     top = 416
     d.text(20, top, "Registers of a thread, and of the block (65,536 in all)", 14.5, "start", bold=True)
@@ -86,7 +92,9 @@ def producer_consumer():
                 bar(d, x, y + 34 * line, each * scale, str(each), COPY if part == 0 else "#e3eef8")
                 x += each * scale
             d.text(x + 8, y + 17 + 34 * line, f"{128 * sum(parts):,}", 12, "start", NOTE)
-    d.text(20, 606, "Green: the producer's warpgroup. Blue: the consumers'. The times are a sketch, not measured.", 12, "start", NOTE)
+    d.text(20, 606,
+           "Green: the producer's warpgroup. Blue: the consumers'. The times are chosen, not "
+           "measured.", 12, "start", NOTE)
     d.save("flash_producer_consumer.svg")
 
 
@@ -176,23 +184,29 @@ def overlap():
             d.text(LEFT + x + (5 if anchor == "start" else -5), y + 112, words, 11.5, anchor, RED)
 
     green = "#d9ead3"
-    strip(28, "13: both products are complete before the softmax begins",
-          [(20, 140, "P V(j-1)"), (160, 140, "Q K(j)")],
-          [(0, 20, "", green), (20, 280, "waits", "white"), (300, 190, "softmax(j)", SOFTMAX), (490, 70, "rescale O", ORANGE), (560, 60, "pack P", green)],
-          [(300, "wait_products<0>", "start")])
-    strip(180, "14, as it is written: only the scores are waited for",
-          [(20, 140, "Q K(j)"), (160, 140, "P V(j-1)")],
-          [(0, 20, "", green), (20, 140, "waits", "white"), (160, 190, "softmax(j)", SOFTMAX), (350, 70, "rescale O", ORANGE), (420, 60, "pack P", green)],
-          [(160, "wait_products<1>", "end"), (350, "wait_products<0>", "start")])
+    strip(28, "Lesson 13: both products are complete before the softmax begins", [(20, 140,
+                  "P V(j-1)"), (160, 140, "Q K(j)")], [(0, 20, "", green), (20, 280, "waits",
+                  "white"), (300, 190, "softmax(j)", SOFTMAX), (490, 70, "rescale O", ORANGE), (560,
+                  60, "pack P", green)], [(300, "wait_products<0>", "start")])
+    strip(180, "Lesson 14, as written: the threads wait only for the scores", [(20, 140, "Q K(j)"),
+              (160, 140, "P V(j-1)")], [(0, 20, "", green), (20, 140, "waits", "white"), (160, 190,
+                                            "softmax(j)", SOFTMAX), (350, 70, "rescale O", ORANGE),
+                                        (420, 60, "pack P", green)], [(160, "wait_products<1>",
+                  "end"), (350, "wait_products<0>", "start")])
     d.line([(LEFT + 160, 236), (LEFT + 300, 236)], GREEN, 3)
-    d.text(LEFT + 358, 230, "green: at the same time", 12, "start", GREEN)
-    strip(332, "14, as ptxas 13.0 puts it in order: the second wait stands before the exponentials",
-          [(20, 140, "Q K(j)"), (160, 140, "P V(j-1)")],
-          [(0, 20, "", green), (20, 280, "waits", "white"), (300, 190, "exponentials(j)", SOFTMAX), (490, 70, "rescale O", ORANGE), (560, 60, "pack P", green)],
-          [(296, "DEPBAR.LE gsb0, 0x1", "end"), (302, "DEPBAR.LE gsb0, 0x0", "start")])
-    legend(d, 474, ((BLUE, "product"), (SOFTMAX, "softmax: largest score, exponentials, sums"), (ORANGE, "O takes the factor"), (green, "issues, packs")))
-    d.text(20, 522, "A sketch of one consumer; lengths are not measured. That both waits stand before the exponentials was read in the SASS.\n"
-           "The registers of O and P belong to P V until its wait. So rescale and pack stand behind it in all three.", 12, "start", NOTE)
+    d.text(LEFT + 358, 230, "green: in parallel", 12, "start", GREEN)
+    strip(332, "Lesson 14, as ptxas 13.0 orders it: the second wait comes before the exponentials",
+          [(20, 140, "Q K(j)"), (160, 140, "P V(j-1)")], [(0, 20, "", green), (20, 280, "waits",
+                  "white"), (300, 190, "exponentials(j)", SOFTMAX), (490, 70, "rescale O", ORANGE),
+              (560, 60, "pack P", green)], [(296, "DEPBAR.LE gsb0, 0x1", "end"), (302,
+                                                "DEPBAR.LE gsb0, 0x0", "start")])
+    legend(d, 474, ((BLUE, "product"), (SOFTMAX, "softmax: maximum, exponentials, sums"), (ORANGE,
+                        "O is multiplied by the factor"), (green, "issues, packs")))
+    d.text(20, 522,
+           "A sketch of one consumer; lengths are not measured. We found both waits before the "
+           "exponentials in the SASS.\n"
+           "The registers of O and P belong to P V until its wait. In all three, rescaling and "
+           "packing therefore come after it.", 12, "start", NOTE)
     d.save("flash_overlap.svg")
 
 
