@@ -11,7 +11,7 @@ from ladder_tools.recorded import runs  # noqa: E402
 
 LANES = 32
 
-# One H200. Official: multiprocessors, registers, shared memory, HBM. Measured for this repository: the others.
+# One H200. Official: SMs, registers, shared memory, HBM. Measured for this repository: the others.
 MULTIPROCESSORS = 132
 COPY, FMA = 4.26e12, 63e12  # bytes and fp32 operations per second
 # One H100, lesson 12a: nanoseconds from a load to its value, while nothing else runs.
@@ -19,23 +19,28 @@ IDLE_LATENCY = {"register": 2.2, "shared memory": 14.3, "L1": 19.9, "L2": 142.2,
 
 
 def machine():
-    """A launch's blocks on the multiprocessors, one block's threads, and one multiprocessor's schedulers."""
+    """A launch's blocks on the SMs, one block's threads, and one SM's schedulers."""
     d = Drawing(900, 640)
     elements, threads, shown = 1_000_000, 256, 2
     blocks = -(-elements // threads)
     warps, fits = threads // LANES, 2048 // threads
-    d.text(20, 28, f"The grid: {elements:,} elements, {threads} threads a block, {blocks:,} blocks", 15, "start", bold=True)
+    d.text(20, 28,
+           f"The grid: {elements:,} elements, {threads} threads per block, {blocks:,} blocks", 15,
+           "start", bold=True)
     names = ["0", "1", "2", "3", "4", "5", "...", f"{blocks - 1:,}"]
     for i, name in enumerate(names):
         d.box(20 + 108 * i, 42, 98, 30, PALE[2] if i == shown else "white" if name != "..." else "none", INK if name != "..." else "none")
         d.text(69 + 108 * i, 62, f"block {name}" if name != "..." else name)
-    d.text(450, 96, "in any order, each block to a multiprocessor that has room for it; there it stays", 13, colour=NOTE)
+    d.text(450, 96, "in any order, each block to an SM that has room for it, where it stays", 13,
+           colour=NOTE)
     for i, name in enumerate(("0", "1", "2", "3", "4", "5", "...", f"{MULTIPROCESSORS - 1}")):
         if name != "...":
             d.line([(69 + 108 * i, 102), (69 + 108 * i, 122)], GREY, arrow=True)
         d.box(20 + 108 * i, 124, 98, 30, PALE[0] if name != "..." else "none", INK if name != "..." else "none")
         d.text(69 + 108 * i, 144, f"SM {name}" if name != "..." else name)
-    d.text(20, 178, f"An H200 has {MULTIPROCESSORS} multiprocessors (SM) with places for 2,048 threads each: at most {fits} such blocks at a time on each, "
+    d.text(20, 178,
+           f"An H200 has {MULTIPROCESSORS} SMs (multiprocessors) with room for 2,048 threads each: "
+           f"at most {fits} such blocks at a time on each, "
            f"{fits * MULTIPROCESSORS:,} on all.", 13, "start")
 
     # One block, magnified.
@@ -60,7 +65,7 @@ def machine():
 
     # One multiprocessor, magnified.
     left, top, width = 450, 240, 104
-    d.text(left, 220, "A multiprocessor: four schedulers", 15, "start", bold=True)
+    d.text(left, 220, "An SM: four schedulers", 15, "start", bold=True)
     d.box(left - 6, top - 6, 4 * width + 12, 372, "none", INK, 1.5)
     for s in range(4):
         x = left + width * s
@@ -75,11 +80,13 @@ def machine():
         d.text(x + width / 2, top + 170, "... up to 16", 12, colour=NOTE)
         d.text(x + width / 2, top + 194, "registers", 13)
         d.text(x + width / 2, top + 212, "64 KB", 13)
-        d.text(x + width / 2, top + 234, "32 fp32 units", 12)
+        d.text(x + width / 2, top + 234, "32 fp32 cores", 12)
     d.box(left + 4, top + 254, 4 * width - 8, 34, PALE[1], GREY)
     d.text(left + 2 * width, top + 276, "shared memory and L1 cache: 256 KB together", 13)
-    d.text(left + 4, top + 310, "Each cycle a scheduler starts one instruction of one of its\nwarps, for all 32 lanes. While a warp waits for memory, the\n"
-           "scheduler takes the others. A warp stays on its scheduler.", 13, "start")
+    d.text(left + 4, top + 310,
+           "Each cycle a scheduler issues one instruction of one of its\nwarps, for all 32 lanes. "
+           "While a warp waits for memory, the\n"
+           "scheduler issues others. A warp stays on its scheduler.", 13, "start")
     d.save("warmup_machine.svg")
 
 
@@ -109,10 +116,15 @@ def view():
     d.line([(x + cell * 2, 206 + 38), (x + cell * 3, 206 + 76)], RED, 1)
     d.line([(x + cell * 2, 206 + 76), (x + cell * 3, 206 + 38)], RED, 1)
     d.text(x, 352, "row 1, column 2", 13, "start", RED)
-    d.text(20, 394, "Neighbours along a row are column_stride apart: 1 in a, 4 in a transposed. A warp that takes 32 neighbours of a row\n"
-           "reads 4 sectors of a large a, but one sector a lane of its transpose.", 13, "start")
-    d.text(20, 442, "A guard asks for row and column, not for the offset: row 1, column 2 of the last view lies at 1 + 4 + 2 = 7. That is a place\n"
-           "inside the memory, but the view has only columns 0 and 1: the element is not part of it.", 13, "start")
+    d.text(20, 394,
+           "Neighbours along a row are column_stride apart: 1 in a, 4 in a transposed. A warp that "
+           "loads 32 neighbours of a row\n"
+           "reads 4 sectors of a large a, but one sector per lane of its transpose.", 13, "start")
+    d.text(20, 442,
+           "A guard must test row and column, not the offset. Row 1, column 2 of the last view "
+           "would be at 1 + 4 + 2 = 7. That index\n"
+           "is inside the memory, but the view has only columns 0 and 1, so the element is not "
+           "part of it.", 13, "start")
     d.save("warmup_view.svg")
 
 
@@ -160,7 +172,9 @@ def memory():
 def sectors():
     """A warp's request in the five patterns of lesson 04, for the reader to count, and in one more that is counted."""
     d = Drawing(900, 792)
-    d.text(20, 28, "One load of a warp: 32 lanes above, sectors of 8 floats below. How many sectors does it touch?", 15, "start", bold=True)
+    d.text(20, 28,
+           "One request of a warp: 32 lanes above, sectors of 8 floats below. How many sectors "
+           "does it touch?", 15, "start", bold=True)
     left, lane_width = 20, 20
     patterns = (("an example: lane i reads float 2 i, every second one", lambda lane: (2 * lane,), 10),
                 ("broadcast: all lanes read the same float", lambda lane: (0,), 10),
@@ -190,14 +204,18 @@ def sectors():
             d.text(x, y + 30, "? sectors", 17, "start", RED, bold=True)
         if word != 10:
             d.text(x, y + 54, "drawn smaller", 13, "start", NOTE)
-    d.text(20, 782, "Blue: floats that a lane asked for. A sector is fetched whole (orange in the example), and once for all lanes of the request that touch it.", 12, "start", NOTE)
+    d.text(20, 782,
+           "Blue: floats that a lane loads. A sector is fetched whole (orange in the example), and "
+           "once for all lanes of the request that touch it.", 12, "start", NOTE)
     d.save("warmup_sectors.svg")
 
 
 def divergence():
-    """A warp whose lanes take two branches, and two warps that each take one."""
+    """A warp whose lanes diverge, and two warps that each take one branch."""
     d = Drawing(900, 500)
-    d.text(20, 28, "One row is a lane, one column is an instruction of the warp. White: the lane does nothing", 15, "start", bold=True)
+    d.text(20, 28,
+           "One row is a lane, one column is an instruction of the warp. White: the lane is idle",
+           15, "start", bold=True)
     row, slot, top = 9, 27, 112
 
     def warp(x, y, parts, rows=LANES):
@@ -233,8 +251,11 @@ def divergence():
     d.text(x - 8, top + row * rows + gap + row * rows / 2 + 4, "warp 1", 13, "end")
     d.line([(x, top + row * LANES + 16), (two, top + row * LANES + 16)], arrow=True)
     d.text((x + two) / 2, top + row * LANES + 34, f"warp 0: {ahead + a + behind} instructions, warp 1: {ahead + b + behind}", 13)
-    d.text(20, 468, "Left: lane i takes element i. The warp runs A for its even lanes, then B for its odd lanes. Each lane waits while the others work.\n"
-           "Right: a warp takes elements of one kind only. All its lanes go the same way, no lane waits. (Fewer than 32 rows are drawn.)", 13, "start")
+    d.text(20, 468,
+           "Left: lane i computes element i. The warp executes A for its even lanes, then B for "
+           "its odd lanes. Half of the lanes are idle.\n"
+           "Right: a warp computes elements of one kind only. Its lanes do not diverge, so no lane "
+           "is idle. (Fewer than 32 rows are drawn.)", 13, "start")
     d.save("warmup_divergence.svg")
 
 
@@ -307,7 +328,7 @@ def banks():
         rows = 33 if row_length == 33 else 32
         d.box(left, top, cell * 32, cell * rows, "white")
         if row_length == 33:
-            for r in range(32):  # the unused word behind each row
+            for r in range(32):  # the unused word after each row
                 at = r * 33 + 32
                 d.box(left + cell * (at % 32), top + cell * (at // 32), cell, cell, "#cccccc", "none")
         for r in range(32):
@@ -319,15 +340,19 @@ def banks():
         used = {r * row_length % 32 for r in range(32)}
         passes = 32 // len(used)
         if row_length == 32:
-            d.text(left, y, f"All 32 words lie in bank 0: {passes} wavefronts,\none word in each. A conflict.", 13, "start", RED)
+            d.text(left, y,
+                   f"All 32 words are in bank 0: {passes} wavefronts,\none word in each. A bank "
+                   "conflict.", 13, "start", RED)
         else:
             d.text(left, y, f"Element (r, 0) is word 33 r, in bank r: {passes} wavefront\nfor all 32 words. Grey: the unused word of each row.", 13, "start", GREEN)
-    d.text(20, 578, "Word w lies in bank w % 32. Each small square is a word; the words of a line follow each other in memory.", 12.5, "start", NOTE)
+    d.text(20, 578,
+           "Word w is in bank w % 32. Each small square is a word. The words of a row are "
+           "neighbours in memory.", 12.5, "start", NOTE)
     d.save("warmup_banks.svg")
 
 
 def tree():
-    """The sum of a warp by shuffles: five rounds, distances 16, 8, 4, 2, 1."""
+    """The sum of a warp by five shuffles, distances 16, 8, 4, 2, 1."""
     d = Drawing(900, 520)
     left, cell, gap, top = 26, 22, 72, 64
     d.text(20, 28, "The sum of 32 lanes in five shuffles: sum += __shfl_xor_sync(all, sum, distance)", 15, "start", bold=True)
@@ -345,8 +370,11 @@ def tree():
             d.lines([((left + cell * (lane + distance + 0.5), y + 25), (left + cell * (lane + 0.5), y + gap - 1)) for lane in range(distance)], DARK_BLUE, 0.9)
             d.lines([((left + cell * (lane + 0.5), y + 25), (left + cell * (lane + 0.5), y + gap - 1)) for lane in range(distance)], GREY, 0.9)
             d.text(left + cell * 32 + 14, y + 52, f"distance {distance}", 14, "start", DARK_BLUE)
-    d.text(20, 476, "The number in a lane says how many elements its sum holds. Lane i gets the sum of lane i ^ distance: drawn are the lines that lead to\n"
-           "lane 0. The pale lanes do the same, so that after five rounds all 32 lanes hold the sum of all 32. The sums stay in registers.", 12.5, "start")
+    d.text(20, 476,
+           "The number in a lane is how many elements its sum contains. Lane i adds the sum of "
+           "lane i ^ distance. Only the lines that lead to lane 0\n"
+           "are drawn. The pale lanes do the same, so that after five shuffles all 32 lanes hold "
+           "the sum of all 32. The sums stay in registers.", 12.5, "start")
     d.save("warmup_tree.svg")
 
 
@@ -416,7 +444,7 @@ KERNELS = (
     ("mean of 9: 9 / 8", 9, 8, ("moving_mean",), "right"),
     ("matmul 8192^3, each matrix once: 1,365", 2 * 8192, 12, (), "left_below"),
 )
-PRODUCTS = (  # bytes that the threads ask of global memory for each multiply-add
+PRODUCTS = (  # bytes that the threads load from global memory for each FMA
     ("matmul, naive: 1 / 4", 2, 8, ("matmul_naive",), "left"),
     ("matmul, tiles of 32 x 32: 8", 64, 8, ("matmul_tiles",), "left"),
     ("matmul, tiles of 128 x 128: 32", 256, 8, ("matmul_double_buffer",), "below"),
@@ -469,7 +497,7 @@ def roofline():
     x, y = at(ridge, FMA)
     d.line([(x, y), (x, bottom)], GREY, 1, "5 4")
     d.text(x - 8, bottom - 10, f"ridge: {ridge:.1f} operations per byte", 12.5, "end", NOTE)
-    d.text(right - 4, y - 12, f"multiply-adds in registers: {FMA / 1e12:.0f} TFLOP/s (measured)", 13, "end")
+    d.text(right - 4, y - 12, f"FMAs in registers: {FMA / 1e12:.0f} TFLOP/s (measured)", 13, "end")
     d.text(*_shift(at(1.6, 1.6 * COPY), -16, -6), f"a copy: {COPY / 1e12:.2f} TB/s (measured)", 13, "end")
     for kernels, colour, word in ((KERNELS, DARK_BLUE, "memory"), (PRODUCTS, RED, "products")):
         for name, operations, size, operators, place in kernels:
@@ -487,11 +515,14 @@ def roofline():
     d.circle(left + 368, 350, 6, "white", DARK_BLUE, 2.2)
     d.text(left + 384, 355, "bytes that must move: every array once", 13, "start")
     d.circle(left + 368, 376, 6, "white", RED, 2.2)
-    d.text(left + 384, 381, "bytes that the threads ask of global memory", 13, "start")
+    d.text(left + 384, 381, "bytes that the threads load from global memory", 13, "start")
     d.text(left + 360, 408, "Rings are bounds by count. " + ("Dots: measured." if rates else "They are not measurements."), 13, "start")
-    d.text(20, 564, "Left of the ridge the bytes take longer than the operations, right of it the operations do. A copy and a transpose have no operations: their\n"
-           "bound is the copy itself. exp counts as one operation. Additions of integers are counted too (histogram), though they run on other units.\n"
-           "A dot above its red ring: a cache delivered what was asked for again.", 12, "start", NOTE)
+    d.text(20, 564,
+           "Left of the ridge the bytes take longer than the operations, right of it the "
+           "operations do. A copy and a transpose have no operations: their\n"
+           "bound is the copy itself. exp counts as one operation. Additions of integers are "
+           "counted, too (histogram), though other units execute them.\n"
+           "A dot above its red ring: repeated loads hit a cache.", 12, "start", NOTE)
     d.save("warmup_roofline.svg")
 
 
@@ -503,7 +534,9 @@ def tiles():
     """A block's tile of C, and the tiles of A and B that walk along K."""
     d = Drawing(900, 600)
     side, count, row, column = 44, 5, 2, 3
-    d.text(20, 28, "C = A B in tiles: one block makes one tile of C. Its tiles of A and B walk along K, step by step", 15, "start", bold=True)
+    d.text(20, 28,
+           "C = A B in tiles: one block computes one tile of C. Its tiles of A and B move along K, "
+           "step by step", 15, "start", bold=True)
     a_left, c_left, b_top = 60, 330, 80
     c_top = b_top + count * side + 40
 
@@ -528,9 +561,13 @@ def tiles():
     d.line([(x, b_top), (x, b_top + side * count)], arrow=True)
     x = 590
     d.text(x, 96, "32 x 32 threads, in step 1:", 14, "start", bold=True)
-    d.text(x, 122, "1. Each thread loads one element of\n    tile 1 of A and one of tile 1 of B,\n    and stores both in shared memory.\n"
-           "2. Barrier: both tiles are complete.\n3. Each thread multiplies a row of A's\n    tile with a column of B's tile and adds\n    to its sum, which is in a register.\n"
-           "4. Barrier: no thread reads the tiles\n    any more; step 2 may overwrite them.", 13, "start")
+    d.text(x, 122,
+           "1. Each thread loads one element of\n    tile 1 of A and one of tile 1 of B,\n    and "
+           "stores both in shared memory.\n"
+           "2. Barrier: both tiles are complete.\n3. Each thread multiplies a row of A's\n    tile "
+           "with a column of B's tile and adds\n    to its accumulator, a register.\n"
+           "4. Barrier: no thread reads the tiles\n    any more, so step 2 may overwrite them.", 13,
+           "start")
     d.box(x, 310, 62, 62, BLUE)
     d.box(x + 84, 310, 62, 62, ORANGE)
     d.box(x + 200, 310, 62, 62, PALE[1])
@@ -543,9 +580,14 @@ def tiles():
     d.text(x + 73, 345, "x", 14)
     d.text(x + 73, 390, "shared memory", 13)
     d.text(x + 231, 390, "registers", 13)
-    d.text(x, 424, "Tiles of 32 x 32: each element that is loaded\nis used 32 times, once by each thread of its\nrow or column. Without tiles every thread\n"
-           "asks global memory for all of them itself.\nAt ragged edges a 0 is stored where A or\nB ends: it adds nothing to the sum.", 13, "start")
-    d.text(20, 590, "M, N and K are four, five and five tiles here. All blocks do the same, each with its own row of tiles of A and its own column of tiles of B.", 12, "start", NOTE)
+    d.text(x, 424,
+           "Tiles of 32 x 32: each element that is loaded\nis used 32 times, once by each thread of"
+           " its\nrow or column. Without tiles every thread\nloads all of them from global memory."
+           "\nIn partial tiles a 0 is stored past the end of\nA or B. It adds nothing to the sum.",
+           13, "start")
+    d.text(20, 590,
+           "M, N and K are four, five and five tiles here. Every block has its own row of tiles of "
+           "A and column of tiles of B.", 12, "start", NOTE)
     d.save("warmup_tiles.svg")
 
 
