@@ -106,7 +106,7 @@ def matrix_loads():
            "but two neighbours along k are in one column. Each matrix is therefore transposed, and "
            "a lane gets two elements of a column.", 12.5, "start")
     d.text(20, y + 72,
-           "White lines separate the rows of a matrix, each addressed by one lane. Hole 1 asks "
+           "White lines separate the rows of a matrix, each addressed by one lane. You compute "
            "which row and column lane l addresses.", 12.5, "start", RED)
     d.save("flash_matrix_loads.svg")
 

@@ -135,7 +135,9 @@ def tile():
     d.text(x + 197, y + 258, "o[t] += the sum over these 8 rows", 13)
     d.text(x + 350, y + 60, "32 steps in time:\nthe tile stays in\nregisters; q, k, w,\nv and o change", 13, "start", RED)
     d.line([(left + cell_x, top + 15), (x - 6, y + 60)], GREY, 1.2, arrow=True)
-    d.text(20, 366, "Load a tile, walk it through 32 steps, store it, take the next one. Boxes of the state are not to scale.", 13, "start", NOTE)
+    d.text(20, 366,
+           "Load a tile, walk it through 32 steps, store it, load the next one. Boxes of the state "
+           "are not to scale.", 13, "start", NOTE)
     d.save("openmp_tile.svg")
 
 

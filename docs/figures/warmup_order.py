@@ -1,4 +1,5 @@
-"""Draws chapter 00's figures of who comes when, beside this script. usage: python3 docs/figures/warmup_order.py"""
+"""Draws chapter 00's figures of the order of threads and blocks, beside this script.
+usage: python3 docs/figures/warmup_order.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
 
