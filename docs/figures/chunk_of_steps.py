@@ -35,7 +35,7 @@ def by_chunk():
 
 
 def chunk():
-    """Scores of 16 steps, and on their left and below what meets the state."""
+    """Scores of 16 steps, and on their left and below the decays to the state."""
     d = Drawing(920, 560)
     left, top = 318, 70
     side = CHUNK * CELL
@@ -62,8 +62,12 @@ def chunk():
     d.text(94, top + side / 2 - 8, "S before", 15, bold=True)
     d.text(94, top + side / 2 + 14, "the chunk", 13)
     d.line([(162, top + side / 2), (200, top + side / 2)], arrow=True)
-    d.text(30, top + 12, "q~: query t meets the state\nafter the decays of steps 0\nto t - 1, the green bar", 12, "start", GREEN)
-    d.text(30, top + side + 30, "k~: key s goes into the state\nafter the decays of steps s + 1\nto 15, the blue bar", 12, "start", DARK_BLUE)
+    d.text(30, top + 12,
+           "q~: query t reads the state\nafter the decays of steps 0\nto t - 1, the green bar", 12,
+           "start", GREEN)
+    d.text(30, top + side + 30,
+           "k~: key s is added to the state\nafter the decays of steps s + 1\nto 15, the blue bar",
+           12, "start", DARK_BLUE)
     d.text(30, top + side + 96, "S itself: all 16 decays, once", 12, "start", RED)
     d.box(left + side + 60, top + side + 12, 128, 92, "#fce5cd")
     d.text(left + side + 124, top + side + 52, "S after", 15, bold=True)
@@ -77,7 +81,9 @@ def chunk():
     d.text(notes + 24, top + 166, "query 12 and key 4: steps\n5 to 11, so 7 factors w", 12, "start", NOTE)
     d.box(notes, top + 206, 16, 16, LIGHT, GREY, 0.5)
     d.text(notes + 24, top + 219, "a later key: no score", 12, "start")
-    d.text(notes, top + 262, "No bar and no cell divides.\nEach is a product of factors\nw, and each w is at most 1.", 12, "start", RED)
+    d.text(notes, top + 262,
+           "Nothing is divided. Each bar\nand cell is a product of\nfactors w, each at most 1.", 12,
+           "start", RED)
     d.save("chunk_of_steps.svg")
 
 

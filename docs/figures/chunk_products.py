@@ -35,16 +35,21 @@ def chunk_products():
         d.box(640 + 62 * i, 44, 14, 14, colour, GREY)
         d.text(658 + 62 * i, 56, f"warp {i}", 12, "start")
     left, tops = 100, (100, 262, 424)
-    d.text(20, tops[0] - 30, "1. Scores: a warp has 16 queries", 13.5, "start", DARK_BLUE, bold=True)
+    d.text(20, tops[0] - 30, "1. Scores: a warp computes 16 queries", 13.5, "start", DARK_BLUE,
+           bold=True)
     matrix(left, tops[0], "Q", lambda i, j: PALE[i], "token", "channel")
     sign(left + size + 26, tops[0], "x")
     matrix(left + size + 62, tops[0], "K^T", plain, "", "token")
     sign(left + 2 * size + 88, tops[0], "=")
     matrix(left + 2 * size + 124, tops[0], "scores", by_row, "", "key", masked=True)
-    d.text(left + 3 * size + 150, tops[0] + 22, "Light blocks: keys that come after the queries. They are\nneither computed nor read. In the blocks on the diagonal\n"
-           "the mask sets the dark half to 0. Warp 0 has one block,\nwarp 3 has four. The scores go to shared memory.", 12, "start")
+    d.text(left + 3 * size + 150, tops[0] + 22,
+           "Light blocks: keys after the queries. They are neither\ncomputed nor read. In the "
+           "blocks on the diagonal\n"
+           "the mask sets the dark half to 0. Warp 0 computes one\nblock, warp 3 four. The scores "
+           "go to shared memory.", 12, "start")
     y = tops[1]
-    d.text(20, y - 30, "2. Outputs: a warp has 16 value columns, for all queries", 13.5, "start", DARK_BLUE, bold=True)
+    d.text(20, y - 30, "2. Outputs: a warp computes 16 value columns, for all queries", 13.5,
+           "start", DARK_BLUE, bold=True)
     x = left
     for name, colour, then in (("Q", plain, "x"), ("S", by_column, "+"), ("scores", lambda i, j: "white" if j <= i else None, "x"), ("V", by_column, "="), ("o", by_column, "")):
         matrix(x, y, name, colour, "", "")
@@ -56,14 +61,18 @@ def chunk_products():
     d.text(left + size * 3.5 + 120, y + size + 16, "value column", 11, colour=NOTE)
     d.text(left + size * 4.5 + 160, y + size + 16, "value column", 11, colour=NOTE)
     y = tops[2]
-    d.text(20, y - 30, "3. State: a warp has the same 16 value columns", 13.5, "start", DARK_BLUE, bold=True)
+    d.text(20, y - 30, "3. State: a warp keeps the same 16 value columns", 13.5, "start", DARK_BLUE,
+           bold=True)
     matrix(left, y, "K^T", plain, "channel", "token")
     sign(left + size + 26, y, "x")
     matrix(left + size + 62, y, "V", by_column, "", "value column")
     sign(left + 2 * size + 90, y, "+=")
     matrix(left + 2 * size + 124, y, "S", by_column, "", "value column")
-    d.text(left + 3 * size + 150, y + 22, "A warp reads and writes only its own columns of S.\nEvery block of a sum takes up to four products along\n"
-           "its inner side; one product of 16 x 16 blocks is two\ninstructions, of 8 columns each.", 12, "start")
+    d.text(left + 3 * size + 150, y + 22,
+           "A warp reads and writes only its own columns of S.\nEach block of a result adds up to "
+           "four products along\n"
+           "its inner side. One product of 16 x 16 blocks is two\ninstructions, of 8 columns each.",
+           12, "start")
     d.save("chunk_products.svg")
 
 
@@ -96,8 +105,11 @@ def sum_and_factor():
             d.box(left + cell * column, top + cell * row, cell * width, cell * height, "none", RED, 2.4)
         d.box(left, top, cell * 16, cell * 16, "none")
 
-    draw(76, "As a sum: S^T, rows are value columns", "channel", "", lambda v, c: (v, c), 2, 1, lambda r: r // 4 * 2 + r % 4 // 2)
-    draw(502, "As a factor: S, columns are value columns", "value column", "", lambda v, c: (c, v), 1, 2, lambda r: r // 4 * 2 + r % 4 // 2)
+    draw(76, "As accumulators: S^T, rows are value columns", "channel", "", lambda v, c: (v, c), 2,
+         1, lambda r: r // 4 * 2 + r % 4 // 2)
+    draw(502, "As an operand: S, columns are value columns", "value column", "", lambda v, c: (c,
+                                                                                               v),
+         1, 2, lambda r: r // 4 * 2 + r % 4 // 2)
     d.text(20, 92, "value\ncolumn", 11, "start", NOTE)
     d.text(462, 92, "channel", 11, "start", NOTE)
     d.line([(76 + cell * 8, top), (76 + cell * 8, top + cell * 16)], INK, 1.6)
@@ -106,8 +118,11 @@ def sum_and_factor():
     d.text(76 + cell * 12, top - 40, "sum[1]", 12.5, bold=True)
     d.text(502 + cell * 4, top - 40, "b[0]", 12.5, bold=True)
     d.text(502 + cell * 12, top - 40, "b[1]", 12.5, bold=True)
-    d.text(20, top + cell * 16 + 26, "Red: lane 6. Its sums are S[4, 5][1], S[4, 5][9], S[12, 13][1], S[12, 13][9] (channel, value column). Its registers of the factor are the same pairs.\n"
-           "A colour is a register of the factor. So a lane packs pairs of its own sums into registers, and asks no other lane for anything.", 12, "start")
+    d.text(20, top + cell * 16 + 26,
+           "Red: lane 6. It accumulates S[4, 5][1], S[4, 5][9], S[12, 13][1], S[12, 13][9] "
+           "(channel, value column), and its operand is the same pairs.\n"
+           "A colour is a register of the operand. A lane therefore packs pairs of its own "
+           "accumulators, and needs no value of another lane.", 12, "start")
     d.save("chunk_sum_and_factor.svg")
 
 
@@ -134,10 +149,16 @@ def four_loads():
             d.text(x + cell / 2, y + 26, registers[i], 13, bold=True)
             d.text(x + cell / 2, y + 48, f"lanes {8 * i}-{8 * i + 7}", 10.5, colour=NOTE)
         d.text(left, top + 2 * cell + 22, f"for {used}", 12, "start")
-        d.text(left, top + 2 * cell + 42, "matrix 1 lies below matrix 0" if order == down else "matrix 1 lies right of matrix 0", 12, "start", RED)
-    d.text(20, top + 2 * cell + 84, "Lanes 8 i to 8 i + 7 name the eight rows of matrix i, which becomes register i. A register has two neighbours along k: where k runs\n"
-           "along a row of the tile, the plain form loads them; where k runs down, the transposed form does. The order of the matrices follows\n"
-           "from the fragments: register 1 of an A has the next eight m, register 1 of a B the next eight k.", 12, "start")
+        d.text(left, top + 2 * cell + 42,
+               "matrix 1 is below matrix 0" if order == down else "matrix 1 is right of matrix 0",
+               12, "start", RED)
+    d.text(20, top + 2 * cell + 84,
+           "Lanes 8 i to 8 i + 7 hold the addresses of matrix i's eight rows. It becomes register "
+           "i, with two neighbours along k. Where k runs\n"
+           "along a row of the tile, the plain form loads them. Where k runs down, the transposed "
+           "form does. The order of the matrices follows\n"
+           "from the fragments: register 1 of an A holds the next eight m, register 1 of a B the "
+           "next eight k.", 12, "start")
     d.text(20, top + 2 * cell + 140, "The same bytes of k are loaded in two ways: with rows as n for the scores, with rows as k for the state.", 12, "start", NOTE)
     d.save("chunk_four_loads.svg")
 
@@ -145,7 +166,7 @@ def four_loads():
 def copies_ahead():
     """A chunk over time: without copies ahead, and with them."""
     d = Drawing(900, 420)
-    d.text(20, 28, "09: a chunk is fetched, then multiplied", 15, "start", bold=True)
+    d.text(20, 28, "09: a chunk is loaded, then multiplied", 15, "start", bold=True)
 
     def bar(x, y, width, words, colour, height=30):
         d.box(x, y, width, height, colour)
@@ -158,7 +179,7 @@ def copies_ahead():
     x = 90
     d.text(20, 82, "block", 13, "start")
     for n in range(2):
-        bar(x, 62, fetch, f"fetch chunk {n}: wait", PALE[3])
+        bar(x, 62, fetch, f"load chunk {n}: wait", PALE[3])
         barrier(x + fetch + 4, 54)
         bar(x + fetch + 8, 62, scores, "scores", PALE[1])
         barrier(x + fetch + scores + 12, 54)
@@ -166,9 +187,11 @@ def copies_ahead():
         x += fetch + scores + rest + 20
         barrier(x, 54)
         x += 5
-    d.text(20, 128, "Red lines are barriers, three for a chunk. Nothing is multiplied while a chunk comes.", 12.5, "start", NOTE)
-    d.text(20, 176, "09b: the next chunk is on its way", 15, "start", bold=True)
-    rows = {"copies": 200, "block": 246, "place 0": 316, "place 1": 352}
+    d.text(20, 128,
+           "Red lines are barriers, three per chunk. Nothing is multiplied while a chunk is in "
+           "flight.", 12.5, "start", NOTE)
+    d.text(20, 176, "09b: the next chunk is in flight", 15, "start", bold=True)
+    rows = {"copies": 200, "block": 246, "stage 0": 316, "stage 1": 352}
     for name, y in rows.items():
         d.text(20, y + 20, name, 13, "start")
     x = 90
@@ -185,16 +208,18 @@ def copies_ahead():
         x += scores + rest + 18
     barrier(x, rows["block"] - 8)
     end = x
-    bar(90, rows["place 0"], starts[1] - 7 - 90, "chunk 0", PALE[0], 26)
-    bar(starts[1], rows["place 0"], end - starts[1], "chunk 2", PALE[0], 26)
-    bar(starts[0], rows["place 1"], end - starts[0], "chunk 1", PALE[3], 26)
+    bar(90, rows["stage 0"], starts[1] - 7 - 90, "chunk 0", PALE[0], 26)
+    bar(starts[1], rows["stage 0"], end - starts[1], "chunk 2", PALE[0], 26)
+    bar(starts[0], rows["stage 1"], end - starts[0], "chunk 1", PALE[3], 26)
     d.text(end + 10, rows["block"] + 4, "and so on", 12, "start", NOTE)
-    d.text(20, 404, "Behind the first barrier of chunk 1 all have left chunk 0: its place is free, and chunk 2 is asked for. So two barriers are enough.", 12.5, "start", NOTE)
+    d.text(20, 404,
+           "After the first barrier of chunk 1 all warps have finished chunk 0. Its stage is free "
+           "for chunk 2, so two barriers are enough.", 12.5, "start", NOTE)
     d.save("chunk_copies_ahead.svg")
 
 
 def units():
-    """Which scores of 64 tokens are computed, with chunks of 64 tokens and of 16, and by whom."""
+    """Which scores of 64 tokens which warps compute, with chunks of 64 tokens and of 16."""
     d = Drawing(900, 400)
     d.text(20, 28, "The scores of 64 tokens, queries down and keys across, blocks of 16 x 16", 15, "start", bold=True)
     cell, top = 44, 88
@@ -219,7 +244,9 @@ def units():
                     d.text(x + cell / 2, y + cell / 2 + 5, "S", 15, bold=True)
         d.box(left, top, size, size, "none")
     x = 60 + size + 16
-    d.text(x, top + 30, "Ten blocks, each by one\nwarp (its colour), and\nhanded to the others\nthrough shared memory.\nEarlier chunks come\nthrough S.", 12, "start")
+    d.text(x, top + 30,
+           "Ten blocks, each by one\nwarp (its colour), and\npassed to the others\nthrough shared "
+           "memory.\nEarlier chunks come\nthrough S.", 12, "start")
     x = 500 + size + 16
     d.text(x, top + 30, "Four blocks, each by\nall four warps, and kept\nin their registers.\nThe other six blocks\ncome through S too.", 12, "start")
     y = top + size + 36

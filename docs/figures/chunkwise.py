@@ -36,7 +36,7 @@ def decayed_scores():
         d.box(760, 320 - 26 * level, 22, 26, colour, "none")
         if level % 5 == 0:
             d.text(790, 338 - 26 * level, f"{level / 10:.1f}", 12, "start")
-    d.text(20, 424, "Colour: what is left of key s at step t, exp(G(t) - G(s))", anchor="start")
+    d.text(20, 424, "Colour: the decay of key s until step t, exp(G(t) - G(s))", anchor="start")
     d.save("decayed_scores.svg")
 
 
@@ -71,7 +71,9 @@ def sub_chunk_anchor():
     def below(value):
         return 450 - 0.95 * value
 
-    d.text(20, 24, "A score's decay, split at the border in front of the query's sub-chunk (log_w about -2)", 15, "start", bold=True)
+    d.text(20, 24,
+           "A score's decay, split at the border before the query's sub-chunk (log_w about -2)", 15,
+           "start", bold=True)
     axes(upper, -135, 5, range(0, -121, -20))
     d.text(20, 46, "G: log decay since the chunk began", 12, "start")
     curve(upper, range(CHUNK), G, INK)

@@ -5,7 +5,7 @@ from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE
 
 
 def prefix_sum_carry():
-    """Prefix sums in chunks: which thread adds what, and what a chunk hands to the next."""
+    """Prefix sums in chunks: which thread adds what, and what a chunk passes to the next."""
     x, chunk = list(range(12)), 4
     chunks = [x[i:i + chunk] for i in range(0, len(x), chunk)]
     local = [list(accumulate(part)) for part in chunks]
@@ -28,7 +28,7 @@ def prefix_sum_carry():
         d.line([(at + cell / 2, 96), (at + 3.6 * cell, 96)], DARK_BLUE, 1.6, arrow=True)
         d.text(at + 2 * cell, 90, f"thread {i}", 12, colour=DARK_BLUE)
     row(106, "1. local sums", local, "one thread for each chunk")
-    d.text(left + 3 * pitch + 4, 131, "4 additions,\none after another", 12, "start", NOTE)
+    d.text(left + 3 * pitch + 4, 131, "4 additions,\nsequential", 12, "start", NOTE)
 
     y = 220
     d.text(left - 16, y + 16, "2. carry", 14, "end", bold=True)
@@ -50,47 +50,75 @@ def prefix_sum_carry():
             d.line([(at + cell / 2, y + cell + 3), (at + cell * (j + 0.5), 316)], GREY, 1, arrow=True)
     row(320, "3. adjusted", [[value + before for value in part] for part, before in zip(local, carry)], "one thread for each element")
     d.text(left + 3 * pitch + 4, 345, "one addition", 12, "start", NOTE)
-    d.text(20, 392, "Red: the last local sum of a chunk is the sum of the whole chunk. It is all that the chunk hands on. The last chunk hands on nothing.\n"
-           "The carry of chunk 2 is 6 + 22 = 28: the sum of all chunks before it, and not of chunk 1 alone.", 13, "start")
+    d.text(20, 392,
+           "Red: the last local sum of a chunk is the sum of the whole chunk. Only this is passed "
+           "on. The last chunk passes nothing on.\n"
+           "The carry of chunk 2 is 6 + 22 = 28: the sum of all chunks before it, and not of chunk "
+           "1 alone.", 13, "start")
     d.save("chunkwise_carry.svg")
 
 
 def partition():
-    """WKV in chunks: the state goes from chunk to chunk; within one, scores of a token and those before it."""
-    d = Drawing(900, 500)
-    tokens, cell, pitch = 8, 26, 212
-    d.text(20, 26, "Between chunks of C tokens: the state S is handed on once per chunk, T / C times in all", 14.5, "start", bold=True)
+    """Chunks of 64 tokens in a chain, and one chunk's scores in sub-chunks of 16."""
+    d = Drawing(900, 530)
+    cell, pitch, count = 52, 212, 4
+    d.text(20, 26, "Between chunks of 64 tokens: the state S is passed on once per chunk", 14.5,
+           "start", bold=True)
     for i in range(4):
         x = 56 + pitch * i
         d.box(x, 44, 150, 46, PALE[i])
         d.text(x + 75, 63, f"chunk {i}", 13, bold=True)
-        d.text(x + 75, 81, "q, k, v, log_w of C tokens", 11)
+        d.text(x + 75, 81, f"tokens {64 * i} to {64 * i + 63}", 11)
         d.line([(x + 75, 92), (x + 75, 110)], GREY, 1.4, arrow=True)
         d.box(x + 8, 112, 134, 40)
-        d.text(x + 75, 129, "S decays, and takes", 12)
-        d.text(x + 75, 145, "k v of all C tokens", 12)
+        d.text(x + 75, 129, "S decays, then adds", 11.5)
+        d.text(x + 75, 145, "k v of all 64 tokens", 11.5)
         d.line([(x - 52, 132), (x + 5, 132)], INK, 1.6, arrow=True)
         d.text(x - 28, 124, f"S{i}", 13)
     d.line([(56 + 3 * pitch + 144, 132), (888, 132)], INK, 1.6, arrow=True)
     d.text(866, 124, "S4", 13)
 
-    left, top = 110, 226
-    d.lines([((56 + pitch, 92), (left, top - 4)), ((56 + pitch + 150, 92), (left + tokens * cell, top - 4))], GREY, 0.8)
-    d.text(left + tokens * cell / 2, top + tokens * cell + 20, "key s", 13)
-    d.text(left - 16, top + tokens * cell / 2, "query t", 13, "end")
-    for t in range(tokens):
-        for s in range(tokens):
-            d.box(left + cell * s, top + cell * t, cell, cell, BLUE if s < t else ORANGE if s == t else LIGHT, INK if s <= t else GREY, 0.8)
-    notes = 372
-    d.text(notes, top + 6, f"Within chunk 1: C x C scores (drawn with C = {tokens})", 14.5, "start", bold=True)
-    for y, colour, words in ((top + 26, BLUE, "an earlier token: q(t) k(s), times the decays between s and t"),
-                             (top + 58, ORANGE, "the token itself: q(t) k(t), with the bonus u and no decay"),
-                             (top + 90, LIGHT, "a later token: not computed")):
+    left, top, notes = 110, 256, 372
+    d.text(20, 196, "Within a chunk: the scores of 64 queries and 64 keys, in sub-chunks of 16",
+           14.5, "start", bold=True)
+    for n in range(count):
+        d.text(left + cell * (n + 0.5), top - 8, f"{16 * n}-{16 * n + 15}", 11, colour=NOTE)
+        d.text(left - 8, top + cell * (n + 0.5) + 4, f"{16 * n}-{16 * n + 15}", 11, "end", NOTE)
+        for s in range(count):
+            d.box(left + cell * s, top + cell * n, cell, cell,
+                  BLUE if s < n else LIGHT, INK if s < n else GREY, 0.8)
+    d.text(left + cell * 2, top - 26, "key s", 13)
+    d.text(20, top + cell * 2 + 4, "query t", 13, "start")
+    for n in range(count):  # the other half of a block on the diagonal: keys after the query
+        x, y = left + cell * n, top + cell * n
+        d.polygon([(x, y), (x, y + cell), (x + cell, y + cell)], ORANGE)
+        d.line([(x, y), (x, y + cell), (x + cell, y + cell), (x, y)], INK, 0.8)
+    for y, colour, words in ((top - 4, BLUE,
+                              "s in an earlier sub-chunk: a border is between s and t. The decay\n"
+                              "splits there in two factors, from s to the border and from the\n"
+                              "border to t. Neither"
+                              " exponent is above 0, so the block is a\nmatrix product (lesson "
+                              "05), or the state brings"
+                              " these keys\nto the border (lessons 11b to 15)."), (top + 102,
+                                                                                   ORANGE,
+                                                                                   "s in the "
+                                                                                   "sub-chunk of "
+                                                                                   "t: no border "
+                                                                                   "is between all "
+                                                                                   "pairs. The "
+                                                                                   "decay\n"
+                                                                                   "of each pair "
+                                                                                   "is computed on "
+                                                                                   "its own, or in "
+                                                                                   "a tree (lesson "
+                                                                                   "13)."),
+                             (top + 158, LIGHT,
+                              "s after t: no score, because its exponent would be above 0.")):
         d.box(notes, y, 22, 22, colour)
-        d.text(notes + 34, y + 16, words, 13, "start")
-    d.text(notes, top + 146, "o(t) = scale * ( S1, decayed from the chunk's start to t, read by q(t)", 13, "start")
-    d.text(notes + 89, top + 168, "+ the row's scores times the values v(s) )", 13, "start")
-    d.text(20, 488, "The first part needs the chunks before. The second needs only this chunk.", 12, "start", NOTE)
+        d.text(notes + 34, y + 16, words, 12.5, "start")
+    d.text(20, 508,
+           "A decay is at most 1, so its logarithm is at most 0. An exponent is above 0 only if a"
+           " factor runs backwards in time, and then exp may overflow.", 12, "start", NOTE)
     d.save("chunk_partition.svg")
 
 
@@ -150,7 +178,7 @@ def chunk_walk():
 
 
 def chunk_states():
-    """Two ways to hand the state on: one block walks, or every chunk's state lies in memory and a scan goes over it."""
+    """Two ways to pass the state on: one block walks, or a scan goes over all states in memory."""
     d = Drawing(900, 530)
     left, pitch, width, names = 136, 190, 144, "abcd"
     before = ["0", "a", "a + b", "a + b + c"]
@@ -171,7 +199,9 @@ def chunk_states():
 
     d.text(20, 140, "Lesson 03: three kernels, a state for each chunk in global memory", 15, "start", bold=True)
     rows = (164, 262, 386)
-    for y, name, who in zip(rows, ("sum_chunks", "scan_chunks", "answer_chunks"), ("a block each", "one thread for\neach element", "a block each")):
+    for y, name, who in zip(rows, ("sum_chunks", "scan_chunks", "answer_chunks"),
+                            ("one block\nper chunk", "one thread\nper element",
+                             "one block\nper chunk")):
         d.text(20, y + 18, name, 13, "start", bold=True)
         d.text(20, y + 35, who, 12, "start", NOTE)
     for i in range(4):
@@ -184,22 +214,27 @@ def chunk_states():
         d.text(x + width / 2, rows[1] - 8 + 26, f"own sum: {names[i]}", 12)
         d.box(x + 6, rows[1] + 28, width - 12, 22, "white", RED, 1.6)
         d.text(x + width / 2, rows[1] + 44, before[i], 13, colour=RED)
-        d.text(x + width / 2, rows[1] + 72, "written in its place", 11, colour=NOTE)
+        d.text(x + width / 2, rows[1] + 72, "overwrites it", 11, colour=NOTE)
         if i < 3:
             d.line([(x + width + 2, rows[1] + 39), (x + pitch + 3, rows[1] + 39)], RED, 2, arrow=True)
             d.text(x + (width + pitch) / 2, rows[1] + 32, f"+ {names[i]}", 12, colour=RED)
-    d.text(20, 470, "Red: the chain. In the walk a link is a chunk's whole work. In the scan a link is one addition, a read and a write.\n"
-           "The chain is as long in both. A thread of the scan has one element of the state, and goes through it in all chunks.\n"
-           "Each state is written by sum_chunks, read and written by scan_chunks, and read by answer_chunks.", 13, "start")
+    d.text(20, 470,
+           "Red: the chain. In the walk one step of it is a chunk's whole work. In the scan it is "
+           "one addition, a load and a store.\n"
+           "The chain is as long in both. A thread of the scan owns one element of the state, and "
+           "adds it up over all chunks.\n"
+           "sum_chunks stores each state, scan_chunks loads and stores it, and answer_chunks loads "
+           "it.", 13, "start")
     d.save("chunkwise_states.svg")
 
 
 def exclusive_scan_over_warps():
-    """A round of a block of four warps: each sums its own steps, a scan over the warps, each walks its steps."""
+    """An iteration of four warps: each sums its own steps, a scan, each walks its steps."""
     d = Drawing(900, 470)
     left, pitch, width, names = 146, 166, 144, "abcd"
     before = ["S", "S + a", "S + a + b", "S + a + b + c"]
-    d.text(20, 26, "One round of a block with four warps of eight steps", 15, "start", bold=True)
+    d.text(20, 26, "One iteration of a block with four warps of eight steps", 15, "start",
+           bold=True)
     rows = (52, 176, 330)
     for y, name, who in zip(rows, ("1. sums", "2. scan", "3. walk"), ("each warp, its steps", "each thread, its\nelements of the state", "each warp, its steps")):
         d.text(20, y + 16, name, 14, "start", bold=True)
@@ -213,10 +248,10 @@ def exclusive_scan_over_warps():
         d.line([(x + width / 2, rows[0] + 33), (x + width / 2, rows[1] - 24)], GREY, 1.2, arrow=True)
         d.text(x + width / 2 + 6, rows[0] + 56, f"k v summed: {names[w]}", 12, "start")
         d.box(x, rows[1] - 20, width, 74, "white", INK)
-        d.text(x + width / 2, rows[1] - 2, f"place {w}: {names[w]}", 12)
+        d.text(x + width / 2, rows[1] - 2, f"slot {w}: {names[w]}", 12)
         d.box(x + 8, rows[1] + 12, width - 16, 26, "white", RED, 1.8)
         d.text(x + width / 2, rows[1] + 30, before[w], 13, colour=RED)
-        d.text(x + width / 2, rows[1] + 50, "written over it", 11, colour=NOTE)
+        d.text(x + width / 2, rows[1] + 50, "overwrites it", 11, colour=NOTE)
         d.line([(x + width / 2, rows[1] + 58), (x + width / 2, rows[2] - 6)], GREY, 1.2, arrow=True)
         d.text(x + width / 2 + 6, rows[2] - 34, "begins with it", 12, "start")
         for s in range(8):
@@ -227,13 +262,17 @@ def exclusive_scan_over_warps():
             d.text(x + (width + pitch) / 2, rows[1] + 16, f"+{names[w]}", 12, colour=RED)
     d.line([(left + 4 * pitch - 26, rows[1] + 25), (left + 4 * pitch + 4, rows[1] + 25)], RED, 1.6, arrow=True)
     d.text(left + 4 * pitch - 6, rows[1] + 16, "+d", 12, "middle", RED)
-    d.text(left + 4 * pitch + 8, rows[1] + 16, "carry:\nS of the\nnext round", 11, "start", RED)
+    d.text(left + 4 * pitch + 8, rows[1] + 16, "carry:\nS of the next\niteration", 11, "start", RED)
     for y in (138, 254):
         d.line([(left - 6, y), (left + 4 * pitch - 14, y)], RED, 3)
         d.text(left - 12, y + 5, "barrier", 12, "end", RED)
-    d.text(20, 396, "The places lie in shared memory. S is the state before the round; a thread has its elements of S in registers: carry.\n"
-           "Place w gets the sum of all warps before w, and not warp w's own sum: warp w adds its own k v once more when it walks.\n"
-           "The source's kernel writes a, a + b, ... (an inclusive scan), and warp w reads place w - 1.", 13, "start")
+    d.text(20, 396,
+           "The slots are in shared memory. S is the state before the iteration. A thread keeps "
+           "its elements of S in registers (carry).\n"
+           "Slot w gets the sum of all warps before w, without warp w's own sum, because warp w "
+           "adds its own k v once more when it walks.\n"
+           "The source's kernel writes a, a + b, ... (an inclusive scan), and warp w reads slot w "
+           "- 1.", 13, "start")
     d.save("shared_warp_scan.svg")
 
 
@@ -242,7 +281,9 @@ def packed_lanes():
     d = Drawing(900, 480)
     left, cell = 150, 22
     d.text(20, 26, "K = 256: 32 lanes share the 256 words of k. A lane reads eight of them, in two loads of 16 bytes", 14, "start", bold=True)
-    ways = (("side by side: lane l has rows 4 l to 4 l + 3, and rows 128 + 4 l to 131 + 4 l; here the first load", 4, 62), ("together: lane l has rows 8 l to 8 l + 7; here the first load", 8, 242))
+    ways = (("side by side: lane l holds rows 4 l to 4 l + 3, and rows 128 + 4 l to 131 + 4 l (the "
+             "first load is drawn)", 4, 62),
+            ("together: lane l holds rows 8 l to 8 l + 7 (the first load is drawn)", 8, 242))
     for words, apart, y in ways:
         d.text(20, y, words, 14, "start", bold=True)
         for bank in range(32):
@@ -264,18 +305,23 @@ def packed_lanes():
                 d.box(left + bank * cell, row, 4 * cell, 28, PALE[lane % 4], INK)
                 d.text(left + (bank + 2) * cell, row + 19, f"lane {lane}", 12)
         end = y + 62 + 34 * sum(1 for lanes in turns if lanes)
-        said = "8 lanes, 32 banks, each once: one turn" if apart == 4 else "lanes 0 and 4 want the same banks, and so do 1 and 5, ...: two turns"
+        said = ("8 lanes, 32 banks, each once: one wavefront" if apart == 4 else "lanes 0 and 4 "
+                "read the same banks, and so do 1 and 5, ...: two wavefronts")
         d.text(left, end + 20, said, 13, "start", GREEN if apart == 4 else RED)
-    d.text(20, 424, "Shared memory serves the 16-byte loads of eight lanes in one turn, if all 32 banks are different. Lanes 8 to 31 follow in the same way.\n"
-           "The results are the same in both ways: only the order in which a sum's terms are added differs. The second way takes twice as long.\n"
-           "A lane has the same rows of q and of k, and two columns of the state. So it has 8 x 2 elements of the state in registers.", 13, "start")
+    d.text(20, 424,
+           "Shared memory serves the 16-byte loads of eight lanes in one wavefront if all 32 banks "
+           "are different. Lanes 8 to 31 follow likewise.\n"
+           "Only the order in which a sum's terms are added differs between the two ways. The "
+           "loads of the second way take twice as long.\n"
+           "A lane holds the same rows of q and of k, and two columns of the state, which makes 8 "
+           "x 2 elements of the state in registers.", 13, "start")
     d.save("shared_packed_lanes.svg")
 
 
 def decode():
-    """Which thread has which part of a head's state, and its nine loads over time."""
+    """Which thread holds which part of a head's state, and its nine loads over time."""
     d = Drawing(900, 440)
-    d.text(20, 26, "K = V = 64: a block has a head's state", 15, "start", bold=True)
+    d.text(20, 26, "K = V = 64: a block holds a head's state", 15, "start", bold=True)
     left, top, cell = 70, 62, 4.6
     size = 64 * cell
     for warp in range(8):
@@ -286,7 +332,9 @@ def decode():
     d.box(left, top, size, size, "none")
     d.box(left + 8 * cell, top + 20 * cell, 4 * cell, 4 * cell, RED, INK)
     d.text(left + size / 2, top - 8, "64 columns: sixteen lanes, four columns each", 12)
-    d.text(20, top + size + 24, "Red: the 4 x 4 elements of one thread. It reads them in four\nloads of 16 bytes, and stores them where it has read them.", 12, "start")
+    d.text(20, top + size + 24,
+           "Red: the 4 x 4 elements of one thread. It reads them in four\nloads of 16 bytes, and "
+           "stores them to the same addresses.", 12, "start")
     x0 = 450
     d.text(x0, 26, "A thread's nine loads", 15, "start", bold=True)
     names = ("v", "state, row 0", "state, row 1", "state, row 2", "state, row 3", "q", "k", "log_w", "u")
@@ -302,11 +350,12 @@ def decode():
     wait = 36
     end = loads(56, "Each load waits for the one before", wait + 2, wait)
     d.line([(end, 62), (end, 196)], RED, 2)
-    d.text(end - 4, 214, "nine trips to memory, then compute", 12, "end", RED)
+    d.text(end - 4, 214, "nine latencies of memory, then compute", 12, "end", RED)
     end = loads(250, "Every load before the first use", 3, wait)
     d.line([(end, 256), (end, 390)], GREEN, 2)
-    d.text(end + 8, 330, "one trip, then compute", 12, "start", GREEN)
-    d.text(x0, 420, "A box is the way to memory and back. Not to scale.", 12, "start", NOTE)
+    d.text(end + 8, 330, "one latency, then compute", 12, "start", GREEN)
+    d.text(x0, 420, "A box is a load, from its request to its value. Not to scale.", 12, "start",
+           NOTE)
     d.save("shared_decode.svg")
 
 

@@ -16,7 +16,8 @@ def shade(factor):
 def mask():
     """The factors of a unit's scores, with a column for the state before the unit; which row and column serve what."""
     d = Drawing(900, 630)
-    d.text(20, 28, "A unit of 16 tokens: the factor of each score, in percent", 15, "start", bold=True)
+    d.text(20, 28, "A sub-chunk of 16 tokens: the factor of each score, in percent", 15, "start",
+           bold=True)
     cell, gap, left, top = 30, 14, 130, 96
     column = [left + cell + gap + cell * s for s in range(TOKENS)]
     d.text(left + cell / 2, top - 26, "state\nbefore", 11, colour=GREEN)
@@ -52,9 +53,15 @@ def mask():
     pair = LOG_W[KEY + 1:QUERY + 1]
     d.text(x, top + 66, f"Black: query {QUERY}, key {KEY}.\nsum of log_w from {KEY + 1} to {QUERY}: {sum(pair):.2f}\nexp of it: {100 * exp(sum(pair)):.0f} %", 12, "start")
     d.text(x, top + 134, "Token 9 forgets most of the past.\nFrom its row on, all keys before it\nare pale.", 12, "start")
-    d.text(x, top + 214, "Green: the state before the unit\nis read like one more key:\nthe factor of row l of q S.", 12, "start", GREEN)
-    d.text(x, top + 294, "Blue: what is left of k and v of\ntoken s when the unit ends:\nthe factor of v_s in the sum of k v.", 12, "start", DARK_BLUE)
-    d.text(x, top + 374, "Red: what is left of the state\nwhen the unit ends:\nthe factor of S, to which k v comes.", 12, "start", RED)
+    d.text(x, top + 214,
+           "Green: the state before the\nsub-chunk is read like one more\nkey: the factor of row l "
+           "of q S.", 12, "start", GREEN)
+    d.text(x, top + 294,
+           "Blue: the decay of token s until\nthe sub-chunk ends: the factor of\nv_s in the sum of "
+           "k v.", 12, "start", DARK_BLUE)
+    d.text(x, top + 374,
+           "Red: the decay of the state in the\nwhole sub-chunk: the factor of S,\nto which k v is "
+           "added.", 12, "start", RED)
     d.text(20, bottom + 40, "The kernel keeps 16 running sums c of log_w. A cell is exp(c_l - c_s), green is exp(c_l), blue is exp(c_15 - c_s), red is exp(c_15).", 12.5, "start")
     d.save("decay_per_head.svg")
 

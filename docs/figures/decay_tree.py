@@ -9,9 +9,10 @@ OWN = "#ffe599"
 
 
 def pairs():
-    """Which tokens' decays stand in a score's term, in q~ and in k~: one channel of a unit."""
+    """Which tokens' decays are in a score's term, in q~ and in k~: one channel of a sub-chunk."""
     d = Drawing(900, 350)
-    d.text(20, 28, "One channel of a unit: which decays lie between two moments", 15, "start", bold=True)
+    d.text(20, 28, "One channel of a sub-chunk: which decays are between two moments", 15, "start",
+           bold=True)
     cell, left, top = 44, 150, 96
     x = [left + cell * t for t in range(TOKENS + 1)]
     d.text(left - 14, top + 20, "decay of\ntoken t", 12, "end", NOTE)
@@ -21,8 +22,8 @@ def pairs():
         d.text(x[t] + cell / 2, top + 22, f"w{t}", 12)
     d.text(x[KEY] + cell / 2, top - 10, "key s = 5", 12, colour=DARK_BLUE)
     d.text(x[QUERY] + cell / 2, top - 10, "query l = 11", 12)
-    d.text(left, top - 32, "state before\nthe unit", 11, colour=GREEN)
-    d.text(x[-1], top - 32, "state behind\nthe unit", 11, colour=RED)
+    d.text(left, top - 32, "state before\nthe sub-chunk", 11, colour=GREEN)
+    d.text(x[-1], top - 32, "state after\nthe sub-chunk", 11, colour=RED)
 
     def span(begin, end, y, colour, name, words):
         d.line([(x[begin], y), (x[end], y)], colour, 4)
@@ -36,15 +37,20 @@ def pairs():
     span(KEY + 1, TOKENS, top + 142, DARK_BLUE, "k~ of 5", "exp(c16 - c6)")
     span(0, TOKENS, top + 180, RED, "the state", "")
     d.text(x[4], top + 172, "exp(c16)", 12, colour=RED)
-    d.text(20, top + 220, "c_t is the sum of log_w of the tokens before t, from c_0 = 0 to c_16: one table of 17 rows has both ends of every bar.", 12.5, "start")
-    d.text(20, top + 240, "The bars of key 5 begin behind its own w5: k v comes to the state when w5 has been applied. Query 11 reads the state before w11.", 12.5, "start")
+    d.text(20, top + 220,
+           "c_t is the sum of log_w of the tokens before t, from c_0 = 0 to c_16: one table of 17 "
+           "rows holds both ends of every bar.", 12.5, "start")
+    d.text(20, top + 240,
+           "The bars of key 5 begin after its own w5, because k v is added to the state after w5 "
+           "is applied. Query 11 reads the state before w11.", 12.5, "start")
     d.save("decay_pairs.svg")
 
 
 def tree():
     """The four levels of blocks, and which scores come from which level's product."""
     d = Drawing(900, 800)
-    d.text(20, 28, "A unit of 16 tokens: four levels of blocks, a product for each", 15, "start", bold=True)
+    d.text(20, 28, "A sub-chunk of 16 tokens: four levels of blocks, a matrix product for each", 15,
+           "start", bold=True)
     cell, left, top = 44, 150, 78
     x = [left + cell * t for t in range(TOKENS + 1)]
     for t in range(TOKENS):
@@ -78,8 +84,13 @@ def tree():
     d.box(left + cell * KEY, top + cell * QUERY, cell, cell, "none", INK, 2.4)
 
     words = left + cell * TOKENS + 40
-    d.text(words, top + 8, "Where a level's product goes", 14, "start", bold=True)
-    legend = [(8, "8 queries and 8 keys: 64 scores"), (4, "two times 4 and 4: 32 scores"), (2, "four times 2 and 2: 16 scores"), (1, "eight neighbours: 8 scores")]
+    d.text(words, top + 8, "Which scores a level's product gives", 14, "start", bold=True)
+    legend = [(8, "8 queries and 8 keys: 64 scores"), (4, "twice 4 and 4: 32 scores"), (2,
+                                                                                        "four "
+                                                                                        "times 2 "
+                                                                                        "and 2: 16 "
+                                                                                        "scores"),
+              (1, "eight neighbours: 8 scores")]
     for row, (size, what) in enumerate(legend):
         d.box(words, top + 26 + 26 * row, 18, 18, LEVELS[size], GREY, 0.7)
         d.text(words + 28, top + 40 + 26 * row, f"blocks of {size}: {what}", 12.5, "start")
@@ -87,15 +98,21 @@ def tree():
     d.text(words + 28, top + 144, "the query's own key, with the bonus: 16 scores", 12.5, "start")
     d.box(words, top + 156, 18, 18, "white", GREY, 0.7)
     d.text(words + 28, top + 170, "later keys: 0", 12.5, "start")
-    d.text(words, top + 208, "Black: query 11, key 5.\nNo block of 8 or less holds both of them.\nBut two blocks of 8 lie beside each other,\nkey 5 in the left one and query 11 in the right one.", 12.5, "start")
-    d.text(words, top + 292, "Every product computes all 16 x 16 results.\nOnly those of its own colour are taken.", 12.5, "start")
+    d.text(words, top + 208,
+           "Black: query 11, key 5.\nNo block of 8 or less holds both of them.\nBut two blocks of "
+           "8 are neighbours, with\nkey 5 in the left one and query 11 in the right one.", 12.5,
+           "start")
+    d.text(words, top + 292,
+           "Each product computes all 16 x 16 results.\nOnly those of its own colour are used.",
+           12.5, "start")
     d.save("decay_tree.svg")
 
 
 def places():
-    """Two stages over time: what each place of shared memory holds; then one, two and three blocks on a multiprocessor."""
+    """Two stages over time: what each buffer holds; then one, two and three blocks on an SM."""
     d = Drawing(900, 704)
-    d.text(20, 28, "One block: what each place holds while a stage is prepared and walked", 15, "start", bold=True)
+    d.text(20, 28, "One block: what each buffer holds while a stage is prepared and walked", 15,
+           "start", bold=True)
     left, half, gap = 128, 182, 8
     starts = [left + (half + gap) * n for n in range(4)]  # prepare 0, walk 0, prepare 1, walk 1
     coming, used, sent = "#fff2cc", BLUE, "#f4cccc"
@@ -104,7 +121,7 @@ def places():
         d.box(x, y, width, height, colour)
         d.text(x + width / 2, y + height / 2 + 4.5, words, 12)
 
-    rows = {"the block": 66, "q, k: place 0": 112, "q, k: place 1": 146, "log_w": 188, "v": 230}
+    rows = {"the block": 66, "q, k: buffer 0": 112, "q, k: buffer 1": 146, "log_w": 188, "v": 230}
     for name, y in rows.items():
         d.text(20, y + 19, name, 13, "start", bold=name == "the block")
     for n, x in enumerate(starts):
@@ -113,28 +130,37 @@ def places():
     d.line([(starts[3] + half + gap / 2, 54), (starts[3] + half + gap / 2, 266)], RED, 2.6)
     whole = 2 * half + gap
     for n, place in ((0, 0), (1, 1)):
-        y, other = rows[f"q, k: place {place}"], rows[f"q, k: place {1 - place}"]
+        y, other = rows[f"q, k: buffer {place}"], rows[f"q, k: buffer {1 - place}"]
         bar(starts[2 * n], y, whole, f"q {n} and k {n}, then q~ and k~", used)
-        bar(starts[2 * n], other, whole, f"q {n + 1} and k {n + 1} are coming", coming)
+        bar(starts[2 * n], other, whole, f"q {n + 1} and k {n + 1} in flight", coming)
         bar(starts[2 * n], rows["log_w"], half, f"log_w {n}, then q u", used)
-        bar(starts[2 * n + 1], rows["log_w"], half, f"log_w {n + 1} is coming", coming)
+        bar(starts[2 * n + 1], rows["log_w"], half, f"log_w {n + 1} in flight", coming)
         send = 52 * n  # the first round has no outputs to send yet
         if send:
             d.box(starts[2], rows["v"], send, 28, sent)
-            d.text(starts[2] + send / 2, rows["v"] + 18, "send o", 12)
-        bar(starts[2 * n] + send, rows["v"], half - send, f"v {n} is coming", coming)
-        bar(starts[2 * n + 1], rows["v"], half, f"v {n}, unit by unit o {n}", used)
-    d.text(20, 292, "Red lines are barriers: behind each, all warps have left the half of the round before it. Only then a place is filled again.", 12.5, "start", NOTE)
-    legend = ((used, "in use"), (coming, "filled by asynchronous copies"), (sent, "outputs on their way to global memory"),
+            d.text(starts[2] + send / 2, rows["v"] + 18, "store o", 12)
+        bar(starts[2 * n] + send, rows["v"], half - send, f"v {n} in flight", coming)
+        bar(starts[2 * n + 1], rows["v"], half, f"v {n}, then o {n} over it", used)
+    d.text(20, 292,
+           "Red lines are barriers. After each, all warps have finished the half before it. Only "
+           "then a buffer is refilled.", 12.5, "start", NOTE)
+    legend = ((used, "in use"), (coming, "filled by asynchronous copies"), (sent,
+                                                                            "outputs are stored to "
+                                                                            "global memory"),
               (LEVELS[2], "the block prepares a stage"), (LEVELS[4], "the block walks a stage"))
     for i, (colour, words) in enumerate(legend):
         x, y = 20 + (0, 220, 490)[i % 3], 306 + 24 * (i // 3)
         d.box(x, y, 16, 16, colour, GREY)
         d.text(x + 24, y + 13, words, 12.5, "start")
-    d.text(20, 368, "q, k, v: inputs of a stage of 64 tokens. o: its outputs. The number is that of the stage. u: the bonus. q u: what the bonus needs.", 12.5, "start")
-    d.text(20, 388, "q~: q with the decays from its unit's beginning to before it. k~: k with those behind it up to its unit's end.", 12.5, "start")
+    d.text(20, 368,
+           "q, k, v: inputs of a stage of 64 tokens. o: its outputs. The number is that of the "
+           "stage. u: the bonus. q u: for the bonus.", 12.5, "start")
+    d.text(20, 388,
+           "q~: q with the decays of its sub-chunk before it. k~: k with the decays of its "
+           "sub-chunk after it.", 12.5, "start")
 
-    d.text(20, 430, "A multiprocessor with one, two and three blocks (a sketch: lengths are not measured)", 15, "start", bold=True)
+    d.text(20, 430, "An SM with one, two and three blocks (a sketch: lengths are not measured)", 15,
+           "start", bold=True)
     work, wait, shift = 92, 46, 46
     y = 454
     for blocks in (1, 2, 3):
@@ -149,8 +175,12 @@ def places():
                     d.line([(x + work + 3, top + 10), (x + work + wait - 3, top + 10)], GREY, 1.4, "3 3")
                 x, n = x + work + wait, n + 1
         y += 24 * blocks + 22
-    d.text(20, 670, "Dashes: the block's warps wait, for a barrier or for results of earlier instructions. With one block the multiprocessor waits too.", 12.5, "start", NOTE)
-    d.text(20, 690, "With more blocks another one works meanwhile. Each needs shared memory and registers of its own.", 12.5, "start", NOTE)
+    d.text(20, 670,
+           "Dashes: the block's warps wait, for a barrier or for results of earlier instructions. "
+           "With one block the SM is idle then.", 12.5, "start", NOTE)
+    d.text(20, 690,
+           "With more blocks another one runs meanwhile. Each needs shared memory and registers of "
+           "its own.", 12.5, "start", NOTE)
     d.save("places_used_again.svg")
 
 
@@ -262,9 +292,24 @@ def reverse():
         d.box(begin, low, end - begin, 40, colour, GREY, 0.7)
         d.text((begin + end) / 2, low + 25, name, 13, bold=True)
     d.line([(middle, top - 6), (middle, low + 46)], RED, 2.4)
-    rows = [(134, "1", "dq and dk are\nmultiplied", "dk_s = W_R dk_s\nfor each key s of L", "dq_p = W_L dq_p\nfor each query p of R", INK),
-            (206, "2", "each decay gets\nits gradient", "Λ_L = Λ + sum of q_p dq_p\nover the queries of R", "Λ_R = Λ + sum of k_s dk_s\nover the keys of L", GREEN),
-            (278, "3", "the pairs that\nmeet here", "dk_s = dk_s + sum of G[p,s] q_p\nover the queries of R", "dq_p = dq_p + sum of G[p,s] k_s\nover the keys of L", DARK_BLUE)]
+    rows = [(134, "1", "dq and dk are\nmultiplied", "dk_s = W_R dk_s\nfor each key s of L",
+             "dq_p = W_L dq_p\nfor each query p of R", INK), (206, "2",
+                                                              "each decay gets\nits gradient",
+                                                              "Λ_L = Λ + sum of q_p dq_p\nover the "
+                                                              "queries of R",
+                                                              "Λ_R = Λ + sum of k_s dk_s\nover the "
+                                                              "keys of L", GREEN), (278, "3",
+                                                                                    "the pairs of\n"
+                                                                                    "this join",
+                                                                                    "dk_s = dk_s + "
+                                                                                    "sum of G[p,s] "
+                                                                                    "q_p\nover the "
+                                                                                    "queries of R",
+                                                                                    "dq_p = dq_p + "
+                                                                                    "sum of G[p,s] "
+                                                                                    "k_s\nover the "
+                                                                                    "keys of L",
+                                                                                    DARK_BLUE)]
     for y, number, what, of_left, of_right, colour in rows:
         d.text(24, y + 20, number, 16, "start", colour, True)
         d.text(46, y + 12, what, 12, "start", colour)
@@ -272,8 +317,12 @@ def reverse():
         d.box(middle + 10, y - 8, right - middle - 20, 52, "white", colour, 1)
         d.text((left + middle) / 2, y + 12, of_left, 13, colour=colour)
         d.text((middle + right) / 2, y + 12, of_right, 13, colour=colour)
-    d.text(20, 424, "q and k are those before the join. dq of L and dk of R do not change. Step 2 comes before step 3: between the two tokens of a pair", 12.5, "start")
-    d.text(20, 442, "that meets here lies only a part of L's decays and a part of R's. The deeper joins see to these.", 12.5, "start")
+    d.text(20, 424,
+           "q and k are those before the join. dq of L and dk of R do not change. Step 2 comes "
+           "before step 3: between the tokens of such a", 12.5, "start")
+    d.text(20, 442,
+           "pair are only some of L's decays and some of R's. The deeper joins compute their "
+           "gradients.", 12.5, "start")
     d.save("decay_reverse.svg")
 
 

@@ -97,10 +97,15 @@ def tiles():
     d.text(left - 44, top + count * side + 18, "queries", bold=True)
     x = left + count * side + 34
     d.text(x, 60, "The framed row is one block:", 14, "start", bold=True)
-    d.text(x, 84, "it keeps its tile of q, and m, l and o of each query,\nwhile all tiles of k and v that its queries see come past.", 13, "start")
-    for y, draw, words in ((142, "full", "phase 1: every query sees every key,\nno mask is looked at"),
-                           (206, "half", "phase 2: on the diagonal, and where the keys end:\nscores of unseen keys become -inf"),
-                           (270, "none", "never fetched, never computed")):
+    d.text(x, 84,
+           "it keeps its tile of q, and m, l and o of each query,\nand streams all tiles of k and "
+           "v that its queries see.", 13, "start")
+    for y, draw, words in ((142, "full",
+                            "phase 1: every query sees every key,\nso no mask is needed"), (206,
+                               "half",
+                               "phase 2: on the diagonal, and where the keys end:\nscores of "
+                               "unseen keys become -inf"), (270, "none",
+                               "neither loaded nor computed")):
         d.box(x, y, 36, 36, BLUE if draw == "full" else LIGHT if draw == "none" else "white", GREY if draw == "none" else INK)
         if draw == "half":
             d.polygon([(x, y), (x, y + 36), (x + 36, y + 36)], ORANGE)
@@ -111,7 +116,7 @@ def tiles():
 
 
 def online_softmax():
-    """Twelve scores in three tiles, with what stands for them after each."""
+    """Twelve scores in three tiles, with m, l and the weights after each."""
     scores = [1.0, 0.2, 1.6, 0.6, 2.2, 1.1, 3.0, 1.8, 0.9, 2.4, 1.4, 2.0]
     tile, width = 4, 26
     d = Drawing(900, 440)
@@ -158,13 +163,18 @@ def online_softmax():
         m = new
     whole = sum(exp(s - max(scores)) for s in scores)
     assert abs(l - whole) < 1e-12
-    d.text(left - 4, base + 70, f"The whole row at once: m = {max(scores):.1f}, l = {whole:.2f}. It is the same.\no goes with l: what was summed before times the factor, plus p v of the tile. Grey: the weights before the factor.", 13, "start")
-    d.text(left - 4, 24, "Online softmax: when the maximum grows, what was summed before shrinks by one factor", 14, "start", bold=True)
+    d.text(left - 4, base + 70,
+           f"The whole row at once: m = {max(scores):.1f}, l = {whole:.2f}. It is the same.\no is "
+           "updated like l: o so far times the factor, plus p v of the tile. Grey: the weights "
+           "before the factor.", 13, "start")
+    d.text(left - 4, 24,
+           "Online softmax: when the maximum grows, the sums so far shrink by one factor", 14,
+           "start", bold=True)
     d.save("online_softmax.svg")
 
 
 def row_per_warp():
-    """A warp with its row in registers, one key that comes past, and the four warps of a block over the keys."""
+    """A warp with its row in registers, one key, and the four warps of a block over the keys."""
     d = Drawing(900, 560)
     left, cell, lanes, shown = 160, 19, 32, 5
     lane_x = [left + n * cell for n in range(lanes)]
@@ -175,7 +185,9 @@ def row_per_warp():
         for x in lane_x:
             d.box(x, y, cell, height, colour, INK, 0.7)
 
-    d.text(20, 26, "One warp, one row (D = 64): a lane has two channels of q and o, and reads the same two of each key", 15, "start", bold=True)
+    d.text(20, 26,
+           "One warp, one row (D = 64): a lane holds two channels of q and o, and reads the same "
+           "two of each key", 15, "start", bold=True)
     d.text(left - 12, 54, "lane", 12.5, "end", GREY)
     for n in (0, shown, 31):
         d.text(lane_x[n] + cell / 2, 54, str(n), 12, colour=RED if n == shown else GREY)
@@ -196,7 +208,9 @@ def row_per_warp():
     row(368, "", green)
     d.box(lane_x[shown] - 2, 58, cell + 4, 334, "none", RED, 2)
     x = left + lanes * cell + 14
-    for y, words in ((88, "read from\nmemory"), (146, "read once"), (194, "q k, in\nthis lane"), (246, "five shuffles;\nlane 5's are\ndrawn"), (306, "forgotten\nafterwards"), (362, "o takes v,\nread as k is")):
+    for y, words in ((88, "read from\nmemory"), (146, "read once"), (194, "q k, in\nthis lane"),
+                     (246, "five shuffles;\nlane 5's are\ndrawn"), (306, "not kept\nafterwards"),
+                     (362, "o adds v,\nread as k is")):
         d.text(x, y, words, 12, "start", GREY)
 
     top, keys, now, side = 440, 16, 6, 24
@@ -211,7 +225,9 @@ def row_per_warp():
     d.line([(left + now * side + side / 2 - 2, top - 12), (left + now * side + side / 2 - 2, top - 2)], RED, 2, arrow=True)
     d.text(left + now * side + side + 4, top - 4, f"key {now} now", 12, "start", RED)
     x = left + keys * side + 20
-    for n, (colour, words) in enumerate((("#e3eef8", "has been: it is in m, l and o"), ("white", "still to come"), (LIGHT, "causal: not seen, never read"))):
+    for n, (colour, words) in enumerate((("#e3eef8", "done: it is in m, l and o"), ("white",
+                                             "still to come"), (LIGHT,
+                                             "causal: not seen, not read"))):
         d.box(x, top + n * 30, 20, 20, colour, "#dddddd" if colour == LIGHT else INK)
         d.text(x + 30, top + n * 30 + 15, words, 12.5, "start")
     d.save("flash_row_per_warp.svg")

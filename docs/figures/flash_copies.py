@@ -8,18 +8,24 @@ ROW = 3  # the row that is followed
 
 
 def swizzle():
-    """Which banks the eight rows of a matrix take in each turn, straight and swizzled; and where a lane of row 3 finds its units."""
+    """Which banks serve which row of a matrix, straight and swizzled; the positions in row 3."""
     d = Drawing(900, 640)
-    d.text(20, 28, f"One 8 x 8 matrix of K: unit u{SHOWN} of eight rows. Which banks serve which row, turn after turn", 14.5, "start", bold=True)
+    d.text(20, 28,
+           f"One 8 x 8 matrix of K: vector u{SHOWN} of eight rows. Which banks serve which row in "
+           "each wavefront", 14.5, "start", bold=True)
     cell, height, top = 46, 26, 106
-    for number, (title, turns) in enumerate((("Straight (05c): eight turns", [{SHOWN: row} for row in range(8)]), ("Swizzled (06): one turn", [{SHOWN ^ row: row for row in range(8)}]))):
+    for number, (title, turns) in enumerate((("Straight (05c): eight wavefronts",
+                                              [{SHOWN: row} for row in range(8)]),
+                                             ("Swizzled (06): one wavefront",
+                                              [{SHOWN ^ row: row for row in range(8)}]))):
         left = 70 + 440 * number
         d.text(left, 62, title, 13.5, "start", bold=True)
         d.text(left - 8, top - 8, "bank", 10.5, "end", NOTE)
         for group in range(8):
             d.text(left + cell * (group + 0.5), top - 8, f"{4 * group}-{4 * group + 3}", 10.5, colour=NOTE)
         for turn in range(8):
-            d.text(left - 8, top + height * (turn + 0.68), f"turn {turn + 1}" if turn < len(turns) else "", 11, "end", NOTE)
+            d.text(left - 8, top + height * (turn + 0.68),
+                   f"{turn + 1}" if turn < len(turns) else "", 11, "end", NOTE)
             for group in range(8):
                 row = turns[turn].get(group) if turn < len(turns) else None
                 if turn < len(turns):
@@ -27,16 +33,23 @@ def swizzle():
                 if row is not None:
                     d.text(left + cell * (group + 0.5), top + height * (turn + 0.7), f"row {row}", 11.5, bold=True)
     y = top + 8 * height + 26
-    d.text(70, y, "28 of 32 banks are idle in each turn.\nldmatrix loads four such matrices: 32 turns.", 12.5, "start", RED)
-    d.text(510, top + 2 * height + 6, "All 32 banks work. Four matrices: 4 turns.", 12.5, "start", GREEN)
-    d.text(510, top + 3 * height + 26, f"Row r has its unit u{SHOWN} in place {SHOWN} ^ (r % 8):\nrows 0 to 7 in places 2, 3, 0, 1, 6, 7, 4, 5.", 12.5, "start")
+    d.text(70, y,
+           "28 of 32 banks are idle in each wavefront.\nldmatrix loads four such matrices: 32 "
+           "wavefronts.", 12.5, "start", RED)
+    d.text(510, top + 2 * height + 6, "All 32 banks work. Four matrices: 4 wavefronts.", 12.5,
+           "start", GREEN)
+    d.text(510, top + 3 * height + 26,
+           f"Row r has its vector u{SHOWN} at position {SHOWN} ^ (r % 8):\nrows 0 to 7 at "
+           "positions 2, 3, 0, 1, 6, 7, 4, 5.", 12.5, "start")
 
     y = 404
-    d.text(20, y, f"Row {ROW} of a tile with D = 64: which unit lies in which place, and where a lane that names row {ROW} looks", 14.5, "start", bold=True)
+    d.text(20, y,
+           f"Row {ROW} of a tile with D = 64: the position of each vector, and the addresses of a "
+           f"lane of row {ROW}", 14.5, "start", bold=True)
     left, wide, top = 130, 84, y + 36
     for place in range(8):
         unit, steps = place ^ ROW, (place ^ ROW) % 2 == 0
-        d.text(left + wide * (place + 0.5), top - 8, f"place {place}", 11, colour=NOTE)
+        d.text(left + wide * (place + 0.5), top - 8, f"position {place}", 11, colour=NOTE)
         d.box(left + wide * place, top, wide, 34, ORANGE if steps else PALE[0], INK if steps else GREY, 1.2 if steps else 0.7)
         d.text(left + wide * (place + 0.5), top + 22, f"u{unit}", 13, bold=steps)
         if steps:
@@ -45,13 +58,16 @@ def swizzle():
             d.text(x, top + 82, f"columns {8 * unit}", 12.5, colour=DARK_BLUE)
             d.text(x, top + 100, f"{ROW} ^ {unit} = {place}", 12.5, colour=DARK_BLUE)
     d.text(left - 10, top + 22, "row 3", 13, "end")
-    d.text(20, top + 140, "The lane computes its place for columns 0 once: 0 ^ 3 = 3. For the block 16, 32 or 48 columns further right it is 3 ^ 2, 3 ^ 4\n"
-           "or 3 ^ 6, because (u ^ r) ^ c = (u ^ c) ^ r. So each later load takes one exclusive or; the row is not asked for again.", 12.5, "start")
+    d.text(20, top + 140,
+           "The lane computes its position for columns 0 once: 0 ^ 3 = 3. For the block 16, 32 or "
+           "48 columns further right it is 3 ^ 2, 3 ^ 4\n"
+           "or 3 ^ 6, because (u ^ r) ^ c = (u ^ c) ^ r. Each later load therefore needs one "
+           "exclusive or, and not the row again.", 12.5, "start")
     d.save("flash_swizzle.svg")
 
 
 def asynchronous_copies():
-    """A unit on its way to shared memory: through a register, and past the registers."""
+    """The way of a 16-byte vector to shared memory: through registers, and past them."""
     d = Drawing(900, 560)
 
     def store(x, y, words, colour):
@@ -71,7 +87,7 @@ def asynchronous_copies():
         if number == 0:
             d.box(340, y + 6, 220, 50, PALE[2])
             d.text(450, y + 27, "4 registers", 13.5, bold=True)
-            d.text(450, y + 46, "of a thread, for each unit", 11.5)
+            d.text(450, y + 46, "of a thread, per vector", 11.5)
             d.line([(232, y + 31), (336, y + 31)], INK, 1.6, arrow=True)
             d.text(284, y + 22, "load", 12.5)
             d.line([(562, y + 31), (666, y + 31)], INK, 1.6, arrow=True)
@@ -79,11 +95,14 @@ def asynchronous_copies():
         else:
             d.line([(232, y + 31), (666, y + 31)], GREEN, 2.4, arrow=True)
             d.text(450, y + 22, "cp.async, 16 bytes", 12.5, colour=GREEN)
-            d.text(450, y + 50, "a row that does not exist: nothing is read, 16 bytes of zeros are written", 11.5, colour=NOTE)
+            d.text(450, y + 50,
+                   "past the last row: nothing is read, and 16 bytes of zeros are written", 11.5,
+                   colour=NOTE)
     d.line([(20, 282), (880, 282)], GREY, 0.8)
 
     left = 130
-    for number, title in enumerate(("06: a thread's units over time", "07: a thread's units over time")):
+    for number, lesson in enumerate(("06", "07")):
+        title = f"{lesson}: a thread's 16-byte vectors over time"
         y = 312 + 124 * number
         d.text(20, y, title, 14.5, "start", bold=True)
         for row, words in enumerate(("thread", "memory")):
@@ -92,18 +111,21 @@ def asynchronous_copies():
             for group in range(2):
                 x = left + 300 * group
                 bar(x, y + 12, 60, "loads", PALE[2])
-                bar(x + 20, y + 48, 180, "units on their way", BLUE)
-                d.text(x + 130, y + 32, "has to wait", 12, colour=RED)
+                bar(x + 20, y + 48, 180, "vectors in flight", BLUE)
+                d.text(x + 130, y + 32, "must wait", 12, colour=RED)
                 bar(x + 204, y + 12, 84, "stores", PALE[2])
             d.line([(left + 592, y + 4), (left + 592, y + 46)], RED, 3)
             d.text(left + 602, y + 32, "barrier", 12, "start", RED)
         else:
-            bar(left, y + 12, 130, "asks for all units", PALE[1])
-            bar(left + 20, y + 48, 290, "units on their way", BLUE)
-            d.text(left + 140, y + 32, "may go on: here it waits at once", 12, "start", GREEN)
+            bar(left, y + 12, 130, "issues all copies", PALE[1])
+            bar(left + 20, y + 48, 290, "vectors in flight", BLUE)
+            d.text(left + 140, y + 32, "may continue, but waits", 12, "start",
+                   GREEN)
             d.line([(left + 350, y + 4), (left + 350, y + 46)], RED, 3)
             d.text(left + 360, y + 32, "wait, then barrier", 12, "start", RED)
-    d.text(20, 548, "A sketch, not measured: how many units a thread of 06 loads before it stores the first is up to the compiler, and to the registers it has left.", 12, "start", NOTE)
+    d.text(20, 548,
+           "A sketch, not measured. The compiler and the free registers decide how many vectors a "
+           "thread of 06 loads before it stores the first.", 12, "start", NOTE)
     d.save("flash_asynchronous_copies.svg")
 
 

@@ -23,7 +23,8 @@ def grid(d, left, top, cell, name, pairs):
 def plain_loads():
     """The way of a tile through one warp, and which lane loads which pair of K and of V."""
     d = Drawing(900, 640)
-    d.text(20, 26, "One warp and one tile of keys: what lies in shared memory, and what in registers", 14.5, "start", bold=True)
+    d.text(20, 26, "One warp and one tile of keys: what is in shared memory, and what in registers",
+           14.5, "start", bold=True)
     y, high = 66, 62
 
     def place(x, width, words, below, colour):
@@ -36,7 +37,7 @@ def plain_loads():
         d.text((start + end) / 2, y + high / 2 - 8, words, 11.5)
 
     place(24, 110, "Q and K", "bf16, shared memory", PALE[0])
-    arrow(138, 208, "products")
+    arrow(138, 208, "MMAs")
     place(212, 110, "S", "fp32, registers", PALE[2])
     arrow(326, 400, "softmax")
     place(404, 110, "P", "fp32, registers", PALE[2])
@@ -44,10 +45,14 @@ def plain_loads():
     place(596, 110, "P", "bf16, shared memory", PALE[0])
     arrow(710, 784, "and V")
     place(788, 92, "o", "fp32, registers", PALE[2])
-    d.text(20, y + high + 48, "Both factors of each product come from shared memory, in blocks of 16 x 16. Lesson 05c leaves out the way of P there and back.", 12.5, "start")
+    d.text(20, y + high + 48,
+           "Both operands of each MMA come from shared memory, in blocks of 16 x 16. Lesson 05c "
+           "saves the detour of P.", 12.5, "start")
 
     top, cell = 262, 19
-    d.text(20, top - 56, "A block of K and one of V as they lie in their tiles. Numbers: lanes. A box: one register, two elements", 14.5, "start", bold=True)
+    d.text(20, top - 56,
+           "A block of K and one of V in their tiles. Numbers: lanes. A box: one register, two "
+           "elements", 14.5, "start", bold=True)
     keys = [(lane, i, lane // 4 + i // 2 * 8, lane % 4 * 2 + i % 2 * 8, True) for lane in range(32) for i in range(4)]
     values = [(lane, i, lane % 4 * 2 + i % 2 * 8, lane // 4 + i // 2 * 8, False) for lane in range(32) for i in range(4)]
     grid(d, 60, top, cell, "K: rows are keys (n), columns channels (k)", keys)
@@ -56,19 +61,26 @@ def plain_loads():
     for i, words in enumerate(("b[0], register 0", "b[0], register 1", "b[1], register 0", "b[1], register 1")):
         d.box(60 + 150 * i, y - 12, 16, 16, PALE[i], GREY)
         d.text(60 + 150 * i + 22, y + 1, words, 12, "start")
-    d.text(20, y + 28, f"Red: lane {SHOWN}. A register holds two neighbours along k. Those of K lie side by side: one load of four bytes.", 12.5, "start")
-    d.text(20, y + 46, "Those of V lie below each other: two loads of two bytes.", 12.5, "start")
+    d.text(20, y + 28,
+           f"Red: lane {SHOWN}. A register holds two neighbours along k. Those of K are side by "
+           "side: one load of four bytes.", 12.5, "start")
+    d.text(20, y + 46, "Those of V are below each other: two loads of two bytes.", 12.5, "start")
     d.save("flash_plain_loads.svg")
 
 
 def matrix_loads():
-    """Which lane names which row of Q, K and V, and what each matrix becomes."""
+    """Which lane addresses which row of Q, K and V, and what each matrix becomes."""
     d = Drawing(900, 476)
-    d.text(20, 26, "Which rows the lanes name when a block of 16 x 16 is loaded: four matrices of 8 x 8, 0 to 3", 14.5, "start", bold=True)
+    d.text(20, 26,
+           "Which rows the lanes address when a block of 16 x 16 is loaded: four matrices of 8 x "
+           "8, 0 to 3", 14.5, "start", bold=True)
     side, top = 108, 112
-    blocks = (("Q, and the weights: an A", "rows are queries (m), columns k", [0, 2, 1, 3], ["a.x[0]", "a.x[1]", "a.x[2]", "a.x[3]"]),
-              ("K: two B", "rows are keys (n), columns k", [0, 1, 2, 3], ["b[0].x[0]", "b[0].x[1]", "b[1].x[0]", "b[1].x[1]"]),
-              ("V: two B, transposed on the way", "rows are keys (k), columns n", [0, 2, 1, 3], ["b[0].x[0]", "b[0].x[1]", "b[1].x[0]", "b[1].x[1]"]))
+    blocks = (("Q, and the weights: an A", "rows are queries (m), columns k", [0, 2, 1, 3],
+               ["a.x[0]", "a.x[1]", "a.x[2]", "a.x[3]"]), ("K: two B",
+                  "rows are keys (n), columns k", [0, 1, 2, 3], ["b[0].x[0]", "b[0].x[1]",
+                      "b[1].x[0]", "b[1].x[1]"]), ("V: two B, transposed (.trans)",
+                  "rows are keys (k), columns n", [0, 2, 1, 3], ["b[0].x[0]", "b[0].x[1]",
+                      "b[1].x[0]", "b[1].x[1]"]))
     for number, (name, rows, order, registers) in enumerate(blocks):
         left = 50 + 290 * number
         d.text(left - 20, top - 46, name, 13.5, "start", bold=True)
@@ -86,17 +98,25 @@ def matrix_loads():
         d.text(left - 8, top + side + 10, "8", 10, "end", NOTE)
         d.text(left - 8, top + 2 * side - 2, "15", 10, "end", NOTE)
     y = top + 2 * side + 40
-    d.text(20, y, "Matrices 1 and 2 change places between Q and K. Register 1 of an A is eight rows m further down. Register 1 of a B is eight k\n"
-           "further on. In K's tile k runs along a row, so matrix 1 lies to the right. In V's tile k runs down, so matrix 1 lies below, as in Q;\n"
-           "but two neighbours along k are in one column. So each matrix is transposed: a lane gets two elements of a column.", 12.5, "start")
-    d.text(20, y + 72, "White lines part the rows of a matrix: one lane names each. Which row of the tile lane l names, and from which column on, is your turn.", 12.5, "start", RED)
+    d.text(20, y,
+           "Matrices 1 and 2 are swapped between Q and K. Register 1 of an A is eight rows m "
+           "further down. Register 1 of a B is eight k\n"
+           "further on. In K's tile k runs along a row, so matrix 1 is to the right. In V's tile k "
+           "runs down, so matrix 1 is below, as in Q,\n"
+           "but two neighbours along k are in one column. Each matrix is therefore transposed, and "
+           "a lane gets two elements of a column.", 12.5, "start")
+    d.text(20, y + 72,
+           "White lines separate the rows of a matrix, each addressed by one lane. You compute "
+           "which row and column lane l addresses.", 12.5, "start", RED)
     d.save("flash_matrix_loads.svg")
 
 
 def weights_in_registers():
-    """The sums of two products side by side, and the left factor of the next: the same lanes, the same pairs."""
+    """The accumulators of two MMAs, and the left operand of the next: the same lanes and pairs."""
     d = Drawing(900, 520)
-    d.text(20, 26, "The sums that a warp has, and the left factor that it wants: the numbers are lanes", 14.5, "start", bold=True)
+    d.text(20, 26,
+           "The accumulators of a warp, and the left operand of its next MMA: the numbers are "
+           "lanes", 14.5, "start", bold=True)
     cell, top = 20, 96
     sums = [(lane, 2 * half + i // 2, lane // 4 + i // 2 * 8, half * 8 + lane % 4 * 2, True) for lane in range(32) for half in range(2) for i in (0, 2)]
     factor = [(lane, i, lane // 4 + i % 2 * 8, lane % 4 * 2 + i // 2 * 8, True) for lane in range(32) for i in range(4)]
@@ -108,14 +128,17 @@ def weights_in_registers():
     y = top + 8 * cell
     d.line([(384, y), (506, y)], GREEN, 2.4, arrow=True)
     d.text(446, y - 32, "pack two floats\ninto one register", 12, colour=GREEN)
-    d.text(446, y + 22, "in the lane,\nno exchange", 12, colour=GREEN)
+    d.text(446, y + 22, "in the lane,\nno shuffle", 12, colour=GREEN)
     y = top + 16 * cell + 24
     for i, words in enumerate(("left, floats 0 and 1: register 0 of A", "left, floats 2 and 3: register 1 of A", "right, floats 0 and 1: register 2 of A", "right, floats 2 and 3: register 3 of A")):
         x = 50 + 420 * (i // 2)
         d.box(x, y - 12 + 22 * (i % 2), 16, 16, PALE[i], GREY)
         d.text(x + 22, y + 1 + 22 * (i % 2), words, 12, "start")
-    d.text(20, y + 54, f"On the left a box is two fp32 numbers, in two registers. On the right it is the same two numbers in bf16, in one register.\n"
-           f"Red: lane {SHOWN} has rows 1 and 9 in both, columns 4, 5, 12 and 13. It packs four times, and its part of the factor is ready.", 12.5, "start")
+    d.text(20, y + 54,
+           "On the left a box is two fp32 numbers, in two registers. On the right it is the same "
+           "two numbers in bf16, in one register.\n"
+           f"Red: lane {SHOWN} holds rows 1 and 9 in both, columns 4, 5, 12 and 13. It packs four "
+           "times, and its part of the operand is ready.", 12.5, "start")
     d.save("flash_weights_in_registers.svg")
 
 

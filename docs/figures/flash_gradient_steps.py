@@ -6,7 +6,7 @@ SHARED, REGISTERS, COPY, MADE = "#e3eef8", "#fce5cd", "#d9ead3", "#fff2cc"
 
 
 def factor(d, x, y, wide, high, name, order, colour):
-    """A factor of a product; the arrow shows which index lies side by side in shared memory."""
+    """An operand; the arrow shows along which index elements are side by side in shared memory."""
     d.box(x, y, wide, high, colour, INK, 1)
     d.text(x + wide / 2, y + high / 2 + 4, name, 12.5, bold=True)
     if order == "row":
@@ -16,10 +16,11 @@ def factor(d, x, y, wide, high, name, order, colour):
 
 
 def products():
-    """Of one warpgroup's step: the factors of the five products, where they come from, and where the result goes."""
+    """One warpgroup's step: the operands of the five products, and where the results go."""
     d = Drawing(900, 640)
     d.text(20, 26, "One warpgroup, one step: 64 keys, 64 queries, 128 channels. Five products", 15, "start", bold=True)
-    for x, words in ((150, "first factor A"), (420, "second factor B"), (650, "result: fp32, in registers")):
+    for x, words in ((150, "first operand A"), (420, "second operand B"), (650,
+                         "result: fp32, in registers")):
         d.text(x, 52, words, 12.5, "start", DARK_BLUE, True)
     # (name, A: words, width, height, order, colour; B likewise; result, note)
     rows = (("S^T = k q^T", ("k", 96, 48, "row", SHARED), ("q^T", 48, 64, "column", SHARED), ("S^T", 48, 48), "-> P^T = exp2(S^T c - lse)"),
@@ -40,20 +41,23 @@ def products():
         d.text(590, y + 30, "=", 14)
     d.text(258, 190 - 106, "64 keys x\n128 channels", 11.5, "start", NOTE)
     d.text(510, 190 - 106, "128 channels x\n64 queries", 11.5, "start", NOTE)
-    d.text(206, 86 + 212, "64 keys x 64 queries,\nas S^T was left", 11.5, "start", NOTE)
-    d.text(206, 86 + 318, "64 keys x 64 queries,\nas dP^T was left", 11.5, "start", NOTE)
+    d.text(206, 86 + 212, "64 keys x 64 queries,\nwhere S^T is", 11.5, "start", NOTE)
+    d.text(206, 86 + 318, "64 keys x 64 queries,\nwhere dP^T is", 11.5, "start", NOTE)
     d.text(230, 86 + 424, "64 queries x\n128 keys, of both\nwarpgroups", 11.5, "start", NOTE)
     d.text(488, 92 + 424, "128 keys x\n64 channels", 11.5, "start", NOTE)
-    legend(d, 594, ((SHARED, "shared memory, brought by TMA"), (MADE, "shared memory, stored by the warps"), (REGISTERS, "registers")))
-    d.text(20, 630, "Arrow: elements that lie side by side in shared memory. Along the index that is summed over: Order::kSums; along the other one: Order::kOutputs.", 11.5, "start", NOTE)
+    legend(d, 594, ((SHARED, "shared memory, loaded by TMA"), (MADE,
+                        "shared memory, stored by the warps"), (REGISTERS, "registers")))
+    d.text(20, 630,
+           "Arrow: elements that are side by side in shared memory. Along the index that is summed "
+           "over: Order::kSums. Along the other: Order::kOutputs.", 11.5, "start", NOTE)
     d.save("flash_gradient_products.svg")
 
 
 def producer():
-    """Steps of 18b and of 18c over time: who waits for what."""
+    """Steps of 18b and of 18c over time: which warps wait for what."""
     d = Drawing(900, 500)
     step = 232
-    d.text(20, 28, "18b: everybody waits for each tile of queries", 14.5, "start", bold=True)
+    d.text(20, 28, "18b: all warps wait for each tile of queries", 14.5, "start", bold=True)
     row(d, 44, "TMA")
     row(d, 78, "warpgroup 0")
     row(d, 110, "warpgroup 1")
@@ -66,10 +70,12 @@ def producer():
             bar(d, x + 176, y, 46, "dq", BLUE)
         for at in (174, 226):
             d.line([(x + at, 74), (x + at, 140)], RED, 3)
-    d.text(LEFT + 4, 158, "red: __syncthreads, for dS, and before the next tile is asked for", 12, "start", RED)
+    d.text(LEFT + 4, 158, "red: __syncthreads, for dS, and before the next tile is loaded", 12,
+           "start", RED)
 
     top = 198
-    d.text(20, top, "18c: a producer asks ahead, into a ring of two stages", 14.5, "start", bold=True)
+    d.text(20, top, "18c: a producer loads ahead, into a ring of two stages", 14.5, "start",
+           bold=True)
     row(d, top + 16, "stage 0")
     row(d, top + 48, "stage 1")
     row(d, top + 88, "consumer 0")
@@ -81,15 +87,18 @@ def producer():
         begins = LEFT + 4 if i == 0 else LEFT + 70 if i == 1 else LEFT + ring + work * (i - 2) + 112
         bar(d, begins, y, 60, f"q{i} d_o{i}", COPY)
         ends = min(x + 110, 888)
-        bar(d, begins + 60, y, ends - begins - 60, "is here, is read" if i else "is read", "white")
+        bar(d, begins + 60, y, ends - begins - 60, "full", "white")
         if i < 4 and x + 168 <= 892:
             for y in (top + 88, top + 120):
                 bar(d, x, y, 108, f"S P dP dS dv dk ({i})", BLUE, size=10)
                 bar(d, x + 114, y, 52, f"dq ({i})", BLUE, size=11)
             for at in (111, 169):
                 d.line([(x + at, top + 84), (x + at, top + 150)], ORANGE, 3)
-    d.text(LEFT + 4, top + 168, "orange: a named barrier of the consumers only: dS is whole; dS is read", 12, "start", "#b45f06")
-    legend(d, top + 188, ((COPY, "a copy on its way"), (BLUE, "products, and what is made between them"), ("white", "waiting, or in use")))
+    d.text(LEFT + 4, top + 168,
+           "orange: a named barrier of the consumers only, when dS is complete and when it has "
+           "been read", 12, "start", "#b45f06")
+    legend(d, top + 188, ((COPY, "a copy in flight"), (BLUE, "products, and the work between them"),
+                          ("white", "waiting, or in use")))
 
     top = 430
     d.text(20, top, "Registers of a thread", 13, "start", bold=True)
@@ -110,7 +119,10 @@ def overlap():
     row(d, 44, "tensor cores")
     row(d, 78, "its threads")
     x = LEFT
-    for cores, threads, colour in (("S", "", ""), ("", "P", REGISTERS), ("dP", "", ""), ("", "dS", REGISTERS), ("dv", "", ""), ("dk", "", ""), ("", "store dS, meet", MADE), ("dq", "", ""), ("", "add dq, meet", COPY)):
+    for cores, threads, colour in (("S", "", ""), ("", "P", REGISTERS), ("dP", "", ""), ("", "dS",
+                                       REGISTERS), ("dv", "", ""), ("dk", "", ""), ("",
+                                       "store dS, sync", MADE), ("dq", "", ""), ("", "add dq, sync",
+                                       COPY)):
         wide = 68 if cores else {"P": 84, "dS": 60}.get(threads, 104)
         wide = min(wide, 104)
         if cores:
@@ -122,7 +134,8 @@ def overlap():
         x += wide
 
     top = 160
-    d.text(20, top, "18d: step i. Issued ahead, and dq a step late", 14.5, "start", bold=True)
+    d.text(20, top, "18d: step i. Products are issued ahead, and dq a step late", 14.5, "start",
+           bold=True)
     row(d, top + 16, "tensor cores")
     row(d, top + 50, "its threads")
     x = LEFT
@@ -135,7 +148,9 @@ def overlap():
         d.line([(LEFT + at, top + 12), (LEFT + at, top + 84)], RED, 2)
         d.text(LEFT + at, top + 98, words, 11, anchor, RED)
     y = top + 128
-    d.text(20, y, "The two consumers are not tied to each other. Green: the other's half of dS(i) is wanted a step later, by dq(i).", 12.5, "start")
+    d.text(20, y,
+           "The two consumers do not wait for each other. Green: dq(i) reads the other's half of "
+           "dS(i) only a step later.", 12.5, "start")
     row(d, y + 14, "consumer 0")
     row(d, y + 46, "consumer 1")
     for n, shift in enumerate((0, 90)):

@@ -155,9 +155,9 @@ def partners():
 def gradients():
     d = Drawing(900, 690)
     d.text(20, 26, f"Lesson 18, D = {D}: a block has {TILE} keys, and walks over all tiles of {TILE} queries", 15, "start", bold=True)
-    for y, high, wide, words in ((42, 166, 860, "global memory: what all blocks see"),
-                                 (262, 168, 524, f"shared memory: what one block sees, {shared_bytes() // KB} KB"),
-                                 (486, 152, 860, "registers of 128 threads: sums in fp32")):
+    for y, high, wide, words in ((42, 166, 860, "global memory: all blocks"), (262, 168, 524,
+                                     f"shared memory: one block, {shared_bytes() // KB} KB"), (486,
+                                     152, 860, "registers of 128 threads: accumulators in fp32")):
         d.box(20, y, wide, high, GROUND, GREY, 0.8)
         d.text(30, y + 18, words, 12.5, "start", DARK_BLUE, True)
 
@@ -172,7 +172,9 @@ def gradients():
         strip(d, 212, 136 + 20 * n, name, 7, 27, 12, queries)
     d.text(212, 188, "a cell: 64 queries", 11.5, "start", NOTE)
     strip(d, 574, 82, "dq sums", 7, 18, 24, {NOW: PART})
-    d.text(574, 124, "fp32, zeros before.\nWhen all blocks are\ndone, round_dq makes\ndq of them: 16 bits", 11.5, "start", NOTE)
+    d.text(574, 124,
+           "fp32, zeros before.\nWhen all blocks have\nfinished, round_dq\nrounds them to dq", 11.5,
+           "start", NOTE)
     for n, name in enumerate(("dk", "dv")):
         strip(d, 752, 82 + 34 * n, name, 4, 27, 24, {MINE: KEPT})
     d.text(752, 164, "16 bits", 11.5, "start", NOTE)
@@ -181,7 +183,7 @@ def gradients():
     d.line([(96, 208), (96, 258)], DARK_BLUE, 1.6, arrow=True)
     d.text(104, 230, "once, before\nthe first tile", 11.5, "start")
     d.line([(280, 208), (280, 258)], DARK_BLUE, 1.6, arrow=True)
-    d.text(288, 230, "tile i + 1 comes while\ntile i is calculated with", 11.5, "start")
+    d.text(288, 230, "tile i + 1 is in flight\nwhile tile i is used", 11.5, "start")
 
     # Shared memory.
     for n, name in enumerate(("k", "v")):
@@ -200,7 +202,9 @@ def gradients():
         d.box(x, 516, 212, 62, "white", INK, 1.1)
         d.text(x + 106, 538, first, 13, bold=True)
         d.text(x + 106, 562, second, 12.5)
-    d.text(40, 600, "64 keys x 64 queries each: new for every tile i.\nOf each, a warp has 32 keys and half of the queries.", 12, "start", NOTE)
+    d.text(40, 600,
+           "64 keys x 64 queries each: new for every tile i.\nA warp computes 32 keys and half of "
+           "the queries of each.", 12, "start", NOTE)
     d.box(560, 516, 140, 62, PART, INK, 1.1)
     d.text(630, 538, "dq = dS k", 13, bold=True)
     d.text(630, 562, "64 queries x 128", 11.5, colour=NOTE)
@@ -214,11 +218,11 @@ def gradients():
     # Between shared memory and registers.
     for x in (96, 220):
         d.line([(x, 430), (x, 482)], DARK_BLUE, 1.6, arrow=True)
-    d.text(104, 454, "factors of\nS and dP", 11.5, "start")
+    d.text(104, 454, "operands of\nS and dP", 11.5, "start")
     d.line([(440, 516), (440, 400)], INK, 1.6, arrow=True)
-    d.text(432, 454, "a warp\nputs its half", 11.5, "end")
+    d.text(432, 454, "a warp stores\nits half", 11.5, "end")
     d.line([(466, 394), (466, 510)], INK, 1.6, arrow=True)
-    d.text(474, 454, "takes its partner's,\nfor dv and dk", 11.5, "start")
+    d.text(474, 454, "loads its partner's,\nfor dv and dk", 11.5, "start")
     d.line([(526, 368), (624, 368), (624, 510)], INK, 1.6, arrow=True)
     d.text(618, 388, "all of dS", 11.5, "end")
 
@@ -227,7 +231,9 @@ def gradients():
     d.text(657, 228, "for every tile:\nadded atomically", 12, "end", RED)
     d.line([(806, 500), (806, 212)], GREEN, 2.2, arrow=True)
     d.text(798, 318, "stored once,\nafter the last\ntile", 12, "end", GREEN)
-    d.text(20, 664, "Other blocks have other keys. They walk over the same queries, and add to the same sums of dq; dk and dv of a key are one block's alone.", 12, "start")
+    d.text(20, 664,
+           "Other blocks have other keys. They walk over the same queries, and add to the same "
+           "sums of dq. Only one block computes dk and dv of a key.", 12, "start")
     d.save("flash_gradients.svg")
 
 

@@ -26,7 +26,9 @@ def splits():
         d.line([(x[n] + wide / 2, 112), (x[n] + wide / 2, 148)], INK, 1.5, arrow=True)
 
     d.text(20, 168, "Kernel 1: attend", 13, "start", bold=True)
-    d.text(20, 186, f"one block for a split.\nEach takes all {GROUP} query\nheads of the group: {GROUP} of\n16 rows are theirs, the\nothers are zeros.", 11.5, "start", NOTE)
+    d.text(20, 186,
+           f"one block per split.\nEach computes all {GROUP} query\nheads of the group in {GROUP} "
+           "of\n16 rows. The other rows\nare zeros.", 11.5, "start", NOTE)
     for n in range(SPLITS):
         d.box(x[n] + 4, 152, wide - 8, 116, LIGHT, INK, 1)
         d.text(x[n] + wide / 2, 170, f"block {n}", 13, bold=True)
@@ -35,7 +37,8 @@ def splits():
             d.box(cx, 180, 16, 22, COLOURS[n], GREY, 0.8)
             d.text(cx + 8, 195, str(cell % WARPS), 11.5)
         d.text(x[n] + 146, 195, "...", 13, "start")
-        d.text(x[n] + wide / 2, 219, f"{STAGE_KEYS} keys a stage, and\nwhich warp has it", 11.5, colour=NOTE)
+        d.text(x[n] + wide / 2, 219, f"{STAGE_KEYS} keys per stage, and\nthe warp that computes it",
+               11.5, colour=NOTE)
         d.text(x[n] + wide / 2, 256, "4 warps: one merge", 12, colour=DARK_BLUE)
         d.line([(x[n] + wide / 2, 268), (x[n] + wide / 2, 304)], INK, 1.5, arrow=True)
 
@@ -52,7 +55,9 @@ def splits():
     l = sum(f * part[1] for f, part in zip(factors, PARTS))
     acc = sum(f * part[2] for f, part in zip(factors, PARTS))
     d.text(20, 424, "Kernel 2: merge_splits", 13, "start", bold=True)
-    d.text(20, 442, f"m = largest = {number(most)}.\nEach split counts with\nthe factor 2^(m_i \u2212 m).\nOne block for a query\nof one head.", 11.5, "start", NOTE)
+    d.text(20, 442,
+           f"m = largest = {number(most)}.\nEach split is multiplied by\nthe factor 2^(m_i \u2212 "
+           "m).\nOne block per query\nof one head.", 11.5, "start", NOTE)
     d.box(left + 4, 410, wide * SPLITS - 8, 106, LIGHT, INK, 1)
     for n, (m, li, ai) in enumerate(PARTS):
         factor = f"1/{round(1 / factors[n])}" if factors[n] < 1 else "1"
@@ -67,8 +72,11 @@ def splits():
         d.text(left + wide * (n + 1), 506, words, 14, colour=GREEN, bold=True)
 
     read, kept = mine * D * 2 * 2, GROUP * (D + 2) * 4
-    d.text(20, 548, f"A block reads {mine} keys and values of {D} channels in 16 bits: {read / 2**20:g} MiB.\n"
-           f"It leaves {D} channels of acc, m and l in 32 bits for each of {GROUP} heads: {kept} bytes.\n"
+    d.text(20, 548,
+           f"A block reads {mine} keys and values of {D} channels in 16 bits: {read / 2**20:g} "
+           "MiB.\n"
+           f"It stores {D} channels of acc, m and l in 32 bits for each of {GROUP} heads: {kept} "
+           "bytes.\n"
            "The second kernel reads only these.", 12.5, "start")
     d.save("flash_splits.svg")
 

@@ -21,7 +21,7 @@ def block(d):
     d.text(left + 8 * wide + 8, 102, "grey: causal, no query of the block sees them.", 12, "start")
     x = left + 2.5 * wide - 3
     d.line([(x, 112), (x, 146)], DARK_BLUE, arrow=True)
-    d.text(x + 12, 134, "all threads read each 16 bytes of it", 12, "start", DARK_BLUE)
+    d.text(x + 12, 134, "all threads read the same 16 bytes", 12, "start", DARK_BLUE)
 
 
 def thread(d):
@@ -38,7 +38,8 @@ def thread(d):
             d.text(left + at + width / 2, y + 15, words, 12, colour=INK if chosen else GREY)
     d.box(left - 6, top + 24, 644, 34, "none", RED, 2)
     d.text(left + 650, top + 45, "all in registers", 12.5, "start", RED)
-    d.text(left + 650, top + 75, "16 scores are forgotten\nwith their tile", 12, "start", GREY)
+    d.text(left + 650, top + 75, "the next tile's 16 scores\nreuse these registers", 12, "start",
+           GREY)
 
 
 def larger(d):
@@ -49,12 +50,19 @@ def larger(d):
     end_sum, end_o = shrink * sums + 1, shrink * os + values[2]
     assert abs(end_sum - sum(exp(s - second) for s in (*first, second))) < 1e-12
     top = 316
-    d.text(20, top, "A larger score comes: scores 1 and 3, then 5, with values 10, 20 and 30", 15, "start", bold=True)
+    d.text(20, top, "A larger score arrives: scores 1 and 3, then 5, with values 10, 20 and 30", 15,
+           "start", bold=True)
     base, unit = top + 140, 78
-    for at, title, bars, ghosts, below in (
-            (60, "after scores 1 and 3: largest = 3", [(exp(-2), DONE), (1, DONE)], (), f"sum = {sums:.3f}, o = {os:.2f}"),
-            (350, f"5 comes: both shrink by exp(3 - 5) = {shrink:.3f}", [(exp(-4), DONE), (exp(-2), DONE)], (exp(-2), 1), f"sum = {shrink * sums:.3f}, o = {shrink * os:.2f}"),
-            (640, "its weight 1 is added: largest = 5", [(exp(-4), DONE), (exp(-2), DONE), (1, ORANGE)], (), f"sum = {end_sum:.3f}, o = {end_o:.2f}")):
+    for at, title, bars, ghosts, below in ((60, "after scores 1 and 3: largest = 3", [(exp(-2),
+                                                    DONE), (1, DONE)], (),
+                                            f"sum = {sums:.3f}, o = {os:.2f}"), (350,
+                                               "5 arrives: both shrink by exp(3 - 5) = "
+                                               f"{shrink:.3f}", [(exp(-4), DONE), (exp(-2), DONE)],
+                                               (exp(-2), 1),
+                                               f"sum = {shrink * sums:.3f}, o = {shrink * os:.2f}"),
+                                           (640, "its weight 1 is added: largest = 5", [(exp(-4),
+                                                    DONE), (exp(-2), DONE), (1, ORANGE)], (),
+                                            f"sum = {end_sum:.3f}, o = {end_o:.2f}")):
         d.text(at, top + 34, title, 12.5, "start")
         for n, height in enumerate(ghosts):
             d.box(at + 20 + 50 * n, base - height * unit, 40, height * unit, "none", "#bbbbbb", 0.8)

@@ -53,10 +53,15 @@ def window():
         d.text(x, under + low, f"{words} = {tile}", 12, colour=DARK_BLUE)
     x = left + T * scale + 30
     d.text(x, 60, f"A window of {WINDOW} keys, blocks of {QUERIES} queries", 14, "start", bold=True)
-    d.text(x, 82, "Orange and blue: what a query sees, its own\nkey and the 191 in front of it.", 12.5, "start")
-    for row, (colour, words) in enumerate(((LIGHT, "not fetched: no query of the block\nsees a key of this tile"),
-                                           (ORANGE, "fetched, with the mask: some query\ndoes not see some key"),
-                                           (BLUE, "fetched, without a mask: every query\nsees every key"))):
+    d.text(x, 82, "Orange and blue: the keys of a query, its own\nkey and the 191 before it.", 12.5,
+           "start")
+    for row, (colour, words) in enumerate(((LIGHT,
+                                            "not loaded: no query of the block\nsees a key of this "
+                                            "tile"), (ORANGE,
+                                               "loaded, with the mask: some query\ndoes not see "
+                                               "some key"), (BLUE,
+                                               "loaded, without a mask: every query\nsees every "
+                                               "key"))):
         d.box(x, 124 + 56 * row, 32, 32, "white" if colour == ORANGE else colour, GREY)
         if colour == ORANGE:
             d.polygon([(x, 124 + 56 * row), (x + 32, 156 + 56 * row), (x, 156 + 56 * row)], ORANGE)
@@ -64,7 +69,9 @@ def window():
     d.text(x, 316, "Both ends move with the query.", 13, "start", bold=True)
     d.text(x, 338, "The first query of the block decides where\nthe block begins to read, and where the\ndiagonal begins (whole).\n"
            "The last query decides where the masks of\nthe window end (first_whole), and where\nthe block stops.", 12.5, "start")
-    d.text(20, 562, "Without a window, block 3 would fetch tiles 0 to 7. With one it fetches five of them, and so does every later block of a longer sequence.", 12.5, "start", NOTE)
+    d.text(20, 562,
+           "Without a window, block 3 would load tiles 0 to 7. With one it loads five of them, and "
+           "so does every later block of a longer sequence.", 12.5, "start", NOTE)
     d.save("flash_window.svg")
 
 

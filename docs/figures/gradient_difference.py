@@ -38,8 +38,12 @@ def main():
         x = left + [0, 262, 400][n]
         d.box(x, low, 18, 18, shade, GREY, 0.7)
         d.text(x + 26, low + 14, words, 12.5, "start")
-    d.text(left, low + 46, "Where decays are strong, a pair is small when a decay lies between its steps.", 12.5, "start", GREEN)
-    d.text(left, low + 66, "Then both sums consist of the red pairs, nearly. These cancel, and their rounding errors are left beside a small result.", 12.5, "start", RED)
+    d.text(left, low + 46,
+           "Where decays are strong, a pair is small when a decay is between its steps.", 12.5,
+           "start", GREEN)
+    d.text(left, low + 66,
+           "Then both sums are almost only red pairs. These cancel, and their rounding errors "
+           "remain beside a small result.", 12.5, "start", RED)
     d.save("gradient_difference.svg")
 
 

@@ -11,7 +11,7 @@ def box(d, x, y, words, colour):
 
 
 def matrix(d, x, y, name, row, column):
-    """A state of which a thread has a row, and perhaps a column."""
+    """A state of which a thread owns a row, and perhaps a column."""
     d.text(x + CELLS * SIDE / 2, y - 24, name, 14, bold=True)
     d.text(x + CELLS * SIDE / 2, y - 8, "value columns i", 12.5, colour=NOTE)
     for j in range(CELLS):
@@ -55,22 +55,26 @@ def walks():
 
     right = 702
     matrix(d, right, 122, "S", BLUE, "white")
-    d.text(right - 26, 254, "Walk 1: thread n has row n.\nA sum over the row needs\nno other thread:\n  with d_o: dq", 13, "start")
+    d.text(right - 26, 254,
+           "Walk 1: thread n owns row n.\nA sum over the row needs\nno other thread:\n  with d_o: "
+           "dq", 13, "start")
     matrix(d, right, 376, "D", ORANGE, "#f9dcc0")
     d.text(right - 26, 516, "Walk 2: row n and column n.\n  row with v: dk\n  row with S: d_log_w\n  column with k: dv", 13, "start")
     d.save("gradient_walks.svg")
 
 
 def chunk():
-    """One key of a chunk of six steps: what is left of it on the way to the right, the gradient of that on the way back."""
+    """One key of a chunk: the decayed key to the right, its gradient back to the left."""
     d = Drawing(900, 430)
-    d.text(20, 28, "One key of a chunk: what is left of it goes right, the gradient of what is left comes back", 15, "start", bold=True)
+    d.text(20, 28,
+           "One key of a chunk: the decayed key (left) goes right, its gradient (d_left) comes "
+           "back", 15, "start", bold=True)
     key, steps, left, width = 1, 6, 168, 100
     x = [left + width * t for t in range(steps)]
     d.box(44, 52, 84, 40, BLUE)
     d.text(86, 70, "S before\nthe chunk", 13)
     d.box(x[-1] + width + 24, 52, 84, 40, ORANGE)
-    d.text(x[-1] + width + 66, 70, "D behind\nthe chunk", 13)
+    d.text(x[-1] + width + 66, 70, "D after\nthe chunk", 13)
     for t in range(steps):
         d.box(x[t] + 4, 52, width - 8, 40, "#f2f2f2", GREY)
         d.text(x[t] + width / 2, 77, f"step {t}", 13, bold=t == key)
@@ -91,14 +95,16 @@ def chunk():
     d.text(x[key] + width / 2, y + 20, "k1", 14, bold=True)
     d.line([(x[key] + width / 2 + 16, y + 15), (x[key + 1] + 4, y + 15)], INK, 1.6, arrow=True)
     d.line([(x[-1] + width - 4, y + 15), (x[-1] + width + 24, y + 15)], INK, 1.6, arrow=True)
-    d.text(x[-1] + width + 28, y + 12, "what is left\nis multiplied\nby D: dv1", 12.5, "start")
+    d.text(x[-1] + width + 28, y + 12, "left is\nmultiplied\nby D: dv1", 12.5, "start")
     d.line([(x[-1] + width + 24, back + 15), (x[-1] + width - 4, back + 15)], INK, 1.6, arrow=True)
     d.text(x[-1] + width + 28, back + 12, "begins as\nD v1", 12.5, "start")
     d.line([(x[key + 1] + 4, back + 15), (x[key] + width / 2 + 16, back + 15)], INK, 1.6, arrow=True)
     d.text(x[key] + width / 2, back + 20, "dk1", 14, colour=RED, bold=True)
     d.text(20, 366, "G[5,1] is the gradient of the score of query 5 and key 1: scale times the sum of d_o5 v1.", 13, "start")
     d.text(20, 390, "Green: d_log_w of a step grows by left times d_left, after \"times w\" and before \"then plus\".", 13, "start", GREEN)
-    d.text(20, 414, "The state before the chunk is one more key, before step 0: 1 is left of it there. Its d_left begins as the sum of S D over the row.", 13, "start")
+    d.text(20, 414,
+           "The state before the chunk is one more key, before step 0, where left is 1. Its d_left "
+           "begins as the sum of S D over the row.", 13, "start")
     d.save("gradient_chunk.svg")
 
 

@@ -38,7 +38,9 @@ def runs():
         d.line([(end, y - 2), (left + side * (OWN + 1) + 30, y - 2)] if back else [(begin, y - 2), (left + side * OWN - 30, y - 2)], DARK_BLUE, 2, arrow=True)
         d.text(left + side * TOKENS + 18, y + 22, "the state that token 3 reads:", 12, "start", NOTE)
         d.text(left + side * TOKENS + 18, y + 42, state, 12.5, "start")
-    d.text(20, 552, "Orange: the tokens that token 3 sees. Blue: the walk, its numbers, its chunks of four tokens (of 64 in the kernel).", 13, "start")
+    d.text(20, 552,
+           "Orange: the tokens that token 3 sees. Blue: the order of the walk, in chunks of four "
+           "tokens (of 64 in the kernel).", 13, "start")
     d.save("linear_gradients.svg")
 
 

@@ -3,9 +3,11 @@ from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE
 
 
 def quantisation():
-    """The numbers of a group on the line of real numbers, and the whole numbers that stand for them, of both kinds."""
+    """The numbers of a group on the real line, and their whole numbers, of both kinds."""
     d = Drawing(900, 520)
-    d.text(20, 28, "A group of weights from -1.0 to 3.0, and the whole numbers from 0 to 255 that stand for them", 15, "start", bold=True)
+    d.text(20, 28,
+           "A group of weights from -1.0 to 3.0, and the whole numbers from 0 to 255 that encode "
+           "them", 15, "start", bold=True)
     left, unit = 450, 100  # 0 of the real line, pixels of 1
     weights = (-1.0, -0.55, -0.2, 0.35, 0.8, 1.3, 2.2, 3.0)
 
@@ -31,9 +33,12 @@ def quantisation():
     scale = 4 / 255
     zero = round(1 / scale)
     kind(110, "asymmetric: the range of q fits the group's range", -1, 3, lambda r: round(r / scale + zero), ((-1, "0"), (3, "255"), (0, f"zero = {zero}")))
-    d.text(20, 256, "scale = (largest - smallest) / 255 = 4.0 / 255. The number that stands for 0 is stored, too: the zero point.", 13, "start")
+    d.text(20, 256,
+           "scale = (largest - smallest) / 255 = 4.0 / 255. The number that encodes 0 is stored, "
+           "too: the zero point.", 13, "start")
     scale_symmetric = 3 / 127
-    kind(340, "symmetric: 128 always stands for 0", -3, 3, lambda r: round(r / scale_symmetric) + 128, ((-3, "1"), (3, "255"), (0, "zero = 128")))
+    kind(340, "symmetric: 128 always encodes 0", -3, 3, lambda r: round(r / scale_symmetric) + 128,
+         ((-3, "1"), (3, "255"), (0, "zero = 128")))
     d.text(20, 486, "scale = largest magnitude / 127 = 3.0 / 127: steps are 1.5 times as long, and no zero point is stored. A third of the numbers stays unused.\n"
            "Both kinds: q = round(r / scale) + zero, and back: r = scale * (q - zero), wrong by at most half a scale.", 12, "start")
     d.save("low_bit_quantisation.svg")
@@ -57,8 +62,11 @@ def packed():
         d.text(left + (at + 0.5) * cell, 148, "0000", 12, colour=NOTE)
     d.box(left, 128, 2 * cell, 30, "white", GREY)
     d.text(left + cell, 148, "00000000", 12, colour=NOTE)
-    d.text(20, 186, "word & (15 << 12): nibble 3 alone, in its place. Read as a float it is q * 4096 * 2^-149: no conversion is needed. This is true of the\n"
-           "places 0 to 5 (blue), whose bits lie below bit 24. Nibbles 6 and 7 (orange) are shifted down by 24 bits first.", 12.5, "start")
+    d.text(20, 186,
+           "word & (15 << 12): nibble 3 alone, where it is. Read as a float it is q * 4096 * "
+           "2^-149, so no conversion is needed. This is true of\n"
+           "nibbles 0 to 5 (blue), whose bits are below bit 24. Nibbles 6 and 7 (orange) are "
+           "shifted down by 24 bits first.", 12.5, "start")
     d.text(20, 250, "A block: 32 columns, all of K. 256 threads: 8 side by side, 32 above each other", 15, "start", bold=True)
     x0, y0, wide, high = 130, 300, 40, 17
     d.text(x0 + 4 * wide, 274, "8 threads x 4 words x 4 bytes = 128 bytes", 12, colour=NOTE)
@@ -82,14 +90,19 @@ def packed():
         if y > 590:
             break
     x = 560
-    d.text(x, 316, "Red: what one thread loads of a part:\n4 loads of 16 bytes, each with the words\nof 4 columns. 4 rows of words are 32 k,\nand all of them have the same group.\n\n"
-           "A thread has two other parts under way\nwhile it multiplies one: 8 loads.\n\nThe four slices of a warp read four pieces\nof 128 bytes, all of whole sectors.", 13, "start")
-    d.text(x, 524, "At the end: every slice has a sum for each\nof 32 columns. Shuffles add up the four of\na warp, shared memory the eight warps.", 13, "start")
+    d.text(x, 316,
+           "Red: what one thread loads of a part:\n4 loads of 16 bytes, each with the words\nof 4 "
+           "columns. 4 rows of words are 32 k,\nand all of them have the same group.\n\n"
+           "A thread has two other parts in flight\nwhile it multiplies one: 8 loads.\n\nThe four "
+           "slices of a warp read four times\n128 bytes, all in whole sectors.", 13, "start")
+    d.text(x, 524,
+           "At the end each slice holds a sum for each\nof 32 columns. Shuffles add up the four "
+           "of\na warp, shared memory the eight warps.", 13, "start")
     d.save("low_bit_packed.svg")
 
 
 def split_k():
-    """Four blocks for the same columns of W, and the two ways to add up what they have."""
+    """Four blocks for the same columns of W, and the two ways to add up their sums."""
     d = Drawing(900, 470)
     d.text(20, 28, "32 columns of W, K in four splits: four blocks, each with a partial sum for the same elements of C", 15, "start", bold=True)
     x0, y0, wide, high = 130, 62, 110, 74
@@ -132,7 +145,7 @@ def autotuner():
     d.text(145, 93, "matmul M<=128 N=4096 K=4096 on GPU", 11)
     d.line([(145, 102), (145, 136)], arrow=True)
     d.box(20, 140, 250, 44, PALE[1])
-    d.text(145, 160, "names: is the key known, and", 13)
+    d.text(145, 160, "names: is the key in it, and", 13)
     d.text(145, 177, "is its name one of the candidates?", 13)
     d.line([(145, 186), (145, 340)], GREEN, 1.6, arrow=True)
     d.text(135, 250, "yes", 13, "end", GREEN, bold=True)

@@ -21,7 +21,9 @@ def batches():
     d.text(60, 204, "Block 10:  batch = 10 / 6 = 1,  tile = 10 % 6 = 4,  so row of tiles 4 / 3 = 1 and column of tiles 4 % 3 = 1", 14, "start", colour=DARK_BLUE)
 
     left, top, width, height = 60, 300, 252, 34
-    d.text(20, 246, "a in memory: the matrices lie one behind the other, each with M K elements", 15, "start", bold=True)
+    d.text(20, 246,
+           "a in memory: the matrices are stored one after the other, each with M K elements", 15,
+           "start", bold=True)
     for batch in range(3):
         d.box(left + width * batch, top, width, height, OF_BATCH[batch])
         d.text(left + width * (batch + 0.5), top + 22, f"batch {batch}", 14)
@@ -36,7 +38,9 @@ def batches():
         d.line([(words - 4, y), (x, y), (x, top + height + 1)], RED, 1.4, arrow=True)
         d.text(words, y + 5, f"batch {batch} would begin at M K" + (f" + {batch}" if batch else ""), 13, "start", RED)
     d.text(left + 3 * width, top + height + 35, "wrong: batch + M K", 13, "end", RED)
-    d.text(20, 456, "The red arrows: batch 0 reads the matrix of batch 1. Batch 1 reads its own, from its second element on. Batch 2 reads batch 1's from its third on.", 12, "start", NOTE)
+    d.text(20, 456,
+           "Red: batch 0 reads the matrix of batch 1. Batch 1 reads its own, from its second "
+           "element on. Batch 2 reads batch 1's from its third on.", 12, "start", NOTE)
     d.save("model_batches.svg")
 
 
@@ -66,7 +70,8 @@ def columns():
     d.text(left, y + 72, "Column j = 13:  batch = 13 / 10 = 1,  n = 13 % 10 = 3.  Tile 1 holds columns 8 and 9 of batch 0, and columns 0 to 5 of batch 1.", 13, "start", DARK_BLUE)
     d.text(left, y + 96, "Columns 30 and 31 do not exist: batch = 30 / 10 = 3, and there is no batch 3. They are filled with zeros and not stored.", 13, "start")
     y += 130
-    d.text(20, y, "A batch for each block: a tile begins anew with each batch. 6 tiles in the place of 4", 15, "start", bold=True)
+    d.text(20, y, "Tiles that begin anew with each batch: 6 tiles instead of 4", 15, "start",
+           bold=True)
     for batch in range(3):
         for part in range(2):
             x = left + (side * 2 * tile + 6) * 0.62 * batch + side * tile * 0.62 * part
@@ -74,7 +79,9 @@ def columns():
                 real = part * tile + n < N
                 d.box(x + side * 0.62 * n, y + 18, side * 0.62, 40, OF_BATCH[batch] if real else "white", GREY)
             d.box(x, y + 18, side * 0.62 * tile, 40, "none", INK, 2.4)
-    d.text(left, y + 84, "White columns are left over: 6 of 16 for each batch. Their threads fetch zeros and multiply them.", 13, "start")
+    d.text(left, y + 84,
+           "White columns are past the end: 6 of 16 for each batch. Their threads load zeros and "
+           "multiply them.", 13, "start")
     d.save("model_columns.svg")
 
 
@@ -101,7 +108,7 @@ def window():
     y = top + 6 * side + 24
     d.text(left, y, "blue: 9 lanes read a pixel and a weight", 13, "start", DARK_BLUE)
     d.text(left, y + 20, "red: 7 lanes of the tile must be masked", 13, "start", RED)
-    d.text(left, y + 40, "lanes 16 to 31 have no place of the tile", 13, "start")
+    d.text(left, y + 40, "lanes 16 to 31 have no element of the tile", 13, "start")
 
     x0 = 450
     d.text(x0, 62, "Step 2: a lane for each result. Each lane goes\nthrough all taps. Here all are at tap (0, 0):", 13, "start", bold=True)
@@ -134,7 +141,9 @@ def window():
 def im2col():
     """An image of 4 x 4, a window of 2 x 2: the unrolled matrix, and the tile that a block gathers from the image."""
     d = Drawing(900, 520)
-    d.text(20, 28, "im2col: a column holds the pixels below the window in one place. Here a window of 2 x 2", 14, "start", bold=True)
+    d.text(20, 28,
+           "im2col: a column holds the pixels below the window at one position. Here a window of 2 "
+           "x 2", 14, "start", bold=True)
     side, left, top = 34, 40, 92
     d.text(left, top - 12, "x: one channel", 13, "start", bold=True)
     for row in range(4):
@@ -143,7 +152,8 @@ def im2col():
             d.box(left + side * column, top + side * row, side, side, ORANGE if under else OF_BATCH[0], GREY)
             d.text(left + side * (column + 0.5), top + side * (row + 0.5) + 5, str(4 * row + column), 13)
     d.box(left + side, top + side, 2 * side, 2 * side, "none", INK, 2.4)
-    d.text(left, top + 4 * side + 24, "The window in place oy = 1, ox = 1\ncovers pixels 5, 6, 9 and 10.", 13, "start")
+    d.text(left, top + 4 * side + 24,
+           "The window at position oy = 1, ox = 1\ncovers pixels 5, 6, 9 and 10.", 13, "start")
 
     x0 = 330
     d.text(x0, top - 34, "the unrolled matrix: K = C KH KW rows, B OH OW columns", 13, "start", bold=True)
@@ -157,7 +167,9 @@ def im2col():
     for k in range(4):
         d.text(x0 + side * 9 + 8, top + side * (k + 0.5) + 5, f"k = {k}: ky = {k // 2}, kx = {k % 2}", 13, "start")
     d.text(x0 - 8, top - 10, "oy,ox", 12, "end", NOTE)
-    d.text(x0, top + 4 * side + 24, "Column j = 4 is place (1, 1). Pixel 5 stands in four columns:\nthe matrix has 36 elements, the image has 16.", 13, "start")
+    d.text(x0, top + 4 * side + 24,
+           "Column j = 4 is position (1, 1). Pixel 5 is in four columns, so the\nmatrix has 36 "
+           "elements, but the image has 16.", 13, "start")
 
     y = 330
     d.text(20, y, "The kernel never stores this matrix. A block gathers a tile of it, from the image into shared memory:", 14, "start", bold=True)
@@ -168,7 +180,7 @@ def im2col():
     d.text(240, y + 42, "x", 18)
     d.text(570, y + 42, "=", 18)
     d.text(60, y + 112, "stored as they are:\na row for each channel of y", 13, "start")
-    d.text(330, y + 112, "an element is looked up in x\nwhen its tile is fetched", 13, "start")
+    d.text(330, y + 112, "an element is looked up in x\nwhen its tile is loaded", 13, "start")
     d.text(640, y + 112, "stored as (B, M, OH, OW),\na bias for each row m", 13, "start")
     d.save("model_im2col.svg")
 

@@ -9,7 +9,9 @@ def threads():
     d = Drawing(900, 330)
     heads, team = [(b, h) for b in range(2) for h in range(4)], 4
     each = len(heads) // team
-    d.text(20, 28, "parallel for collapse(2): 2 batches of 4 heads are one list of 8, dealt out to 4 threads", 15, "start", bold=True)
+    d.text(20, 28,
+           "parallel for collapse(2): 2 batches of 4 heads are one list of 8, shared by 4 threads",
+           15, "start", bold=True)
     d.line([(20, 176), (110, 176)], width=3)
     d.text(64, 164, "thread 0", 13)
     for t in range(team):
@@ -24,7 +26,9 @@ def threads():
     d.text(700, 74, "all wait for the last", 13, "start", RED)
     d.line([(690, 176), (860, 176)], width=3)
     d.text(790, 164, "thread 0 goes on", 13)
-    d.text(20, 318, "time goes to the right. Each box has a state of its own, so no thread waits for another one inside.", 13, "start", NOTE)
+    d.text(20, 318,
+           "time goes to the right. Each box has a state of its own, so no thread waits for "
+           "another one before the end.", 13, "start", NOTE)
     d.save("openmp_threads.svg")
 
 
@@ -43,14 +47,16 @@ def loop_order():
         for j in range(rows):
             d.text(x + 32, y + cell * (j + 0.62), f"w[{j}]", 12, "end")
         d.text(x + 40 + cell * columns / 2, y - 12, "value columns iv", 12, colour=NOTE)
-        d.text(x, y + cell * rows + 34, "in memory, a row behind the other:", 13, "start")
+        d.text(x, y + cell * rows + 34, "in memory, one row after the other:", 13, "start")
         order = {at: n for n, at in enumerate(walk)}
         small = 380 / (rows * columns)
         for n in range(rows * columns):
             j, i = divmod(n, columns)
             d.box(x + small * n, y + cell * rows + 46, small, 26, PALE[j], GREY, 0.6)
             d.text(x + small * (n + 0.5), y + cell * rows + 63, str(order[j, i]), 8)
-    d.text(20, 372, "A number says when the step visits the element. Left: neighbours in time are a whole row apart in memory.\n"
+    d.text(20, 372,
+           "A number is the time at which the step visits the element. Left: neighbours in time "
+           "are a whole row apart in memory.\n"
            "Right: neighbours in time are neighbours in memory.", 13, "start", NOTE)
     d.save("openmp_loop_order.svg")
 
@@ -59,7 +65,9 @@ def simd():
     """37 columns of a row in vectors of 4, 8 and 16 lanes."""
     d = Drawing(900, 350)
     columns, cell, left = 37, 21, 100
-    d.text(20, 28, f"A row of {columns} columns. One box is one instruction for the multiply-add of so many columns", 15, "start", bold=True)
+    d.text(20, 28,
+           f"A row of {columns} columns. One box is one FMA instruction for so many columns", 15,
+           "start", bold=True)
     for n, lanes in enumerate((1, 4, 8, 16)):
         y = 66 + 62 * n
         whole, rest = divmod(columns, lanes)
@@ -70,7 +78,9 @@ def simd():
             d.box(left + cell * i, y, cell, 34, ORANGE)
         count = f"{whole} + {rest} = {whole + rest}" if rest else str(whole)
         d.text(left, y + 52, f"{count} instructions", 13, "start", NOTE)
-    d.text(20, 330, "Orange: the remainder, drawn one by one. The compiler often does a part of it with a narrower vector.", 13, "start", NOTE)
+    d.text(20, 330,
+           "Orange: the remainder, drawn one by one. The compiler often computes a part of it with "
+           "a narrower vector.", 13, "start", NOTE)
     d.save("openmp_simd.svg")
 
 
@@ -92,7 +102,9 @@ def columns():
             shared = any(line * LINE < border < (line + 1) * LINE for border in borders)
             d.box(left + cell * LINE * line + 1, y + 40, cell * LINE - 2, 20, "#f4b6ae" if shared else "white", RED if shared else GREY)
             d.text(left + cell * LINE * (line + 0.5), y + 55, f"line {line}: {'two threads write' if shared else 'one thread writes'}", 12, colour=RED if shared else NOTE)
-    d.text(20, 296, "A core must own a cache line before it writes to it. A red line goes from core to core at every step.", 13, "start", NOTE)
+    d.text(20, 296,
+           "A core must own a cache line before it writes to it. A red line moves from core to "
+           "core in every step.", 13, "start", NOTE)
     d.save("openmp_columns.svg")
 
 
@@ -123,7 +135,9 @@ def tile():
     d.text(x + 197, y + 258, "o[t] += the sum over these 8 rows", 13)
     d.text(x + 350, y + 60, "32 steps in time:\nthe tile stays in\nregisters; q, k, w,\nv and o change", 13, "start", RED)
     d.line([(left + cell_x, top + 15), (x - 6, y + 60)], GREY, 1.2, arrow=True)
-    d.text(20, 366, "Load a tile, walk it through 32 steps, store it, take the next one. Boxes of the state are not to scale.", 13, "start", NOTE)
+    d.text(20, 366,
+           "Load a tile, walk it through 32 steps, store it, load the next one. Boxes of the state "
+           "are not to scale.", 13, "start", NOTE)
     d.save("openmp_tile.svg")
 
 
@@ -132,7 +146,8 @@ def passes():
     d = Drawing(900, 250)
     d.text(20, 28, "Linear attention, K = V = 64: bytes of the state through the cache, for 32 steps of a head", 15, "start", bold=True)
     state = 64 * 64 * 4
-    rows = (("classic loop: take in the key (read, write), then read for the query", 3 * 32 * state), ("a tile walks through 32 steps: read once, written once", 2 * state))
+    rows = (("classic loop: add the key (read, write), then read for the query", 3 * 32 * state),
+            ("a tile walks through 32 steps: read once, written once", 2 * state))
     for n, (name, size) in enumerate(rows):
         y = 66 + 78 * n
         d.text(20, y, name, 13, "start")

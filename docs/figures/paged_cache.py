@@ -7,7 +7,7 @@ PAGES, PAGE_KEYS, ENTRIES = 12, 16, 6
 
 
 def pages():
-    """Two sequences, their rows of the table, and where their pages lie in memory; a look-up of one key."""
+    """Two sequences, their rows of the table, and their pages in memory; a look-up of one key."""
     d = Drawing(900, 560)
     d.text(20, 28, "The table: which page holds keys 16 n to 16 n + 15 of a sequence", 14.5, "start", bold=True)
     left, wide, tall = 200, 84, 38
@@ -24,7 +24,7 @@ def pages():
     d.text(left + wide * ENTRIES + 14, 88, "16 + 16 + 16 + 5 keys", 12.5, "start", NOTE)
     d.text(left + wide * ENTRIES + 14, 140, "16 + 16 + 16 + 16 + 6", 12.5, "start", NOTE)
 
-    d.text(20, 200, "The pages, as they lie in k (v has the same)", 14.5, "start", bold=True)
+    d.text(20, 200, "The pages in k (v has the same)", 14.5, "start", bold=True)
     left, wide, top, tall = 20, 71.5, 236, 96
     owner = {page: colour for _, table, _, colour in TABLES for page in table}
     owner.update({page: BOTH for page in set(TABLES[0][1]) & set(TABLES[1][1])})
@@ -55,7 +55,9 @@ def pages():
         d.text(x + 89, y + 78, note, 12.5, colour=DARK_BLUE)
         if i < len(steps) - 1:
             d.line([(x + 182, y + 38), (x + 218, y + 38)], INK, 1.6, arrow=True)
-    d.text(20, y + 118, "Keys 32 to 47 lie in the same page: one entry serves all 16 of them, and all channels of all heads.", 13, "start", GREEN)
+    d.text(20, y + 118,
+           "Keys 32 to 47 are in the same page. One entry serves all 16 of them, and all channels "
+           "of all heads.", 13, "start", GREEN)
     d.save("paged_cache.svg")
 
 

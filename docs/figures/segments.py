@@ -5,7 +5,7 @@ STAGES = 8
 
 
 def segments():
-    """One head: the walk of one block, and the three launches that take its place."""
+    """One head: the walk of one block, and the three launches that replace it."""
     d = Drawing(900, 590)
     left, width, segments = 168, 172, len(PALE)
     x = [left + width * i for i in range(segments + 1)]
@@ -24,7 +24,7 @@ def segments():
     for i in range(segments):
         stages(52, x[i], x[i + 1], "#f2f2f2")
     d.line([(x[0] + 8, 72), (x[-1] - 8, 72)], DARK_BLUE, 2, arrow=True)
-    d.text(left, 112, f"{STAGES} stages, one after another", 12.5, "start", NOTE)
+    d.text(left, 112, f"{STAGES} stages, sequentially", 12.5, "start", NOTE)
 
     name(152, "launch 1", "4 blocks")
     for i, colour in enumerate(PALE):
@@ -52,9 +52,12 @@ def segments():
         d.text(x[i] + width / 2 + 8, 416, f"block {i}, from S{i}", 12, colour=DARK_BLUE)
         d.line([(x[i] + 16, 444), (x[i + 1] - 16, 444)], DARK_BLUE, 2, arrow=True)
         d.text(x[i] + width / 2, 484, "outputs o", 12.5)
-    d.text(20, 528, "Blocks of a launch run at the same time. A block has 2 stages one after another, in each of two launches: 4 in place of 8.\n"
-           "The scan reads the initial state before it writes the final state, number by number, and launch 3 reads neither.\n"
-           "So initial state and final state may be one array.", 13, "start")
+    d.text(20, 528,
+           "Blocks of a launch run in parallel. A block computes 2 stages sequentially, in each of "
+           "two launches: 4 instead of 8.\n"
+           "The scan reads each number of the initial state before it writes that of the final "
+           "state, and launch 3 reads neither.\n"
+           "Initial state and final state may therefore be one array.", 13, "start")
     d.save("chunk_segments.svg")
 
 

@@ -48,17 +48,18 @@ def staging():
         barrier(d, x + 189, 398, 46)
         bar(d, x + 194, 406, 230, f"read them; state and o of step {n}", PALE[1])
         x += width
-    d.text(23, 468, "first barrier (before the blue): all have read the step before,", 12.5, "start", RED)
-    d.text(23, 485, "so its words may be overwritten", 12.5, "start", RED)
-    d.text(455, 468, "second barrier (before the green): all have stored", 12.5, "start", RED)
-    d.text(455, 485, "this step, so its words may be read", 12.5, "start", RED)
+    d.text(23, 468, "first barrier (before the blue): all threads have", 12.5,
+           "start", RED)
+    d.text(23, 485, "read the previous step, so it may be overwritten", 12.5, "start", RED)
+    d.text(455, 468, "second barrier (before the green): all threads have", 12.5, "start", RED)
+    d.text(455, 485, "stored this step, so it may be read", 12.5, "start", RED)
     d.save("shared_staging.svg")
 
 
 def one_barrier():
     """Two steps of one thread: with two barriers and a wait for memory, and with one barrier and the loads ahead."""
     d = Drawing(900, 380)
-    d.text(20, 28, "06: a step asks for its rows, and waits for them", 15, "start", bold=True)
+    d.text(20, 28, "06: a step loads its rows, and waits for them", 15, "start", bold=True)
     x = 20
     for n in range(2):
         barrier(d, x + 3, 44, 46)
@@ -66,8 +67,12 @@ def one_barrier():
         barrier(d, x + 223, 44, 46)
         bar(d, x + 228, 52, 196, f"compute step {n}", PALE[1])
         x += 430
-    d.text(20, 112, "Red lines are barriers. Between the first and the second one nothing is computed.", 13, "start", NOTE)
-    d.text(20, 160, "06.02: a step stores what has arrived, and asks for the next step's rows before it computes", 15, "start", bold=True)
+    d.text(20, 112,
+           "Red lines are barriers. Nothing is computed between the first and the second one.", 13,
+           "start", NOTE)
+    d.text(20, 160,
+           "06.02: a step stores the rows that have arrived, and loads the next step's before it "
+           "computes", 15, "start", bold=True)
     x = 20
     for n in range(3):
         bar(d, x, 220, 60, f"store {n}", PALE[2])
@@ -75,15 +80,19 @@ def one_barrier():
         bar(d, x + 70, 220, 196, f"compute step {n}", PALE[1])
         if n < 2:
             d.line([(x + 62, 192), (x + 272, 192)], DARK_BLUE, 2, arrow=True)
-            d.text(x + 166, 186, f"rows of step {n + 1} on their way to registers", 12, colour=DARK_BLUE)
+            d.text(x + 166, 186, f"rows of step {n + 1} in flight to registers", 12,
+                   colour=DARK_BLUE)
         x += 272
-    for i, words in enumerate(("place 0: rows of step 0, then of step 2", "place 1: rows of step 1")):
+    for i, words in enumerate(("buffer 0: rows of step 0, then of step 2",
+                               "buffer 1: rows of step 1")):
         d.text(20, 300 + 30 * i, words.split(":")[0], 13, "start")
         spans = ((0, 0), (544, 2)) if i == 0 else ((272, 1),)
         for at, n in spans:
             d.box(20 + at + (70 if at else 70), 286 + 30 * i, 266 if at < 500 else 250, 20, PALE[0])
             d.text(20 + at + 190, 301 + 30 * i, f"step {n}'s rows are read", 12)
-    d.text(20, 362, "A slow thread may still read step 0 while a fast one stores step 1: another place. Nobody stores step 2 before all have left step 0.", 12, "start", NOTE)
+    d.text(20, 362,
+           "A slow thread may still read step 0 while a fast one stores step 1 in the other "
+           "buffer. No thread stores step 2 before all have finished step 0.", 12, "start", NOTE)
     d.save("shared_one_barrier.svg")
 
 
@@ -105,17 +114,18 @@ def fused_tiles():
     notes = 560
     d.text(notes, 92, "One sheet: the state of one batch and head,\n100 x 100 elements. 16 sheets: blockIdx.z.", 13, "start")
     d.text(notes, 150, "One tile: one block. (1, 0) is blockIdx.x = 1,\nvalue columns 32 to 63, blockIdx.y = 0,\nkey rows 0 to 31.", 13, "start")
-    d.text(notes, 226, "The last tiles have 4 rows or 4 columns.\nLanes beyond them are masked.", 13, "start")
+    d.text(notes, 226, "The last tiles have 4 rows or 4 columns.\nLanes past the end are masked.",
+           13, "start")
     d.text(notes, 284, "A row of tiles (one colour) gives one part\nof o. The second pass adds the four parts.", 13, "start")
     d.text(notes, 342, "Each block walks through all T steps.", 13, "start")
     d.save("shared_fused_tiles.svg")
 
 
 def copies_ahead():
-    """Tiles of sixteen steps over time: copies, preparation, steps, and the two places."""
+    """Tiles of sixteen steps over time: copies, preparation, steps, and the two buffers."""
     d = Drawing(900, 330)
     d.text(20, 28, f"Tiles of {STEPS} steps: one wait and one barrier for each", 15, "start", bold=True)
-    names = ("copies", "block", "place 0", "place 1")
+    names = ("copies", "block", "buffer 0", "buffer 1")
     rows = (52, 108, 190, 232)
     for name, y in zip(names, rows):
         d.text(20, y + 20, name, 13, "start")
@@ -134,8 +144,12 @@ def copies_ahead():
         first = 90 if n == 0 else x - steps - 4
         bar(d, first, rows[2 + n % 2], start + steps - first, f"tile {n}", PALE[n % 2 * 3], 26)
         x = start + steps + 4
-    d.text(20, 286, "The copies need no thread and no register while they are on their way. prepare: exp and the bonus, by all threads side by side.", 12, "start", NOTE)
-    d.text(20, 308, "Behind the barrier everybody has prepared tile n and has left tile n - 1, so that tile n + 1 may be copied to its place.", 12, "start", NOTE)
+    d.text(20, 286,
+           "The copies need no thread and no register while they are in flight. prepare: exp and "
+           "the bonus, by all threads in parallel.", 12, "start", NOTE)
+    d.text(20, 308,
+           "After the barrier all threads have prepared tile n and finished tile n - 1, which the "
+           "copies of tile n + 1 may then overwrite.", 12, "start", NOTE)
     d.save("shared_copies_ahead.svg")
 
 
@@ -156,9 +170,10 @@ def shared_columns():
         d.box(left + 8 * cell, top + (4 * group + 1) * 4 * cell, 4 * cell, 4 * cell, RED, INK)
     d.text(left, top + size + 22, "Colours: row lane 0, 1, 2, 3. Four lanes share four columns.\n"
            "Red: the 16 x 4 elements of one thread, row lane 1.\n"
-           "In a step it reads 4 x 16 bytes of q, of k and of w, and\n16 bytes of v; each number serves four products or more.", 12, "start")
+           "In a step it reads 4 x 16 bytes of q, of k and of w, and\n16 bytes of v. Each number "
+           "is used four times or more.", 12, "start")
     x0 = 480
-    d.text(x0, 28, "Sixteen sums of four lanes, exchanged by halves", 15, "start", bold=True)
+    d.text(x0, 28, "Sixteen sums of four lanes, swapped by halves", 15, "start", bold=True)
     stages = (("each lane: its part of all sums", 4), ("after 8 shuffles, lanes 2 apart", 2), ("after 4 more, lanes 1 apart", 1))
     for i, (words, have) in enumerate(stages):
         y = 60 + 118 * i
@@ -172,16 +187,18 @@ def shared_columns():
                 d.box(x, y + 28 + 15 * step, 96, 15, PALE[step] if mine else "white", GREY, 0.6)
                 if mine:
                     d.text(x + 48, y + 40 + 15 * step, f"step {step}: 4 columns", 10.5)
-    d.text(x0, 424, "A lane gives one half of its sums to its partner, and gets the\npartner's part of the other half: 12 shuffles in all. Each lane\n"
+    d.text(x0, 424,
+           "A lane passes one half of its sums to its partner, and gets the\npartner's part of the "
+           "other half: 12 shuffles in all. Each lane\n"
            "ends with the whole sums of one step, 16 bytes of o.", 12, "start")
     d.save("shared_columns.svg")
 
 
 def four_steps():
-    """What the outputs and the state of a unit take from where."""
+    """What the outputs and the state of a step group read from where."""
     d = Drawing(900, 400)
-    d.text(20, 28, "Four steps a, b, c, d at once: what each result takes from where", 15, "start", bold=True)
-    columns = ("S before the unit", "v_a", "v_b", "v_c", "v_d")
+    d.text(20, 28, "Four steps a, b, c, d at once: what each result reads", 15, "start", bold=True)
+    columns = ("S before them", "v_a", "v_b", "v_c", "v_d")
     widths, left, top, row = (230, 130, 130, 130, 130), 130, 64, 40
     x = left
     for name, width in zip(columns, widths):
@@ -200,25 +217,31 @@ def four_steps():
             d.box(x, y, 130, row, colour)
             d.text(x + 65, y + 25, middle.get((a, b), f"q_{name} u k_{name}" if a == b else "0"), 12.5)
     y = top + row * 4 + 24
-    d.text(left - 14, y + 25, "S after it", 14, "end", bold=True)
+    d.text(left - 14, y + 25, "S after them", 14, "end", bold=True)
     d.box(left, y, widths[0], row, PALE[0])
     d.text(left + widths[0] / 2, y + 25, "w_a w_b w_c w_d", 13)
     for b, words in enumerate(("k_a w_b w_c w_d", "k_b w_c w_d", "k_c w_d", "k_d")):
         x = left + widths[0] + 130 * b
         d.box(x, y, 130, row, PALE[3])
         d.text(x + 65, y + 25, words, 12.5)
-    for i, (colour, words) in enumerate(((PALE[0], "blue: per key row and column. q with the decay since the unit began reads S; the four decays together scale S"),
-                                         (PALE[1], "green, orange: the scores. Sums over the key rows, one number for all columns; orange is the bonus"),
-                                         (PALE[3], "pink: per key row and column. k with the decays that still come is added to S"))):
+    legend = (
+        (PALE[0], "blue: per key row and column. q with the decays since step a reads S, and all"
+         " four decays scale S"),
+        (PALE[1], "green, orange: the scores, sums over the key rows, one number for all columns."
+         " Orange is the bonus"),
+        (PALE[3], "pink: per key row and column. k with the decays of the later steps is added to"
+         " S"))
+    for i, (colour, words) in enumerate(legend):
         d.box(20, y + 62 + 24 * i, 14, 14, colour, GREY)
         d.text(42, y + 74 + 24 * i, words, 12.5, "start")
     d.save("shared_four_steps.svg")
 
 
 def time_tiles():
-    """The three places of a block's tiles over time, and how a head's state is cut for few heads, many, and a crowd."""
+    """The three buffers of a block's tiles over time, and how a head's state is cut."""
     d = Drawing(940, 604)
-    d.text(20, 28, "One place for what is copied, two for what is prepared", 15, "start", bold=True)
+    d.text(20, 28, "One buffer for the copies (raw), two for the prepared tiles (ready)", 15,
+           "start", bold=True)
     rows = (46, 84, 122, 160)
     for name, y in zip(("raw", "block", "ready 0", "ready 1"), rows):
         d.text(20, y + 20, name, 13, "start")
@@ -234,8 +257,11 @@ def time_tiles():
             bar(d, start, rows[0], steps + 4 + prepare, f"tile {n + 1}", PALE[0])
         bar(d, x, rows[2 + n % 2], prepare + 9 + steps, f"tile {n}", PALE[n % 2 * 3], 26)
         x = start + steps + 4
-    d.text(20, 212, "Copies may overwrite raw as soon as a tile is prepared: each thread prepares what it has copied itself. Behind the barrier (red) all have\n"
-           "prepared tile n, and have left tile n - 1, whose ready place the next one takes.", 12, "start", NOTE)
+    d.text(20, 212,
+           "Copies may overwrite raw as soon as a tile is prepared, because each thread prepares "
+           "what it copied itself. After the barrier (red) all\n"
+           "threads have prepared tile n and finished tile n - 1, whose ready buffer the next one "
+           "may use.", 12, "start", NOTE)
     d.text(20, 268, "A head's state, 64 key rows x 64 columns, cut by three of the eleven tilings", 15, "start", bold=True)
     cell, top = 3.0, 312
     size = CHANNELS * cell
@@ -250,7 +276,9 @@ def time_tiles():
         d.lines([((left + n * size / blocks, top - 8), (left + n * size / blocks, top + size + 8)) for n in range(blocks + 1)], INK, 2)
         for part in range(rows_of // 4):
             d.box(left + 2 * columns * cell, top + (part * row_lanes + 1) * 4 * cell, columns * cell, 4 * cell, RED, INK, 0.8)
-        d.text(left, top + size + 28, f"a thread: {rows_of} x {columns} elements;\n{row_lanes} lanes share its columns", 12, "start")
+        d.text(left, top + size + 28,
+               f"a thread: {rows_of} x {columns} elements,\n{row_lanes} lanes share its columns",
+               12, "start")
     d.text(20, 576, "Black lines are borders of blocks, grey ones of warps. Colours are groups of four key rows. Red: the elements of one thread, which is\nthe second of the lanes that share its columns.", 12, "start", NOTE)
     d.save("shared_time_tiles.svg")
 

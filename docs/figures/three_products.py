@@ -71,10 +71,15 @@ def split():
         d.text(110, y + height / 2 + 4, f"a {row_name}", 12, "end")
         y += height
     x0 = 420
-    for n, (words, colour) in enumerate((("1.  small big  is added first,", INK), ("2.  then  big small,", INK), ("3.  then  big big: the largest comes last.", INK),
-                                         ("small small is below the last bit, and is left out.", RED))):
+    for n, (words, colour) in enumerate((("1.  small big  is added first,", INK),
+                                         ("2.  then  big small,", INK),
+                                         ("3.  then  big big: the largest comes last.", INK),
+                                         ("small small is below the last bit, and is skipped.",
+                                          RED))):
         d.text(x0, top + 66 + 24 * n, words, 13, "start", colour)
-    d.text(x0, top + 176, "Each of the three is two instructions m16n8k8,\nfor 16 k: six in the place of one of bf16.", 13, "start", NOTE)
+    d.text(x0, top + 176,
+           "Each of the three is two instructions m16n8k8,\nfor 16 k: six instead of one of bf16.",
+           13, "start", NOTE)
     d.save("three_products.svg")
 
 

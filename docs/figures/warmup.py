@@ -11,7 +11,7 @@ from ladder_tools.recorded import runs  # noqa: E402
 
 LANES = 32
 
-# One H200. Official: multiprocessors, registers, shared memory, HBM. Measured for this repository: the others.
+# One H200. Official: SMs, registers, shared memory, HBM. Measured for this repository: the others.
 MULTIPROCESSORS = 132
 COPY, FMA = 4.26e12, 63e12  # bytes and fp32 operations per second
 # One H100, lesson 12a: nanoseconds from a load to its value, while nothing else runs.
@@ -19,23 +19,28 @@ IDLE_LATENCY = {"register": 2.2, "shared memory": 14.3, "L1": 19.9, "L2": 142.2,
 
 
 def machine():
-    """A launch's blocks on the multiprocessors, one block's threads, and one multiprocessor's schedulers."""
+    """A launch's blocks on the SMs, one block's threads, and one SM's schedulers."""
     d = Drawing(900, 640)
     elements, threads, shown = 1_000_000, 256, 2
     blocks = -(-elements // threads)
     warps, fits = threads // LANES, 2048 // threads
-    d.text(20, 28, f"The grid: {elements:,} elements, {threads} threads a block, {blocks:,} blocks", 15, "start", bold=True)
+    d.text(20, 28,
+           f"The grid: {elements:,} elements, {threads} threads per block, {blocks:,} blocks", 15,
+           "start", bold=True)
     names = ["0", "1", "2", "3", "4", "5", "...", f"{blocks - 1:,}"]
     for i, name in enumerate(names):
         d.box(20 + 108 * i, 42, 98, 30, PALE[2] if i == shown else "white" if name != "..." else "none", INK if name != "..." else "none")
         d.text(69 + 108 * i, 62, f"block {name}" if name != "..." else name)
-    d.text(450, 96, "in any order, each block to a multiprocessor that has room for it; there it stays", 13, colour=NOTE)
+    d.text(450, 96, "in any order, each block to an SM that has room for it, where it stays", 13,
+           colour=NOTE)
     for i, name in enumerate(("0", "1", "2", "3", "4", "5", "...", f"{MULTIPROCESSORS - 1}")):
         if name != "...":
             d.line([(69 + 108 * i, 102), (69 + 108 * i, 122)], GREY, arrow=True)
         d.box(20 + 108 * i, 124, 98, 30, PALE[0] if name != "..." else "none", INK if name != "..." else "none")
         d.text(69 + 108 * i, 144, f"SM {name}" if name != "..." else name)
-    d.text(20, 178, f"An H200 has {MULTIPROCESSORS} multiprocessors (SM) with places for 2,048 threads each: at most {fits} such blocks at a time on each, "
+    d.text(20, 178,
+           f"An H200 has {MULTIPROCESSORS} SMs (multiprocessors) with room for 2,048 threads each: "
+           f"at most {fits} such blocks at a time on each, "
            f"{fits * MULTIPROCESSORS:,} on all.", 13, "start")
 
     # One block, magnified.
@@ -60,7 +65,7 @@ def machine():
 
     # One multiprocessor, magnified.
     left, top, width = 450, 240, 104
-    d.text(left, 220, "A multiprocessor: four schedulers", 15, "start", bold=True)
+    d.text(left, 220, "An SM: four schedulers", 15, "start", bold=True)
     d.box(left - 6, top - 6, 4 * width + 12, 372, "none", INK, 1.5)
     for s in range(4):
         x = left + width * s
@@ -75,11 +80,13 @@ def machine():
         d.text(x + width / 2, top + 170, "... up to 16", 12, colour=NOTE)
         d.text(x + width / 2, top + 194, "registers", 13)
         d.text(x + width / 2, top + 212, "64 KB", 13)
-        d.text(x + width / 2, top + 234, "32 fp32 units", 12)
+        d.text(x + width / 2, top + 234, "32 fp32 cores", 12)
     d.box(left + 4, top + 254, 4 * width - 8, 34, PALE[1], GREY)
     d.text(left + 2 * width, top + 276, "shared memory and L1 cache: 256 KB together", 13)
-    d.text(left + 4, top + 310, "Each cycle a scheduler starts one instruction of one of its\nwarps, for all 32 lanes. While a warp waits for memory, the\n"
-           "scheduler takes the others. A warp stays on its scheduler.", 13, "start")
+    d.text(left + 4, top + 310,
+           "Each cycle a scheduler issues one instruction of one of its\nwarps, for all 32 lanes. "
+           "While a warp waits for memory, the\n"
+           "scheduler issues others. A warp stays on its scheduler.", 13, "start")
     d.save("warmup_machine.svg")
 
 
@@ -109,47 +116,65 @@ def view():
     d.line([(x + cell * 2, 206 + 38), (x + cell * 3, 206 + 76)], RED, 1)
     d.line([(x + cell * 2, 206 + 76), (x + cell * 3, 206 + 38)], RED, 1)
     d.text(x, 352, "row 1, column 2", 13, "start", RED)
-    d.text(20, 394, "Neighbours along a row are column_stride apart: 1 in a, 4 in a transposed. A warp that takes 32 neighbours of a row\n"
-           "reads 4 sectors of a large a, but one sector a lane of its transpose.", 13, "start")
-    d.text(20, 442, "A guard asks for row and column, not for the offset: row 1, column 2 of the last view lies at 1 + 4 + 2 = 7. That is a place\n"
-           "inside the memory, but the view has only columns 0 and 1: the element is not part of it.", 13, "start")
+    d.text(20, 394,
+           "Neighbours along a row are column_stride apart: 1 in a, 4 in a transposed. A warp that "
+           "loads 32 neighbours of a row\n"
+           "reads 4 sectors of a large a, but one sector per lane of its transpose.", 13, "start")
+    d.text(20, 442,
+           "A guard must test row and column, not the offset. Row 1, column 2 of the last view "
+           "would be at 1 + 4 + 2 = 7. That index\n"
+           "is inside the memory, but the view has only columns 0 and 1, so the element is not "
+           "part of it.", 13, "start")
     d.save("warmup_view.svg")
 
 
 def memory():
-    """The levels of memory of one H100: who sees them, how large they are, and how long a load takes."""
-    d = Drawing(900, 590)
-    d.text(20, 28, "From near and small to far and large: the memories of one H100", 15, "start", bold=True)
-    ns = IDLE_LATENCY
+    """The memories of one H100: which threads reach each, its size, and how long a load takes."""
+    d = Drawing(900, 560)
+    d.text(20, 28,
+           "Each memory is larger than the one above it, and a load from it takes longer (one "
+           "H100)", 15, "start", bold=True)
+    ns, middle, right, scale = IDLE_LATENCY, 215, 450, 0.86
     levels = (
-        ("registers", PALE[2], 210, "one thread", "256 KB per SM, at most 255 words per thread", f"{ns['register']} ns: a result, until it can be used"),
-        ("shared memory, L1", PALE[1], 290, "the threads of one block", "256 KB per SM, up to 228 KB of it shared", f"shared: {ns['shared memory']} ns, L1: {ns['L1']} ns"),
-        ("L2", PALE[0], 400, "all threads of the grid", "50 MB, one for all", f"{ns['L2']} ns"),
-        ("device memory: HBM", PALE[3], 540, "all threads, and the host by copies", "80 GB", f"{ns['device memory']} ns"),
-        ("host memory", LIGHT, 540, "the CPU", "what the computer has", "no load: data is copied before"),
+        ("registers", PALE[2], 180, "one thread", "255 words of 4 bytes per thread, 256 KB per SM",
+         (("register", "until a result can be used"),)),
+        ("shared memory, L1", PALE[1], 240, "the threads of one block",
+         "256 KB per SM, up to 228 KB of it shared", (("shared memory", "shared"), ("L1", "L1"))),
+        ("L2", PALE[0], 310, "all threads of the grid", "50 MB, one for all SMs", (("L2", ""),)),
+        ("device memory: HBM", PALE[3], 390, "all threads, and the host by copies", "80 GB",
+         (("device memory", ""),)),
+        ("host memory", LIGHT, 390, "the CPU", "as much as the computer has", ()),
     )
-    y = 48
-    for number, (name, colour, width, who, size, speed) in enumerate(levels):
-        height = 78
-        d.box(20 + (540 - width) / 2, y, width, height, colour)
-        d.text(290, y + 33 if width > 260 else y + 30, name, 15, bold=True)
-        d.text(290, y + 56, who, 13)
-        d.text(582, y + 32, size, 13, "start")
-        d.text(582, y + 54, speed, 13, "start", DARK_BLUE)
+    between = ("load, store", "sectors of 32 bytes", "sectors of 32 bytes", "cudaMemcpy")
+    for number, (name, colour, width, threads, size, loads) in enumerate(levels):
+        y = 48 + 98 * number
+        d.box(middle - width / 2, y, width, 68, colour)
+        d.text(middle, y + 29, name, 15, bold=True)
+        d.text(middle, y + 51, threads, 13)
+        d.text(right, y + 16, size, 13, "start")
         if number + 1 < len(levels):
-            words = ("load, store", "32-byte sectors", "32-byte sectors", "cudaMemcpy")[number]
-            d.line([(290, y + height + 2), (290, y + height + 26)], arrow=True)
-            d.line([(280, y + height + 26), (280, y + height + 2)], arrow=True)
-            d.text(302, y + height + 19, words, 12, "start", NOTE)
-        y += height + 28
-    d.text(20, 580, "Black: sizes, by NVIDIA's documents. Blue: the latency, measured in lesson 12a while nothing else ran.", 12, "start", NOTE)
+            d.line([(middle, y + 70), (middle, y + 96)], arrow=True)
+            d.line([(middle - 10, y + 96), (middle - 10, y + 70)], arrow=True)
+            d.text(middle + 12, y + 87, between[number], 12, "start", NOTE)
+        for k, (level, words) in enumerate(loads):
+            wide = scale * ns[level]
+            d.box(right, y + 27 + 22 * k, wide, 15, BLUE, DARK_BLUE, 0.8)
+            d.text(right + wide + 8, y + 39 + 22 * k, f"{ns[level]} ns{', ' * bool(words)}{words}",
+                   13, "start", DARK_BLUE)
+    d.text(right, y + 38, "no load: a kernel needs a copy in device memory", 13, "start", DARK_BLUE)
+    d.text(20, 546,
+           "Black: sizes, from NVIDIA's documents. Blue: the latency of one load, measured in "
+           "lesson"
+           " 12a while nothing else ran.", 12, "start", NOTE)
     d.save("warmup_memory.svg")
 
 
 def sectors():
     """A warp's request in the five patterns of lesson 04, for the reader to count, and in one more that is counted."""
     d = Drawing(900, 792)
-    d.text(20, 28, "One load of a warp: 32 lanes above, sectors of 8 floats below. How many sectors does it touch?", 15, "start", bold=True)
+    d.text(20, 28,
+           "One request of a warp: 32 lanes above, sectors of 8 floats below. How many sectors "
+           "does it touch?", 15, "start", bold=True)
     left, lane_width = 20, 20
     patterns = (("an example: lane i reads float 2 i, every second one", lambda lane: (2 * lane,), 10),
                 ("broadcast: all lanes read the same float", lambda lane: (0,), 10),
@@ -179,14 +204,18 @@ def sectors():
             d.text(x, y + 30, "? sectors", 17, "start", RED, bold=True)
         if word != 10:
             d.text(x, y + 54, "drawn smaller", 13, "start", NOTE)
-    d.text(20, 782, "Blue: floats that a lane asked for. A sector is fetched whole (orange in the example), and once for all lanes of the request that touch it.", 12, "start", NOTE)
+    d.text(20, 782,
+           "Blue: floats that a lane loads. A sector is fetched whole (orange in the example), and "
+           "once for all lanes of the request that touch it.", 12, "start", NOTE)
     d.save("warmup_sectors.svg")
 
 
 def divergence():
-    """A warp whose lanes take two branches, and two warps that each take one."""
+    """A warp whose lanes diverge, and two warps that each take one branch."""
     d = Drawing(900, 500)
-    d.text(20, 28, "One row is a lane, one column is an instruction of the warp. White: the lane does nothing", 15, "start", bold=True)
+    d.text(20, 28,
+           "One row is a lane, one column is an instruction of the warp. White: the lane is idle",
+           15, "start", bold=True)
     row, slot, top = 9, 27, 112
 
     def warp(x, y, parts, rows=LANES):
@@ -222,47 +251,66 @@ def divergence():
     d.text(x - 8, top + row * rows + gap + row * rows / 2 + 4, "warp 1", 13, "end")
     d.line([(x, top + row * LANES + 16), (two, top + row * LANES + 16)], arrow=True)
     d.text((x + two) / 2, top + row * LANES + 34, f"warp 0: {ahead + a + behind} instructions, warp 1: {ahead + b + behind}", 13)
-    d.text(20, 468, "Left: lane i takes element i. The warp runs A for its even lanes, then B for its odd lanes. Each lane waits while the others work.\n"
-           "Right: a warp takes elements of one kind only. All its lanes go the same way, no lane waits. (Fewer than 32 rows are drawn.)", 13, "start")
+    d.text(20, 468,
+           "Left: lane i computes element i. The warp executes A for its even lanes, then B for "
+           "its odd lanes. Half of the lanes are idle.\n"
+           "Right: a warp computes elements of one kind only. Its lanes do not diverge, so no lane "
+           "is idle. (Fewer than 32 rows are drawn.)", 13, "start")
     d.save("warmup_divergence.svg")
 
 
 def halo():
-    """A block's tile of a one-dimensional stencil with the elements beside it, global memory above and below."""
+    """A block's tile of a one-dimensional stencil: loaded with its halo, read 2 R + 1 times."""
     d = Drawing(900, 430)
-    radius, threads, cell, left = 2, 12, 36, 54
-    d.text(20, 28, f"A stencil: y[i] is made of x[i - {radius}] to x[i + {radius}]. A block of {threads} threads makes {threads} outputs", 15, "start", bold=True)
-    total, first = 22, 5
-    mine = range(first, first + threads)
-    y = 66
-    d.text(left, y - 10, "x, global memory", 13, "start")
+    radius, threads, cell, left, total, first = 2, 12, 36, 54, 22, 5
+    d.text(20, 28,
+           f"R = {radius}, blocks of {threads} threads: a block loads {threads} + 2 * {radius}"
+           f" elements of x, and computes {threads} elements of y", 15, "start", bold=True)
+    mine, tile = range(first, first + threads), range(first - radius, first + threads + radius)
+
+    def middle(i):
+        return left + cell * (i + 0.5)
+
+    d.text(left, 92, "x, global memory", 13, "start")
+    d.text(middle(tile[0]) - 10, 62, f"x[begin - {radius}]", 12)
+    d.text(middle(first) + 14, 62, "x[begin]", 12)
+    for i in (tile[0], first):
+        d.line([(middle(i), 66), (middle(i), 98)], GREY, arrow=True)
     for i in range(total):
-        is_halo = i in range(first - radius, first) or i in range(first + threads, first + threads + radius)
-        d.box(left + cell * i, y, cell, 30, ORANGE if is_halo else BLUE if i in mine else "white", INK if i in mine or is_halo else GREY)
-    d.lines([((left + cell * (i + 0.5), y + 32), (left + cell * (i + 0.5), 142)) for i in range(first - radius, first + threads + radius)], GREY, 0.9)
-    y = 144
-    d.text(left, y + 12, "shared\nmemory", 13, "start")
-    for i in range(first - radius, first + threads + radius):
-        d.box(left + cell * i, y, cell, 30, BLUE if i in mine else ORANGE)
-        d.text(left + cell * (i + 0.5), y + 20, str(i - first + radius), 12)
-    d.text(left + cell * (first - radius) + cell, y + 48, "halo", 13, colour=RED)
-    d.text(left + cell * (first + threads) + cell, y + 48, "halo", 13, colour=RED)
-    d.text(left + cell * (first + threads / 2), y + 48, f"tile: thread t stores in place t + {radius}", 13)
-    d.line([(left - 30, 218), (850, 218)], RED, 2, "8 4")
-    d.text(left - 30, 210, "__syncthreads()", 13, "start", RED, bold=True)
-    y = 282
-    thread = 8
-    d.text(left, y + 20, "y", 13, "start")
+        d.box(left + cell * i, 100, cell, 30,
+              BLUE if i in mine else ORANGE if i in tile else "white", INK if i in tile else GREY)
+    for i in tile:
+        d.line([(middle(i), 132), (middle(i), 160)], GREY, 0.9, arrow=True)
+    d.text(20, 174, "tile_smem,\nshared memory", 13, "start")
+    for i in tile:
+        d.box(left + cell * i, 162, cell, 30, BLUE if i in mine else ORANGE)
+        d.text(middle(i), 182, str(i - tile[0]), 12)
+    for i, words in ((first - 1.5, "left halo"), (first + 2.5, "own elements"),
+                     (first + threads + 0.5, "right halo")):
+        d.text(middle(i), 210, words, 13, colour=RED if "halo" in words else INK)
+    d.line([(20, 240), (850, 240)], RED, 2, "8 4")
+    d.text(20, 232, "__syncthreads()", 13, "start", RED, bold=True)
+    y, thread = 290, 8
+    d.text(left, y + 20, "y, one element\nper thread", 13, "start")
     for i in mine:
-        d.box(left + cell * i, y, cell, 30, PALE[1] if i - first != thread else GREEN, INK)
-        d.text(left + cell * (i + 0.5), y + 20, str(i - first), 12, colour=INK if i - first != thread else "white")
-    target = left + cell * (first + thread + 0.5)
+        chosen = i - first == thread
+        d.box(left + cell * i, y, cell, 30, GREEN if chosen else PALE[1], INK)
+        d.text(middle(i), y + 20, str(i - first), 12, colour="white" if chosen else INK)
     for k in range(-radius, radius + 1):
-        d.line([(target + cell * k, 228), (target + k * 3, y - 3)], GREEN, 1.3)
-    d.text(left + cell * (first + threads) + 10, y + 20, f"thread {thread} reads places {thread} to {thread + 2 * radius}", 13, "start", GREEN)
-    d.text(20, 350, f"Orange: the halo, {radius} elements on each side. The block reads them because its outer threads need them as neighbours;\n"
-           "their outputs belong to other blocks. At the ends of the array the halo lies outside: there a 0 is stored instead.", 13, "start")
-    d.text(20, 398, f"The barrier: thread {thread} reads places that other threads have stored. No thread may read before all have stored.", 13, "start")
+        d.line([(middle(first + thread + k), 194), (middle(first + thread) + 3 * k, y - 2)], GREEN,
+               1.3)
+    d.text(left + cell * (first + threads) + 10, y + 12,
+           f"thread {thread} reads\nindices {thread} to"
+           f" {thread + 2 * radius}", 13, "start", GREEN)
+    d.text(20, 360,
+           f"Orange: the halo, {radius} elements on each side. The neighbouring blocks load them,"
+           " too, as their own. Where x ends, a 0 is stored instead.\n"
+           f"The barrier: thread {thread} reads elements that other threads have stored. No thread "
+           "may"
+           " read before all threads have stored.", 12.5, "start")
+    d.text(20, 412,
+           f"Without the tile, each blue element would be loaded {2 * radius + 1} times from"
+           " global memory, by as many threads.", 12.5, "start", NOTE)
     d.save("warmup_halo.svg")
 
 
@@ -280,7 +328,7 @@ def banks():
         rows = 33 if row_length == 33 else 32
         d.box(left, top, cell * 32, cell * rows, "white")
         if row_length == 33:
-            for r in range(32):  # the unused word behind each row
+            for r in range(32):  # the unused word after each row
                 at = r * 33 + 32
                 d.box(left + cell * (at % 32), top + cell * (at // 32), cell, cell, "#cccccc", "none")
         for r in range(32):
@@ -292,15 +340,19 @@ def banks():
         used = {r * row_length % 32 for r in range(32)}
         passes = 32 // len(used)
         if row_length == 32:
-            d.text(left, y, f"All 32 words lie in bank 0: {passes} wavefronts,\none word in each. A conflict.", 13, "start", RED)
+            d.text(left, y,
+                   f"All 32 words are in bank 0: {passes} wavefronts,\none word in each. A bank "
+                   "conflict.", 13, "start", RED)
         else:
             d.text(left, y, f"Element (r, 0) is word 33 r, in bank r: {passes} wavefront\nfor all 32 words. Grey: the unused word of each row.", 13, "start", GREEN)
-    d.text(20, 578, "Word w lies in bank w % 32. Each small square is a word; the words of a line follow each other in memory.", 12.5, "start", NOTE)
+    d.text(20, 578,
+           "Word w is in bank w % 32. Each small square is a word. The words of a row are "
+           "neighbours in memory.", 12.5, "start", NOTE)
     d.save("warmup_banks.svg")
 
 
 def tree():
-    """The sum of a warp by shuffles: five rounds, distances 16, 8, 4, 2, 1."""
+    """The sum of a warp by five shuffles, distances 16, 8, 4, 2, 1."""
     d = Drawing(900, 520)
     left, cell, gap, top = 26, 22, 72, 64
     d.text(20, 28, "The sum of 32 lanes in five shuffles: sum += __shfl_xor_sync(all, sum, distance)", 15, "start", bold=True)
@@ -318,59 +370,67 @@ def tree():
             d.lines([((left + cell * (lane + distance + 0.5), y + 25), (left + cell * (lane + 0.5), y + gap - 1)) for lane in range(distance)], DARK_BLUE, 0.9)
             d.lines([((left + cell * (lane + 0.5), y + 25), (left + cell * (lane + 0.5), y + gap - 1)) for lane in range(distance)], GREY, 0.9)
             d.text(left + cell * 32 + 14, y + 52, f"distance {distance}", 14, "start", DARK_BLUE)
-    d.text(20, 476, "The number in a lane says how many elements its sum holds. Lane i gets the sum of lane i ^ distance: drawn are the lines that lead to\n"
-           "lane 0. The pale lanes do the same, so that after five rounds all 32 lanes hold the sum of all 32. The sums stay in registers.", 12.5, "start")
+    d.text(20, 476,
+           "The number in a lane is how many elements its sum contains. Lane i adds the sum of "
+           "lane i ^ distance. Only the lines that lead to lane 0\n"
+           "are drawn. The pale lanes do the same, so that after five shuffles all 32 lanes hold "
+           "the sum of all 32. The sums stay in registers.", 12.5, "start")
     d.save("warmup_tree.svg")
 
 
 def in_flight():
-    """The same eight loads with one and with four in flight, over time."""
+    """The same eight loads with one and with four in flight, over time, and how many are."""
     d = Drawing(900, 560)
-    latency, issue, left, height = 168, 12, 96, 15
-    d.text(20, 28, "Eight loads of a thread over time: from asking (blue edge) to having (end of the bar)", 15, "start", bold=True)
+    latency, issue, left, height, pitch = 86, 7, 96, 13, 16
+    d.text(20, 28,
+           "Eight loads of a thread over time: each bar is one load, from its request to its value",
+           15, "start", bold=True)
 
-    def bars(y, groups, colour):
-        """Bars of loads that are asked for in groups; a group begins when the one before has arrived and was used."""
-        now, number, ends = 0, 0, []
+    def loads(y, groups, colour):
+        """Bars of loads, and below them how many are in flight. -> when the last one arrives"""
+        now, number, spans = 0, 0, []
         for group in groups:
-            starts = [now + issue * k for k in range(group)]
-            for start in starts:
-                d.box(left + start, y + number * (height + 3), latency, height, colour, GREY, 0.7)
-                d.box(left + start, y + number * (height + 3), 4, height, DARK_BLUE, "none")
+            for start in (now + issue * k for k in range(group)):
+                d.box(left + start, y + number * pitch, latency, height, colour, GREY, 0.7)
+                d.box(left + start, y + number * pitch, 4, height, DARK_BLUE, "none")
+                d.text(left - 10, y + number * pitch + 11, f"load {number}", 11.5, "end")
+                spans.append((start, start + latency))
                 number += 1
-                ends.append((start, start + latency))
-            now = starts[-1] + latency + 8
-            if now - 8 < 760:
-                d.line([(left + now - 4, y - 4), (left + now - 4, y + number * (height + 3) + 4)], GREY, 0.8, "3 3")
-        return ends
+            now = spans[-1][1] + 5
+        base = y + 8 * pitch + 42
+        d.text(left - 10, base - 12, "loads in\nflight", 11.5, "end")
+        times = sorted({time for span in spans for time in span})
+        for begin, end in zip(times, times[1:]):
+            count = sum(a <= begin < b for a, b in spans)
+            if count:
+                d.box(left + begin, base - 8 * count, end - begin, 8 * count, BLUE, "none")
+        d.line([(left, base), (left + 780, base)], arrow=True)
+        d.text(left + 780, base + 16, "time", 12, "end")
+        d.lines([((left + latency * k, base), (left + latency * k, base + 6)) for k in range(9)])
+        d.text(left + latency / 2, base + 18, "one latency", 12)
+        return spans[-1][1]
 
-    y = 76
-    d.text(20, y - 14, "One in flight: each load is used before the next one is asked for", 14, "start", bold=True)
-    shown = [1] * 4
-    bars(y, shown, PALE[2])
-    for k in range(8):
-        d.text(left - 10, y + k * (height + 3) + 12, f"load {k}", 11.5, "end", INK if k < 4 else NOTE)
-    d.text(left + 740, y + 6 * (height + 3), "loads 4 to 7 are beyond the picture: 8 latencies in all", 13, "end", RED)
-
-    y = 286
-    d.text(20, y - 14, "Four in flight: four loads are asked for, then the first of them is used", 14, "start", bold=True)
-    ends = bars(y, [4, 4], PALE[1])
-    for k in range(8):
-        d.text(left - 10, y + k * (height + 3) + 12, f"load {k}", 11.5, "end")
-    done = max(end for _, end in ends)
-    d.text(left + done + 14, y + 7 * (height + 3) + 12, "all eight: a little more than 2 latencies", 13, "start", GREEN)
-    axis = y + 8 * (height + 3) + 12
-    d.line([(left, axis), (left + 770, axis)], arrow=True)
-    d.text(left + 770, axis + 18, "time", 13, "end")
-    d.line([(left, axis - 4), (left, axis + 8)])
-    d.line([(left + latency, axis - 4), (left + latency, axis + 8)])
-    d.text(left + latency / 2, axis + 18, "one latency", 13)
-    loads = COPY / 2  # the other half of a copy's bytes is stored, and nobody waits for a store
+    d.text(20, 58, "One in flight: each value is used before the next load is requested", 14,
+           "start", bold=True)
+    end = loads(70, [1] * 8, PALE[2])
+    d.text(left + end - 4, 88, "8 latencies, and never more than one load in flight", 13, "end",
+           RED)
+    d.text(20, 286, "Four in flight: four loads are requested, and then the first value is used",
+           14, "start", bold=True)
+    end = loads(298, [4, 4], PALE[1])
+    d.text(left + end + 14, 298 + 7 * pitch + 11, "a little more than 2 latencies", 13, "start",
+           GREEN)
+    moved = COPY / 2  # the other half of a copy's bytes is stored, and no thread waits for a store
     idle = IDLE_LATENCY["device memory"] * 1e-9
-    need = loads * idle
-    d.text(20, 494, f"Little's law: bytes in flight = bandwidth x latency. An idle device memory answers after {idle * 1e9:.0f} ns (H100). A copy moves\n"
-           f"{COPY / 1e12:.2f} TB/s (H200), half of it loads: {loads / 1e12:.2f} TB/s x {idle * 1e9:.0f} ns = {need / 1e3:.0f} KB of loads in flight, {need / MULTIPROCESSORS / 1e3:.1f} KB for each of\n"
-           f"{MULTIPROCESSORS} SMs. That is the least: a memory under load answers later, and then more bytes have to be in flight.", 13, "start")
+    need = moved * idle
+    d.text(20, 510, "Little's law: bytes in flight = bandwidth * latency. A copy loads"
+           f" {moved / 1e12:.2f} TB/s (H200). An idle device memory has a latency of "
+           f"{idle * 1e9:.0f} ns"
+           f" (H100),\nso at least {need / 1e3:.0f} KB must be in flight, "
+           f"{need / MULTIPROCESSORS / 1e3:.1f}"
+           f" KB for each of {MULTIPROCESSORS} SMs. Under load the latency is longer, and more "
+           "bytes are"
+           " needed.", 12.5, "start")
     d.save("warmup_in_flight.svg")
 
 
@@ -384,7 +444,7 @@ KERNELS = (
     ("mean of 9: 9 / 8", 9, 8, ("moving_mean",), "right"),
     ("matmul 8192^3, each matrix once: 1,365", 2 * 8192, 12, (), "left_below"),
 )
-PRODUCTS = (  # bytes that the threads ask of global memory for each multiply-add
+PRODUCTS = (  # bytes that the threads load from global memory for each FMA
     ("matmul, naive: 1 / 4", 2, 8, ("matmul_naive",), "left"),
     ("matmul, tiles of 32 x 32: 8", 64, 8, ("matmul_tiles",), "left"),
     ("matmul, tiles of 128 x 128: 32", 256, 8, ("matmul_double_buffer",), "below"),
@@ -437,7 +497,7 @@ def roofline():
     x, y = at(ridge, FMA)
     d.line([(x, y), (x, bottom)], GREY, 1, "5 4")
     d.text(x - 8, bottom - 10, f"ridge: {ridge:.1f} operations per byte", 12.5, "end", NOTE)
-    d.text(right - 4, y - 12, f"multiply-adds in registers: {FMA / 1e12:.0f} TFLOP/s (measured)", 13, "end")
+    d.text(right - 4, y - 12, f"FMAs in registers: {FMA / 1e12:.0f} TFLOP/s (measured)", 13, "end")
     d.text(*_shift(at(1.6, 1.6 * COPY), -16, -6), f"a copy: {COPY / 1e12:.2f} TB/s (measured)", 13, "end")
     for kernels, colour, word in ((KERNELS, DARK_BLUE, "memory"), (PRODUCTS, RED, "products")):
         for name, operations, size, operators, place in kernels:
@@ -455,11 +515,14 @@ def roofline():
     d.circle(left + 368, 350, 6, "white", DARK_BLUE, 2.2)
     d.text(left + 384, 355, "bytes that must move: every array once", 13, "start")
     d.circle(left + 368, 376, 6, "white", RED, 2.2)
-    d.text(left + 384, 381, "bytes that the threads ask of global memory", 13, "start")
+    d.text(left + 384, 381, "bytes that the threads load from global memory", 13, "start")
     d.text(left + 360, 408, "Rings are bounds by count. " + ("Dots: measured." if rates else "They are not measurements."), 13, "start")
-    d.text(20, 564, "Left of the ridge the bytes take longer than the operations, right of it the operations do. A copy and a transpose have no operations: their\n"
-           "bound is the copy itself. exp counts as one operation. Additions of integers are counted too (histogram), though they run on other units.\n"
-           "A dot above its red ring: a cache delivered what was asked for again.", 12, "start", NOTE)
+    d.text(20, 564,
+           "Left of the ridge the bytes take longer than the operations, right of it the "
+           "operations do. A copy and a transpose have no operations: their\n"
+           "bound is the copy itself. exp counts as one operation. Additions of integers are "
+           "counted, too (histogram), though other units execute them.\n"
+           "A dot above its red ring: repeated loads hit a cache.", 12, "start", NOTE)
     d.save("warmup_roofline.svg")
 
 
@@ -471,7 +534,9 @@ def tiles():
     """A block's tile of C, and the tiles of A and B that walk along K."""
     d = Drawing(900, 600)
     side, count, row, column = 44, 5, 2, 3
-    d.text(20, 28, "C = A B in tiles: one block makes one tile of C. Its tiles of A and B walk along K, step by step", 15, "start", bold=True)
+    d.text(20, 28,
+           "C = A B in tiles: one block computes one tile of C. Its tiles of A and B move along K, "
+           "step by step", 15, "start", bold=True)
     a_left, c_left, b_top = 60, 330, 80
     c_top = b_top + count * side + 40
 
@@ -496,9 +561,13 @@ def tiles():
     d.line([(x, b_top), (x, b_top + side * count)], arrow=True)
     x = 590
     d.text(x, 96, "32 x 32 threads, in step 1:", 14, "start", bold=True)
-    d.text(x, 122, "1. Each thread loads one element of\n    tile 1 of A and one of tile 1 of B,\n    and stores both in shared memory.\n"
-           "2. Barrier: both tiles are complete.\n3. Each thread multiplies a row of A's\n    tile with a column of B's tile and adds\n    to its sum, which is in a register.\n"
-           "4. Barrier: no thread reads the tiles\n    any more; step 2 may overwrite them.", 13, "start")
+    d.text(x, 122,
+           "1. Each thread loads one element of\n    tile 1 of A and one of tile 1 of B,\n    and "
+           "stores both in shared memory.\n"
+           "2. Barrier: both tiles are complete.\n3. Each thread multiplies a row of A's\n    tile "
+           "with a column of B's tile and adds\n    to its accumulator, a register.\n"
+           "4. Barrier: no thread reads the tiles\n    any more, so step 2 may overwrite them.", 13,
+           "start")
     d.box(x, 310, 62, 62, BLUE)
     d.box(x + 84, 310, 62, 62, ORANGE)
     d.box(x + 200, 310, 62, 62, PALE[1])
@@ -511,9 +580,14 @@ def tiles():
     d.text(x + 73, 345, "x", 14)
     d.text(x + 73, 390, "shared memory", 13)
     d.text(x + 231, 390, "registers", 13)
-    d.text(x, 424, "Tiles of 32 x 32: each element that is loaded\nis used 32 times, once by each thread of its\nrow or column. Without tiles every thread\n"
-           "asks global memory for all of them itself.\nAt ragged edges a 0 is stored where A or\nB ends: it adds nothing to the sum.", 13, "start")
-    d.text(20, 590, "M, N and K are four, five and five tiles here. All blocks do the same, each with its own row of tiles of A and its own column of tiles of B.", 12, "start", NOTE)
+    d.text(x, 424,
+           "Tiles of 32 x 32: each element that is loaded\nis used 32 times, once by each thread of"
+           " its\nrow or column. Without tiles every thread\nloads all of them from global memory."
+           "\nIn partial tiles a 0 is stored past the end of\nA or B. It adds nothing to the sum.",
+           13, "start")
+    d.text(20, 590,
+           "M, N and K are four, five and five tiles here. Every block has its own row of tiles of "
+           "A and column of tiles of B.", 12, "start", NOTE)
     d.save("warmup_tiles.svg")
 
 

@@ -1,15 +1,18 @@
-"""Draws chapter 00's figures of who comes when, beside this script. usage: python3 docs/figures/warmup_order.py"""
+"""Draws chapter 00's figures of the order of threads and blocks, beside this script.
+usage: python3 docs/figures/warmup_order.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
 
 def stride():
-    """A grid that fills the GPU walks through an array in rounds."""
+    """A grid that fills the GPU walks through an array in iterations."""
     d = Drawing(900, 470)
     elements, threads, each, multiprocessors = 1_000_000, 256, 8, 132
     blocks = each * multiprocessors
     step = blocks * threads
     rounds = -(-elements // step)
-    d.text(20, 28, f"A grid for the GPU: {each} blocks for each of {multiprocessors} multiprocessors, {blocks:,} blocks, {step:,} threads", 15, "start", bold=True)
+    d.text(20, 28,
+           f"A grid for the GPU: {each} blocks for each of {multiprocessors} SMs, {blocks:,} "
+           f"blocks, {step:,} threads", 15, "start", bold=True)
     left, width, shown = 20, 98, 2
     names = ("0", "1", "2", "3", "4", "5", "...", f"{multiprocessors - 1}")
     for i, name in enumerate(names):
@@ -21,15 +24,17 @@ def stride():
         d.text(x + width / 2, 62, f"SM {name}", 13)
         for k in range(each):
             d.box(x + 9 + 20.5 * (k % 4), 72 + 25 * (k // 4), 18, 20, ORANGE if (i, k) == (0, shown) else PALE[0])
-    d.text(left, 150, "All blocks run at once: each multiprocessor has room for eight of 256 threads. (Which block lies where is the GPU's choice.)", 13, "start", NOTE)
+    d.text(left, 150,
+           "All blocks run at once, because each SM has room for eight of 256 threads. (The GPU "
+           "chooses which block goes to which SM.)", 13, "start", NOTE)
 
     scale = 740 / elements
     left, top = 130, 196
-    d.text(20, 180, f"{elements:,} elements in {rounds} rounds", 15, "start", bold=True)
+    d.text(20, 180, f"{elements:,} elements in {rounds} iterations", 15, "start", bold=True)
     for r in range(rounds):
         y, count = top + 44 * r, min(step, elements - r * step)
         x = left + scale * r * step
-        d.text(left - 10, y + 19, f"round {r}", 13, "end")
+        d.text(left - 10, y + 19, f"iteration {r}", 13, "end")
         d.box(left, y, scale * elements, 28, "white", "#cccccc", 0.8)
         d.box(x, y, scale * count, 28, PALE[0])
         d.box(x + 6, y, 5, 28, ORANGE)
@@ -38,9 +43,13 @@ def stride():
             d.line([(x + 8.5, y + 30), (x + 8.5 + scale * step - 2, y + 43)], INK, 1.2, arrow=True)
     y = top + 44 * rounds + 18
     first = shown * threads + 6
-    d.text(20, y, f"Thread 6 of block {shown} (orange) begins with element {shown} * {threads} + 6 = {first}, and goes on by the stride, {step:,}:\n"
-           f"{', '.join(f'{first + r * step:,}' for r in range(rounds))}. The next one, {first + rounds * step:,}, is behind the end, and the loop ends.\n"
-           f"A stride is what the whole grid takes in one round, so no element is left out and none is taken twice.", 13, "start")
+    d.text(20, y,
+           f"Thread 6 of block {shown} (orange) begins with element {shown} * {threads} + 6 = "
+           f"{first}, and goes on by the stride, {step:,}:\n"
+           f"{', '.join(f'{first + r * step:,}' for r in range(rounds))}. The next one, "
+           f"{first + rounds * step:,}, is past the end, and the loop ends.\n"
+           "The stride is the number of threads of the whole grid, so each element is computed "
+           "exactly once.", 13, "start")
     d.text(20, y + 66, f"Lesson 01 has {-(-elements // threads):,} blocks for the same array: {-(-elements // threads) - blocks:,} of them wait until others have ended.", 13, "start", NOTE)
     d.save("warmup_stride.svg")
 
@@ -48,7 +57,9 @@ def stride():
 def race():
     """Two threads and one word: two orders without a barrier, and the order that two barriers leave."""
     d = Drawing(900, 478)
-    d.text(20, 28, "One step of the running sum, s = 1: thread 2 wants what thread 1 is about to change", 15, "start", bold=True)
+    d.text(20, 28,
+           "One step of the running sum, s = 1: thread 2 reads the word that thread 1 changes", 15,
+           "start", bold=True)
     d.text(20, 50, "x = 1, 2, 3: sum_smem[1] is 2 at the beginning, and thread 2 should get 2 + 3 = 5. The right y[2] is 6.", 13, "start", NOTE)
     row, top = 42, 138
     panels = (("no barrier: thread 2 is first", GREEN, 5, ((2, "reads"), (2, "stores"), (1, "reads"), (1, "stores"))),
@@ -78,7 +89,8 @@ def race():
             if what == "reads" and thread == 1:
                 d.text(x + 9, y - 5, "reads\n0 and 1", 11, "start", NOTE)
             elif what == "stores" and thread == 2:
-                d.text(x + 4, y + 22, f"stores {result}\nin place 2", 12, colour=colour, bold=result == 6)
+                d.text(x + 4, y + 22, f"stores {result}\nat index 2", 12, colour=colour,
+                       bold=result == 6)
             elif what == "reads":
                 d.line([(word + 18, y), (x - 7, y)], DARK_BLUE, 1.4, arrow=True)
                 wrong = value != 2
@@ -91,8 +103,11 @@ def race():
         d.text(left, end + 28, f"step s = 2 adds 1: y[2] = {result + 1}, {'right' if result == 5 else '1 is added twice'}", 12.5, "start", colour)
     d.line([(10, top - 10), (10, top + row * 5)], arrow=True)
     d.text(4, top - 18, "time", 12, "start", NOTE)
-    d.text(20, 438, "Both threads do the same in the first two pictures; only their order differs, and nobody has said which it is. That is a race.\n"
-           "The barrier lets no thread store before all have read. A second barrier, behind the stores, does the same for the next step's reads.", 13, "start")
+    d.text(20, 438,
+           "In the first two pictures only the order of the two threads differs, and nothing in "
+           "the code decides it. This is a race.\n"
+           "The barrier lets no thread store before all have read. A second barrier, after the "
+           "stores, protects the next step's reads.", 13, "start")
     d.save("warmup_race.svg")
 
 
@@ -100,8 +115,11 @@ def contention():
     """The same additions to one bin, over time: on one word of all blocks, and on a word of each block's own."""
     d = Drawing(900, 424)
     blocks, values, slot, left = 3, 8, 28, 150
-    d.text(20, 28, f"{blocks} blocks count {values} equal values each. A word does one addition at a time; the others wait", 15, "start", bold=True)
-    d.text(20, 66, f"One array for all: {blocks * values} additions, one behind the other", 14, "start", bold=True)
+    d.text(20, 28,
+           f"{blocks} blocks count {values} equal values each. Additions to one word are "
+           "sequential, so the others wait", 15, "start", bold=True)
+    d.text(20, 66, f"One array for all: {blocks * values} additions, sequential", 14, "start",
+           bold=True)
     y = 80
     d.text(left - 10, y + 20, "counts[3], L2", 13, "end")
     for turn in range(blocks * values):
@@ -110,10 +128,12 @@ def contention():
         d.text(left + slot * (turn + 0.5), y + 20, str(block), 12)
     d.line([(left, y + 44), (left + slot * blocks * values + 16, y + 44)], arrow=True)
     d.text(left + slot * blocks * values + 12, y + 62, "time", 13, "end")
-    d.text(left, y + 62, "the number in a box: whose block's addition it is; in any order", 12, "start", NOTE)
+    d.text(left, y + 62, "the number in a box: the block of the addition. Their order is not fixed",
+           12, "start", NOTE)
 
     y = 196
-    d.text(20, y - 14, f"Private bins: {values} additions, side by side, then one for each block", 14, "start", bold=True)
+    d.text(20, y - 14, f"Private bins: {values} additions, in parallel, then one for each block",
+           14, "start", bold=True)
     for block in range(blocks):
         d.text(left - 10, y + 36 * block + 20, f"block {block}'s bin 3", 13, "end")
         for turn in range(values):
@@ -129,8 +149,11 @@ def contention():
     axis = y + 36 * (blocks + 1) + 8
     d.line([(left, axis), (left + slot * blocks * values + 16, axis)], arrow=True)
     d.text(left + slot * blocks * values + 12, axis + 18, "time", 13, "end")
-    d.text(20, axis + 46, f"A block's additions still wait for each other, but not for other blocks. {values} + {blocks} = {values + blocks} turns in place of {blocks * values}.\n"
-           "The boxes are turns, not nanoseconds: an addition in shared memory is also nearer than one in the L2 cache.", 13, "start")
+    d.text(20, axis + 46,
+           f"A block's additions still wait for each other, but not for other blocks: {values} + "
+           f"{blocks} = {values + blocks} boxes instead of {blocks * values}.\n"
+           "A box is one addition, not a time. An addition in shared memory is also faster than "
+           "one in the L2 cache.", 13, "start")
     d.save("warmup_contention.svg")
 
 
@@ -160,10 +183,14 @@ def block_tree():
             d.lines([((left + cell * (t + 0.5), y + 27), (left + cell * (t + 0.5), y + gap - 1)) for t in range(half)], GREY, 1)
             d.text(left - 14, y + gap + 17, f"half = {half}", 13, "end", DARK_BLUE)
         else:
-            d.text(left + cell + 12, y + 18, "thread 0 has the sum of the block, and adds it to y by one atomic", 13, "start")
+            d.text(left + cell + 12, y + 18,
+                   "thread 0 holds the block's sum, and adds it to y by one atomic", 13, "start")
     d.text(left - 14, top + 17, "sums_smem", 13, "end")
-    d.text(20, 452, "The number in a place says how many elements its sum holds. Blue line: what a thread reads from the other half, and another thread\n"
-           "has written. So all threads wait between two levels, also those that add nothing any more. 256 threads have 8 levels.", 12.5, "start")
+    d.text(20, 452,
+           "The number in a box is how many elements its sum contains. Blue line: a thread reads "
+           "the other half, which another thread has\n"
+           "written. All threads therefore wait between two levels, also those that add nothing "
+           "any more. 256 threads have 8 levels.", 12.5, "start")
     d.save("warmup_block_tree.svg")
 
 

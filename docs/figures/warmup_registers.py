@@ -123,9 +123,11 @@ def elements_of_a_warp():
 
 
 def eight_results():
-    """One thread's eight results: a value of B in a register, eight of A, one below the other."""
+    """One thread's eight results: a value of B in a register, eight values of A."""
     d = Drawing(900, 590)
-    d.text(20, 28, "A thread has eight results, one below the other. For one k it reads 1 value of B and 8 of A", 15, "start", bold=True)
+    d.text(20, 28,
+           "A thread computes eight results of a column. For one k it reads 1 value of B and 8 of "
+           "A", 15, "start", bold=True)
     unit, depth, tile = 4, 32, 64
     a_left, b_top = 30, 96
     c_left, c_top = a_left + depth * unit + 26, b_top + depth * unit + 26
@@ -159,10 +161,13 @@ def eight_results():
     x = x0 + side + 60
     d.text(x, y0 - 44, "1 read: b stays in a\nregister, for all eight", 13, "start")
     d.text(x, y0 + 66, "8 reads: each a\nis used once", 13, "start")
-    d.text(x, y0 + 132, "9 reads for\n8 multiply-adds", 13, "start", bold=True)
+    d.text(x, y0 + 132, "9 reads for\n8 FMAs", 13, "start", bold=True)
     d.text(x, y0 + 198, "lesson 14:\n16 reads for 8", 13, "start")
-    d.text(20, 556, "The 32 lanes of a warp have the same eight rows and lie side by side. So a lane's a is the a of all lanes, a broadcast,\n"
-           "and their b are 32 neighbours of a row of B's tile, each in a bank of its own.", 12.5, "start", NOTE)
+    d.text(20, 556,
+           "The 32 lanes of a warp compute the same eight rows of 32 neighbouring columns. All "
+           "lanes therefore read the same a, a broadcast,\n"
+           "and their b are 32 neighbours of a row of B's tile, each in its own bank.", 12.5,
+           "start", NOTE)
     d.save("warmup_eight_results.svg")
 
 
@@ -175,7 +180,8 @@ def register_blocks():
     """A block's warps, the fours of a warp's lanes, and one lane's outer product."""
     d = Drawing(900, 580)
     shown = 9
-    d.text(20, 28, "A thread keeps 8 x 8 results in registers. One step of K: 16 reads, 64 multiply-adds", 15, "start", bold=True)
+    d.text(20, 28, "A thread keeps 8 x 8 results in registers. One step of K: 16 reads, 64 FMAs",
+           15, "start", bold=True)
     left, top, unit = 24, 96, 1.6
     d.text(left, 62, "A block: 128 x 128", 14, "start", bold=True)
     d.text(left, 82, "8 warps, 32 x 64 each", 13, "start")
@@ -185,7 +191,7 @@ def register_blocks():
         d.text(x + 32 * unit, y + 16 * unit + 5, f"warp {warp}", 13, bold=warp == 1)
     # A warp: each cell is 4 x 4 elements.
     x0, y0, cell = 270, 96, 19
-    d.text(x0, 62, "A warp: which lane has which elements?", 14, "start", bold=True)
+    d.text(x0, 62, "A warp: which lane holds which elements?", 14, "start", bold=True)
     d.text(x0, 82, "a square is 4 x 4 elements, the number is the lane", 13, "start")
     for lane in range(32):
         row, column = lane_place(lane)
@@ -197,7 +203,9 @@ def register_blocks():
     d.line([(left + 128 * unit, top + 32 * unit), (x0, y0 + 8 * cell)], GREY, 0.9, "3 3")
     d.line([(x0 + 8 * cell, y0 - 4), (x0 + 8 * cell, y0 + 8 * cell + 4)], INK, 1.6)
     d.line([(x0 - 4, y0 + 4 * cell), (x0 + 16 * cell + 4, y0 + 4 * cell)], INK, 1.6)
-    d.text(x0, y0 + 8 * cell + 22, "16 rows further down and 32 columns further right\nthe same order of lanes begins again. So a lane has\n4 + 4 rows and 4 + 4 columns.", 12.5, "start")
+    d.text(x0, y0 + 8 * cell + 22,
+           "16 rows further down and 32 columns further right\nthe order of lanes repeats, so a "
+           "lane holds\n4 + 4 rows and 4 + 4 columns.", 12.5, "start")
     # The lane's outer product.
     x0, y0, side = 665, 170, 24
     d.text(x0 - 40, 62, f"Lane {shown}: the products of one k", 14, "start", bold=True)
@@ -216,21 +224,25 @@ def register_blocks():
     d.text(x0 - 40, y0 + side * 8 + 32, "sum[2][5] += a2 * b5", 14, "start", GREEN, bold=True)
     d.text(x0 - 40, y0 - 74, "8 reads from a row of B's tile:", 12.5, "start")
     d.text(x0 - 40, y0 + side * 8 + 56, "8 reads from a column of A's tile.\nEach a is used for 8 products, and\neach b for 8.", 12.5, "start")
-    d.text(20, 360, "What a thread reads for 64 multiply-adds:", 14, "start", bold=True)
+    d.text(20, 360, "What a thread reads for 64 FMAs:", 14, "start", bold=True)
     for at, (name, reads) in enumerate((("14: one result a thread", 128), ("15a: eight results", 72), ("15b: 8 x 8 results", 16))):
         y = 384 + 34 * at
         d.text(20, y + 16, name, 13, "start")
         d.box(190, y, reads * 2.4, 22, BLUE, GREY)
         d.text(196 + reads * 2.4, y + 16, f"{reads} reads", 13, "start", bold=at == 2)
-    d.text(20, 536, "All products of a column and a row are their outer product. The loop over k repeats this for each k of the tiles;\n"
-           "then the next tiles of A and B are fetched.", 12.5, "start", NOTE)
+    d.text(20, 536,
+           "All products of a column and a row are their outer product. The loop over k repeats "
+           "this for each k of the tiles;\n"
+           "then the next tiles of A and B are loaded.", 12.5, "start", NOTE)
     d.save("warmup_register_blocks.svg")
 
 
 def wide_loads():
     """The transposed tile of A, and which lanes' 16 bytes come in one wavefront."""
     d = Drawing(900, 640)
-    d.text(20, 28, "The tile of A is stored transposed: a thread fetches four floats of a row, and reads four of a column", 15, "start", bold=True)
+    d.text(20, 28,
+           "The tile of A is stored transposed: a thread loads four floats of a row, and reads "
+           "four of a column", 15, "start", bold=True)
     cell, top = 22, 92
     left, right = 60, 420
     d.text(left, 64, "A's tile in global memory: rows m, columns k", 13, "start", bold=True)
@@ -246,14 +258,19 @@ def wide_loads():
         d.text(right - 8, top + cell * at + 16, str(at), 11, "end", NOTE)
         d.text(left + cell * (at + 0.5), top - 6, str(at), 11, colour=NOTE)
         d.text(right + cell * (at + 0.5), top - 6, str(at), 11, colour=NOTE)
-    d.text(left + cell * 8 + 10, top + cell * 2 + 16, "fetched: one\nload of 16 bytes", 12.5, "start")
-    d.text(left + cell * 8 + 10, top + cell * 5 + 8, "wanted for one k:\nhere a column", 12.5, "start")
+    d.text(left + cell * 8 + 10, top + cell * 2 + 16, "loaded: one\nload of 16 bytes", 12.5,
+           "start")
+    d.text(left + cell * 8 + 10, top + cell * 5 + 8, "used for one k:\nhere a column", 12.5,
+           "start")
     d.text(right + cell * 8 + 10, top + cell * 1 + 16, "stored: four stores of 4 bytes", 12.5, "start")
-    d.text(right + cell * 8 + 10, top + cell * 5 + 8, "wanted for one k: here a piece of a row,\none load of 16 bytes", 12.5, "start")
+    d.text(right + cell * 8 + 10, top + cell * 5 + 8,
+           "used for one k: here four floats of a row,\none load of 16 bytes", 12.5, "start")
     d.text(left, top + cell * 8 + 20, "(8 of the 128 rows)", 11.5, "start", NOTE)
 
     y = 330
-    d.text(20, y, "Which 16 bytes do 16 lanes want? Half a warp, one load. A square is 16 bytes, four banks", 15, "start", bold=True)
+    d.text(20, y,
+           "Which 16 bytes do 16 lanes load? Half a warp, one load. A square is 16 bytes, four "
+           "banks", 15, "start", bold=True)
     box = 40
 
     def half_warp(top, name, unit_of, units, result):
@@ -271,11 +288,16 @@ def wide_loads():
         d.text(20, top + 104, result, 12.5, "start")
 
     half_warp(y + 10, "b: floats of a row", lambda lane: lane % 16 // 2, 8,
-              "Each lane wants what its neighbour wants. So lanes 0 to 7 and lanes 8 to 15 are served together: one wavefront.")
+              "Neighbouring lanes load the same 16 bytes, so lanes 0 to 7 and lanes 8 to 15 are "
+              "served together: one wavefront.")
     half_warp(y + 124, "a: floats of a row", lambda lane: lane % 2, 2,
-              "Each lane wants what its next neighbour but one wants: one wavefront again. The other half of the warp: a second one.")
+              "Every second lane loads the same 16 bytes: one wavefront again. The other half of "
+              "the warp needs a second one.")
     d.text(20, 586, "blue: lanes 0 to 7, red: lanes 8 to 15", 12.5, "start", NOTE)
-    d.text(20, 610, "If lanes 0 to 7 lay side by side, lane 8 would want what lane 0 wants, and lane 0 is no neighbour of lane 8.\nThen b would come in four wavefronts for a warp, not two.", 12.5, "start", NOTE)
+    d.text(20, 610,
+           "If lanes 0 to 7 were side by side, lane 8 would load the same as lane 0, which is no "
+           "neighbour of lane 8.\nThen b would need four wavefronts per warp, not two.", 12.5,
+           "start", NOTE)
     d.save("warmup_wide_loads.svg")
 
 
@@ -294,8 +316,8 @@ def double_buffer():
         d.line([(x, y - 6), (x, y + height)], RED, 2.2)
 
     y = 84
-    d.text(20, 62, "15c: the tiles are fetched, then multiplied", 14, "start", bold=True)
-    for name, at in (("loads under way", 0), ("stores", 1), ("products", 2), ("shared memory", 3)):
+    d.text(20, 62, "15c: the tiles are loaded, then multiplied", 14, "start", bold=True)
+    for name, at in (("loads in flight", 0), ("stores", 1), ("FMAs", 2), ("shared memory", 3)):
         d.text(20, y + 40 * at + 19, name, 13, "start")
     x = left
     for tile in range(3):
@@ -306,11 +328,15 @@ def double_buffer():
         barrier(x + fetch + store, y, 154)
         x += fetch + store + products
         barrier(x, y, 154)
-    d.text(left, y + 176, "Two barriers for each pair of tiles. While tiles are under way, no thread of the block multiplies.", 12.5, "start")
+    d.text(left, y + 176,
+           "Two barriers for each pair of tiles. While tiles are in flight, no thread of the block "
+           "multiplies.", 12.5, "start")
 
     y = 330
-    d.text(20, 300, "15d: the next tiles are fetched while these are multiplied", 14, "start", bold=True)
-    for name, at in (("loads under way", 0), ("stores", 1), ("products", 2), ("buffer 0", 3), ("buffer 1", 4)):
+    d.text(20, 300, "15d: the next tiles are loaded while these are multiplied", 14, "start",
+           bold=True)
+    for name, at in (("loads in flight", 0), ("stores", 1), ("FMAs", 2), ("buffer 0", 3),
+                     ("buffer 1", 4)):
         d.text(20, y + 40 * at + 19, name, 13, "start")
     bar(left, y, fetch, colours[0], "tiles 0")
     bar(left + fetch, y + 40, store, colours[0], "0")
@@ -326,8 +352,12 @@ def double_buffer():
         x += step if tile < 2 else products
         barrier(x, y, 194)
     d.text(x + 16, y + 60, "Red: a barrier, one for\neach pair of tiles and\none at the beginning.", 12.5, "start", RED)
-    d.text(x + 16, y + 134, "Tiles 2 take the places of\ntiles 0. The barrier between\nsays that all threads have\nmultiplied tiles 0.", 12.5, "start")
-    d.text(20, 558, "Between the load and the store the next tiles lie in registers: four floats of A and four of B in each thread.", 12.5, "start", NOTE)
+    d.text(x + 16, y + 134,
+           "Tiles 2 overwrite tiles 0.\nAt the barrier between, all\nthreads have finished\ntiles "
+           "0.", 12.5, "start")
+    d.text(20, 558,
+           "Between the load and the store the next tiles are in registers: four floats of A and "
+           "four of B in each thread.", 12.5, "start", NOTE)
     d.save("warmup_double_buffer.svg")
 
 

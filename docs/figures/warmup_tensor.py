@@ -46,15 +46,19 @@ def fragments():
     for i in range(4):
         d.box(lefts[0] + 98 * i, y - 12, 16, 16, PALE[i], GREY)
         d.text(lefts[0] + 98 * i + 22, y + 1, f"register {i}", 12, "start")
-    d.text(20, y + 34, f"Red: lane {SHOWN}. It holds A[1][4, 5], A[9][4, 5], A[1][12, 13], A[9][12, 13]; B[4, 5][1], B[12, 13][1]; C[1][4], C[1][5], C[9][4], C[9][5].\n"
-           "A register of A or B is one box: two bf16 elements, side by side in A, one below the other in B. A register of C is one fp32 element.", 12.5, "start")
+    d.text(20, y + 34,
+           f"Red: lane {SHOWN}. It holds A[1][4, 5], A[9][4, 5], A[1][12, 13], A[9][12, 13]; B[4, "
+           "5][1], B[12, 13][1]; C[1][4], C[1][5], C[9][4], C[9][5].\n"
+           "A register of A or B is one box of two bf16 elements, neighbours in a row of A, in a "
+           "column of B. A register of C is one fp32 element.", 12.5, "start")
     d.save("warmup_fragments.svg")
 
 
 def tensor_tiles():
     """A block's tile of C, its four warps, and one warp's 16 fragments of a step."""
     d = Drawing(900, 525)
-    d.text(20, 28, "A block has 128 x 128 elements of C, each of its four warps 64 x 64", 15, "start", bold=True)
+    d.text(20, 28, "A block computes 128 x 128 elements of C, each of its four warps 64 x 64", 15,
+           "start", bold=True)
     unit = 1.75  # pixels for an element
     tile, depth, warp = 128 * unit, 64 * unit, 64 * unit
     a_left, c_left, b_top = 30, 30 + depth + 26, 84
@@ -71,12 +75,12 @@ def tensor_tiles():
         d.box(x, y, warp, warp, PALE[1] if i != 1 else "#b6d7a8")
         d.text(x + warp / 2, y + warp / 2 + 5, f"warp {i}", 13, bold=i == 1)
     d.text(c_left + tile / 2, c_top + tile + 20, "C's tile", 13)
-    d.text(a_left, c_top + tile + 20, "16 columns a step", 12, "start", NOTE)
+    d.text(a_left, c_top + tile + 20, "16 columns per step", 12, "start", NOTE)
     # One warp, magnified.
     x0, y0, block = 470, 210, 42
     d.line([(c_left + tile, c_top), (x0 - 66, y0)], GREY, 0.9, "3 3")
     d.line([(c_left + tile, c_top + warp), (x0 - 66, y0 + 4 * block)], GREY, 0.9, "3 3")
-    d.text(x0 - 60, 66, "Warp 1 in one step: 12 fragments, 32 products", 14, "start", bold=True)
+    d.text(x0 - 60, 66, "Warp 1 in one step: 12 fragments, 32 MMAs", 14, "start", bold=True)
     for i in range(4):
         d.box(x0 - 60, y0 + block * i, block, block, BLUE)
         d.text(x0 - 60 + block / 2, y0 + block * i + 26, f"A{i}", 13)
@@ -91,36 +95,51 @@ def tensor_tiles():
     d.line([(x0 - 60 + block, y0 + block * 2.5), (x0 + block * 5 - 3, y0 + block * 2.5)], arrow=True)
     d.line([(x0 + block * 5.5, y0 - 60 + block), (x0 + block * 5.5, y0 + block * 2 - 3)], arrow=True)
     d.text(x0 + block * 4, y0 + block * 4 + 24, "C[2][5] += A2 * B5: one instruction", 14, colour=GREEN, bold=True)
-    d.text(x0 - 60, y0 + block * 4 + 58, "A fragment of A is 16 x 16 elements, one of B and of C 16 x 8 (all drawn\nas squares). "
-           "Each fragment of A is multiplied with eight of B, each one\nof B with four of A. The 32 fragments of C are 128 registers of a lane.", 12.5, "start")
-    d.text(20, 510, "Four steps of 16 use up the tiles; then the block fetches the next tiles along K, as in lessons 14 to 15d.", 12.5, "start", NOTE)
+    d.text(x0 - 60, y0 + block * 4 + 58,
+           "A fragment of A is 16 x 16 elements, one of B and of C 16 x 8 (all drawn\nas squares). "
+           "Each fragment of A is used for eight MMAs, each\nfragment of B for four. The 32 "
+           "fragments of C are 128 registers of a lane.", 12.5, "start")
+    d.text(20, 510,
+           "After four steps of 16 the block loads the next tiles along K, as in lessons 14 to "
+           "15d.", 12.5, "start", NOTE)
     d.save("warmup_tensor_tiles.svg")
 
 
 def ldmatrix():
-    """Which row each lane names, and what each lane receives, with and without the transposed form."""
+    """Which row each lane addresses, and what each lane receives, with and without .trans."""
     d = Drawing(900, 570)
-    d.text(20, 28, "ldmatrix: 32 lanes name the 32 rows of four 8 x 8 matrices; every lane receives two elements of each", 15, "start", bold=True)
+    d.text(20, 28,
+           "ldmatrix: 32 lanes address the 32 rows of four 8 x 8 matrices, and each receives two "
+           "elements of each", 15, "start", bold=True)
     cell, left, top = 21, 70, 92
     corners = ((0, 0), (8, 0), (0, 8), (8, 8))
-    d.text(left, 64, "Named: lane l gives the address of a row, 16 bytes", 13.5, "start", bold=True)
+    d.text(left, 64, "Lane l passes the address of a row", 13.5, "start",
+           bold=True)
     for i, (row, column) in enumerate(corners):
         x, y = left + cell * column, top + cell * row
         for r in range(8):
             lane = 8 * i + r
             d.box(x, y + cell * r, 8 * cell, cell, PALE[i], GREY, 0.7)
-            d.text(x + 4 * cell, y + cell * (r + 0.72), f"row that lane {lane} names", 11, bold=i == 1 and r == 1, colour=RED if i == 1 and r == 1 else INK)
+            d.text(x + 4 * cell, y + cell * (r + 0.72), f"row of lane {lane}", 11,
+                   bold=i == 1 and r == 1, colour=RED if i == 1 and r == 1 else INK)
         d.box(x, y, 8 * cell, 8 * cell, "none", INK, 1.6)
     for i, (row, column) in enumerate(corners):
         d.text(left + cell * (column + 4), top - 6 if row == 0 else top + cell * 16 + 16, f"matrix {i}", 12, colour=NOTE)
     for row in (0, 7, 8, 15):
         d.text(left - 8, top + cell * (row + 0.7), str(row), 11, "end", NOTE)
-    d.text(left, top + cell * 16 + 42, "16 x 16 elements of a tile in shared memory. Lane 9 (red) names\nrow 1 of matrix 1. Matrix i becomes register i of all lanes.", 12.5, "start")
+    d.text(left, top + cell * 16 + 42,
+           "16 x 16 elements of a tile in shared memory. Lane 9 (red)\naddresses row 1 of "
+           "matrix 1. Matrix i becomes\nregister i of all lanes.", 12.5, "start")
     # What lane 9 receives of a matrix.
     x0, small = 500, 20
-    for number, (title, words, place) in enumerate((
-            ("Received: ldmatrix", "Lane l receives two elements of\nrow l / 4, from column 2 (l % 4) on:\ntwo neighbours of a row, as a\nregister of A has them.", lambda lane, e: (lane // 4, lane % 4 * 2 + e)),
-            ("Received: ldmatrix.trans", "Lane l receives two elements of\ncolumn l / 4, from row 2 (l % 4) on:\ntwo neighbours of a column, as a\nregister of B has them.", lambda lane, e: (lane % 4 * 2 + e, lane // 4)))):
+    for number, (title, words, place) in enumerate((("Received: ldmatrix",
+                "Lane l receives two elements of\nrow l / 4, from column 2 (l % 4) on:\ntwo "
+                "neighbours of a row, as in\na register of A.", lambda lane, e: (lane // 4,
+                    lane % 4 * 2 + e)), ("Received: ldmatrix.trans",
+                                         "Lane l receives two elements of\ncolumn l / 4, from row "
+                                         "2 (l % 4) on:\ntwo neighbours of a column, as in\na "
+                                         "register of B.", lambda lane, e: (lane % 4 * 2 + e,
+                                             lane // 4)))):
         y0 = 92 + 236 * number
         d.text(x0, y0 - 28, title, 13.5, "start", bold=True)
         for lane in range(32):
@@ -132,16 +151,23 @@ def ldmatrix():
         d.box(x0, y0, 8 * small, 8 * small, "none", INK, 1.6)
         d.text(x0 + 8 * small + 16, y0 + 40, words, 12.5, "start")
         d.text(x0, y0 + 8 * small + 18, "one 8 x 8 matrix; the numbers are the lanes that receive an element", 11.5, "start", NOTE)
-    d.text(20, 556, "The lane that names a row is not the lane that receives it: the hardware hands the elements of all four matrices to all 32 lanes.", 12.5, "start")
+    d.text(20, 556,
+           "The lane that addresses a row does not receive it. The hardware distributes the "
+           "elements of all four matrices to all 32 lanes.", 12.5, "start")
     d.save("warmup_ldmatrix.svg")
 
 
 def swizzle():
-    """Where the units of eight rows lie, straight and swizzled, over the 32 banks."""
+    """The slots of the vectors of eight rows, straight and swizzled, over the 32 banks."""
     d = Drawing(900, 560)
-    d.text(20, 28, "Eight rows of A's tile, 8 units of 16 bytes each, over the 32 banks. A matrix of ldmatrix is one column of units", 14, "start", bold=True)
+    d.text(20, 28,
+           "Eight rows of A's tile, 8 vectors of 16 bytes each, over the 32 banks. A matrix: "
+           "one vector of each row", 14, "start", bold=True)
     unit, height, shown = 46, 34, 2
-    for number, (title, change) in enumerate((("Straight: unit u of row r lies in place u", lambda row, u: u), ("Swizzled: unit u of row r lies in place u ^ (r % 8)", lambda row, u: u ^ row))):
+    for number, (title, change) in enumerate((("Straight: vector u of row r is in slot u",
+                                               lambda row, u: u),
+                                              ("Swizzled: vector u of row r is in slot u ^ (r % 8)",
+                                               lambda row, u: u ^ row))):
         left, top = 50 + 440 * number, 116
         d.text(left, 66, title, 13.5, "start", bold=True)
         for place in range(8):
@@ -156,18 +182,27 @@ def swizzle():
                 d.text(left + unit * (place + 0.5), top + height * (row + 0.62), f"u{u}", 12, bold=mine)
         d.box(left, top, unit * 8, height * 8, "none")
     y = 116 + height * 8 + 26
-    d.text(50, y, "All eight units u2 lie in banks 8 to 11: 8 wavefronts\nfor one matrix, 32 for the four of a load.", 13, "start", RED)
-    d.text(490, y, "The eight units u2 lie in 32 different banks:\n1 wavefront for one matrix, 4 for a load.", 13, "start", GREEN)
-    d.text(20, y + 62, "Orange: the units of one 8 x 8 matrix, columns 16 to 23. A row is 64 bf16 elements, 128 bytes: once around the banks.\n"
-           "u ^ r exchanges the places inside a row: every place is taken once. For one u, eight rows take eight different places.\n"
-           "A unit stays whole. So storing 16 bytes at a time still works, and a row that is stored still touches every bank once.", 12, "start")
+    d.text(50, y,
+           "All eight vectors u2 are in banks 8 to 11: 8 wavefronts\nfor one matrix, 32 for the "
+           "four of a load.", 13, "start", RED)
+    d.text(490, y,
+           "The eight vectors u2 are in 32 different banks:\n1 wavefront for one matrix, 4 for a "
+           "load.", 13, "start", GREEN)
+    d.text(20, y + 62,
+           "Orange: the vectors of one 8 x 8 matrix, columns 16 to 23. A row is 64 bf16 elements, "
+           "128 bytes: once around the banks.\n"
+           "u ^ r swaps the vectors within a row, so each slot is used once. For one u, eight rows "
+           "use eight different slots.\n"
+           "A vector stays whole, so 16-byte stores still work, and a row that is stored still "
+           "uses every bank once.", 12, "start")
     d.save("warmup_swizzle.svg")
 
 
 def copies_ahead():
     """Which tile each of three stages holds over time, with what is copied and what is multiplied."""
     d = Drawing(900, 470)
-    d.text(20, 28, "Three stages: while tile t is multiplied, tiles t + 1 and t + 2 are on their way", 15, "start", bold=True)
+    d.text(20, 28, "Three stages: while tile t is multiplied, tiles t + 1 and t + 2 are in flight",
+           15, "start", bold=True)
     left, top, width, height, stages, tiles = 130, 96, 108, 54, 3, 7
     for t in range(-1, tiles - 1):
         d.text(left + width * (t + 1.5), top - 26, "before the loop" if t < 0 else f"t = {t}", 13, bold=True)
@@ -191,19 +226,29 @@ def copies_ahead():
     for t in range(1, tiles):
         d.line([(left + width * t, top - 12), (left + width * t, top + height * stages + 10)], INK, 1.0, "4 3")
     y = top + height * stages + 34
-    d.text(left + width, y, "each dashed line: ask for tile t + 2, commit, wait for all groups but the newest two, barrier", 12.5, "start", NOTE)
-    d.text(20, y + 40, "At t = 0 the groups are: tile 0, tile 1, tile 2. wait_prior(2) leaves out the newest two, and tile 0 has arrived.\n"
-           "At t = 1 the groups are: tile 0, tile 1, tile 2, tile 3. wait_prior(2) leaves out the newest two, and tile 1 has arrived.", 12.5, "start")
-    d.text(20, y + 96, "Tile 3 goes to stage 0, where tile 0 was. It may be asked for only when all warps have multiplied tile 0: the barrier at the end of a round.\n"
-           "At the end nothing is left to ask for. The empty groups keep the count right: the newest two are then empty ones.", 12.5, "start")
+    d.text(left + width, y,
+           "each dashed line: issue the copies of tile t + 2, commit, wait for all groups but the "
+           "newest two, barrier", 12.5, "start", NOTE)
+    d.text(20, y + 40,
+           "At t = 0 the groups are: tile 0, tile 1, tile 2. wait_prior(2) does not wait for the "
+           "newest two, and tile 0 has arrived.\n"
+           "At t = 1 the groups are: tile 0, tile 1, tile 2, tile 3. wait_prior(2) does not wait "
+           "for the newest two, and tile 1 has arrived.", 12.5, "start")
+    d.text(20, y + 96,
+           "Tile 3 overwrites tile 0 in stage 0. Its copies may start only after the barrier, when "
+           "all warps have finished tile 0.\n"
+           "At the end there is nothing left to copy. Empty groups keep the count right, and the "
+           "newest two are then empty ones.", 12.5, "start")
     d.save("warmup_copies_ahead.svg")
 
 
 def grouped_order():
-    """The order in which blocks take tiles of C: by rows, and in groups of rows."""
+    """The order in which blocks compute tiles of C: by rows, and in groups of rows."""
     d = Drawing(900, 440)
     down, across, wave, cell, top = 10, 8, 16, 31, 112
-    d.text(20, 28, "Which block takes which tile of C: 10 x 8 tiles, 16 blocks run at the same time (orange: the first 16)", 14, "start", bold=True)
+    d.text(20, 28,
+           "Which block computes which tile of C: 10 x 8 tiles, 16 blocks run in parallel (orange: "
+           "the first 16)", 14, "start", bold=True)
 
     def by_rows(block):
         return block // across, block % across
