@@ -21,7 +21,7 @@ struct LowBitSizes {
   std::int64_t M = 48, N = 64, K = 256;
   std::int64_t GROUP =
       64;  // 1 to kMostGroup: weights of a column that share a scale and a zero point
-  bool symmetric = false;  // all zero points are in the middle, and not stored
+  bool symmetric = false;  // all zero points are in the middle, and no product reads them
 
   std::int64_t groups() const { return (K + GROUP - 1) / GROUP; }
   std::int64_t words() const { return (K + kNibbles - 1) / kNibbles; }  // per packed column

@@ -1,6 +1,6 @@
 // 18 batched matmul: c = act(a b + bias) for each batch, with one b for all batches.
 // Change: rewrite of 14 for a new operator: a block also finds its batch. GELU instead of ReLU.
-// Why:    one launch for all batches; a launch for each batch would leave most of the GPU idle.
+// Why:    one launch for all batches; one for each would leave SMs idle if a batch has few tiles.
 // Needs:  any B, M, N, K: elements past an edge are 0 in shared memory. Blocks of 1024 threads.
 // Costs:  as 14 for each batch: every batch and tile of rows fetches b again.
 #include <cuda_runtime.h>
