@@ -21,7 +21,9 @@ const bool registered =
 const ladder::Shape kRagged = {{"N", 2351}};
 const bool bounds = ladder::testing::register_bounds("copy_broadcast", "warp_copy", kRagged) &&
                     ladder::testing::register_bounds("copy_strided", "warp_copy", kRagged) &&
-                    ladder::testing::register_bounds("copy_misaligned", "warp_copy", kRagged);
+                    ladder::testing::register_bounds("copy_misaligned", "warp_copy", kRagged) &&
+                    ladder::testing::register_bounds("copy_coalesced", "warp_copy", kRagged) &&
+                    ladder::testing::register_bounds("copy_vector", "warp_copy", kRagged);
 
 Kernel kernel_of(const std::string& implementation, std::int64_t N) {
   return ladder::testing::xray_of(implementation, "warp_copy", {{"N", N}});
