@@ -107,9 +107,8 @@ def sum_and_factor():
 
     draw(76, "As accumulators: S^T, rows are value columns", "channel", "", lambda v, c: (v, c), 2,
          1, lambda r: r // 4 * 2 + r % 4 // 2)
-    draw(502, "As an operand: S, columns are value columns", "value column", "", lambda v, c: (c,
-                                                                                               v),
-         1, 2, lambda r: r // 4 * 2 + r % 4 // 2)
+    draw(502, "As an operand: S, columns are value columns", "value column", "",
+         lambda v, c: (c, v), 1, 2, lambda r: r // 4 * 2 + r % 4 // 2)
     d.text(20, 92, "value\ncolumn", 11, "start", NOTE)
     d.text(462, 92, "channel", 11, "start", NOTE)
     d.line([(76 + cell * 8, top), (76 + cell * 8, top + cell * 16)], INK, 1.6)

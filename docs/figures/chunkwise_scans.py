@@ -93,27 +93,18 @@ def partition():
         x, y = left + cell * n, top + cell * n
         d.polygon([(x, y), (x, y + cell), (x + cell, y + cell)], ORANGE)
         d.line([(x, y), (x, y + cell), (x + cell, y + cell), (x, y)], INK, 0.8)
-    for y, colour, words in ((top - 4, BLUE,
-                              "s in an earlier sub-chunk: a border is between s and t. The decay\n"
-                              "splits there in two factors, from s to the border and from the\n"
-                              "border to t. Neither"
-                              " exponent is above 0, so the block is a\nmatrix product (lesson "
-                              "05), or the state brings"
-                              " these keys\nto the border (lessons 11b to 15)."), (top + 102,
-                                                                                   ORANGE,
-                                                                                   "s in the "
-                                                                                   "sub-chunk of "
-                                                                                   "t: no border "
-                                                                                   "is between all "
-                                                                                   "pairs. The "
-                                                                                   "decay\n"
-                                                                                   "of each pair "
-                                                                                   "is computed on "
-                                                                                   "its own, or in "
-                                                                                   "a tree (lesson "
-                                                                                   "13)."),
-                             (top + 158, LIGHT,
-                              "s after t: no score, because its exponent would be above 0.")):
+    legend = (
+        (top - 4, BLUE,
+         "s in an earlier sub-chunk: a border is between s and t. The decay\n"
+         "splits there in two factors, from s to the border and from the\n"
+         "border to t. Neither exponent is above 0, so the block is a\n"
+         "matrix product (lesson 05), or the state brings these keys\n"
+         "to the border (lessons 11b to 15)."),
+        (top + 102, ORANGE,
+         "s in the sub-chunk of t: no border is between all pairs. The decay\n"
+         "of each pair is computed on its own, or in a tree (lesson 13)."),
+        (top + 158, LIGHT, "s after t: no score, because its exponent would be above 0."))
+    for y, colour, words in legend:
         d.box(notes, y, 22, 22, colour)
         d.text(notes + 34, y + 16, words, 12.5, "start")
     d.text(20, 508,

@@ -85,12 +85,8 @@ def tree():
 
     words = left + cell * TOKENS + 40
     d.text(words, top + 8, "Which scores a level's product gives", 14, "start", bold=True)
-    legend = [(8, "8 queries and 8 keys: 64 scores"), (4, "twice 4 and 4: 32 scores"), (2,
-                                                                                        "four "
-                                                                                        "times 2 "
-                                                                                        "and 2: 16 "
-                                                                                        "scores"),
-              (1, "eight neighbours: 8 scores")]
+    legend = [(8, "8 queries and 8 keys: 64 scores"), (4, "twice 4 and 4: 32 scores"),
+              (2, "four times 2 and 2: 16 scores"), (1, "eight neighbours: 8 scores")]
     for row, (size, what) in enumerate(legend):
         d.box(words, top + 26 + 26 * row, 18, 18, LEVELS[size], GREY, 0.7)
         d.text(words + 28, top + 40 + 26 * row, f"blocks of {size}: {what}", 12.5, "start")
@@ -144,9 +140,8 @@ def places():
     d.text(20, 292,
            "Red lines are barriers. After each, all warps have finished the half before it. Only "
            "then a buffer is refilled.", 12.5, "start", NOTE)
-    legend = ((used, "in use"), (coming, "filled by asynchronous copies"), (sent,
-                                                                            "outputs are stored to "
-                                                                            "global memory"),
+    legend = ((used, "in use"), (coming, "filled by asynchronous copies"),
+              (sent, "outputs are stored to global memory"),
               (LEVELS[2], "the block prepares a stage"), (LEVELS[4], "the block walks a stage"))
     for i, (colour, words) in enumerate(legend):
         x, y = 20 + (0, 220, 490)[i % 3], 306 + 24 * (i // 3)
@@ -292,24 +287,15 @@ def reverse():
         d.box(begin, low, end - begin, 40, colour, GREY, 0.7)
         d.text((begin + end) / 2, low + 25, name, 13, bold=True)
     d.line([(middle, top - 6), (middle, low + 46)], RED, 2.4)
-    rows = [(134, "1", "dq and dk are\nmultiplied", "dk_s = W_R dk_s\nfor each key s of L",
-             "dq_p = W_L dq_p\nfor each query p of R", INK), (206, "2",
-                                                              "each decay gets\nits gradient",
-                                                              "Λ_L = Λ + sum of q_p dq_p\nover the "
-                                                              "queries of R",
-                                                              "Λ_R = Λ + sum of k_s dk_s\nover the "
-                                                              "keys of L", GREEN), (278, "3",
-                                                                                    "the pairs of\n"
-                                                                                    "this join",
-                                                                                    "dk_s = dk_s + "
-                                                                                    "sum of G[p,s] "
-                                                                                    "q_p\nover the "
-                                                                                    "queries of R",
-                                                                                    "dq_p = dq_p + "
-                                                                                    "sum of G[p,s] "
-                                                                                    "k_s\nover the "
-                                                                                    "keys of L",
-                                                                                    DARK_BLUE)]
+    rows = [(134, "1", "dq and dk are\nmultiplied",
+             "dk_s = W_R dk_s\nfor each key s of L",
+             "dq_p = W_L dq_p\nfor each query p of R", INK),
+            (206, "2", "each decay gets\nits gradient",
+             "Λ_L = Λ + sum of q_p dq_p\nover the queries of R",
+             "Λ_R = Λ + sum of k_s dk_s\nover the keys of L", GREEN),
+            (278, "3", "the pairs of\nthis join",
+             "dk_s = dk_s + sum of G[p,s] q_p\nover the queries of R",
+             "dq_p = dq_p + sum of G[p,s] k_s\nover the keys of L", DARK_BLUE)]
     for y, number, what, of_left, of_right, colour in rows:
         d.text(24, y + 20, number, 16, "start", colour, True)
         d.text(46, y + 12, what, 12, "start", colour)
