@@ -408,7 +408,7 @@ def in_double(mine, ours, lines):
     known, text = set(ours.splitlines()), mine.splitlines()
     number = next((each for each in lines if text[each - 1] not in known), None)
     if lines and number is None:  # what becomes one is in ours too: a variable's type is another one
-        number = next((at for at, line in enumerate(text, 1) if line not in known and re.search(r"\bdouble\b", line)), None)
+        number = next((at for at, line in enumerate(text, 1) if line not in known and re.search(r"\bdouble\b", line.partition("//")[0])), None)
     return number and (f"One thing that no test can show, in line {number}: a float becomes a double there, which a GeForce RTX multiplies and adds at a "
                        "sixty-fourth of a float's rate. 2.0f is a float, 2.0 a double.") or ""
 

@@ -59,13 +59,18 @@ def require_no_limit(status):
         raise Failed(f"a program wanted {limit} allows here, and was ended; allowed: a larger limit, or none")
 
 
+# What ulimit calls each, its unit, and how much is always enough.
+_LIMITS = (("v", resource.RLIMIT_AS, 1024, math.inf), ("f", resource.RLIMIT_FSIZE, 1024, math.inf),
+           ("s", resource.RLIMIT_STACK, 1024, 1024), ("t", resource.RLIMIT_CPU, 1, math.inf))
+
+
 def limits_of_the_shell():
-    """A line with those that a compiler, ninja or the emulator may have reached; empty where there is none."""
-    kinds = (("v", resource.RLIMIT_AS, 1024, math.inf), ("f", resource.RLIMIT_FSIZE, 1024, math.inf),
-             ("s", resource.RLIMIT_STACK, 1024, 1024), ("t", resource.RLIMIT_CPU, 1, math.inf))
-    soft = {letter: (resource.getrlimit(which)[0], unit, most) for letter, which, unit, most in kinds}
-    low = [f"-{letter} {value // unit}" for letter, (value, unit, most) in soft.items()
-           if value != resource.RLIM_INFINITY and value // unit < most]
+    """A line with those that a compiler, ninja or the emulator may have reached; empty: none."""
+    low = []
+    for letter, which, unit, enough in _LIMITS:
+        limit = resource.getrlimit(which)[0]
+        if limit != resource.RLIM_INFINITY and limit // unit < enough:
+            low.append(f"-{letter} {limit // unit}")
     if not low:
         return ""
     return f"\nit may be a limit of this shell: ulimit {' '.join(low)}; allowed: larger ones, or none"

@@ -202,7 +202,7 @@ cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool o
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   void* base = nullptr;
-  const bool sparse = is_sparse(bytes);
+  const bool stays_empty = is_sparse(bytes) || notes_launches();
   if (state().last_blocks > 0 || bytes <= total_memory() - state().device_bytes) {
     const std::size_t whole = whole_bytes(bytes);
     base = on_device ? place_on_device(whole) : std::aligned_alloc(kGuardBytes, whole);
@@ -219,7 +219,7 @@ cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool o
   auto* const user = static_cast<unsigned char*>(base) + kGuardBytes;
   auto* const reached = static_cast<unsigned char*>(within_reach(user));
   std::memset(reached - kGuardBytes, kGuard, kGuardBytes);
-  if (!sparse && !notes_launches()) std::memset(reached, kPoison, bytes);
+  if (!stays_empty) std::memset(reached, kPoison, bytes);
   std::memset(reached + bytes, kGuard, kGuardBytes);
   state().allocations[reinterpret_cast<std::uintptr_t>(user)] = {bytes, on_device};
   state().device_bytes += bytes;

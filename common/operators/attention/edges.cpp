@@ -72,10 +72,11 @@ AttentionProblem with_key_lengths(Case c) {
 AttentionProblem with_low_scores(Case c) {
   AttentionProblem problem = make_problem(c);
   const float root = std::sqrt(100.0f * std::sqrt(static_cast<float>(c.D)));
-  for (std::size_t row = 0; row < problem["q"].size(); row += c.D)
-    problem["q"][row] = root;
-  for (std::size_t row = 0; row < problem["k"].size(); row += c.D)
-    problem["k"][row] = -root;
+  for (const auto& [name, value] : {std::pair{"q", root}, {"k", -root}}) {
+    std::vector<float>& elements = problem[name];
+    for (std::size_t row = 0; row < elements.size(); row += c.D)
+      elements[row] = value;
+  }
   problem.round_to_storage();
   return problem;
 }
