@@ -7,7 +7,6 @@
 
 #include "00_warmup/conv2d.hpp"
 #include "00_warmup/known_part.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/matrix.hpp"
 #include "common/judge/simple_operator.hpp"
 

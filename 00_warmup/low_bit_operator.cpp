@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "00_warmup/low_bit.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/matrix.hpp"
 #include "common/judge/simple_operator.hpp"
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "00_warmup/matmul.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/matrix.hpp"
 #include "common/judge/simple_operator.hpp"
 

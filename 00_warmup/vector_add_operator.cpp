@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "00_warmup/vector_add.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

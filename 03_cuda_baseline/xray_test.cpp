@@ -29,9 +29,8 @@ TEST(WkvAtomic, AddsEveryTermWithAnAtomic) {
 TEST(WkvAtomic, FillsItsOutputOnce) {
   const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = 64, .V = 64};
   const auto unnamed = [](const auto&...) { return std::string(); };
-  const ladder::XrayRun run =
-      ladder::xray(ladder::find_implementation("wkv_atomic"),
-                   *ladder::OperatorOf<ladder::Wkv>::any(s)->make(), unnamed);
+  const ladder::XrayRun run = ladder::xray(ladder::find_implementation("wkv_atomic"),
+                                           *ladder::as_case<ladder::Wkv>(s)->make(), unnamed);
   EXPECT_EQ(run.host_bytes, sizeof(float) * s.B * s.T * s.H * s.V);
 }
 

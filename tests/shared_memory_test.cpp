@@ -32,7 +32,7 @@ void ask_all(const std::string& kilobytes, std::map<std::string, std::string>& r
     for (const std::int64_t D : {32, 64, 96, 128, 256}) {
       ladder::AttentionCase c{.B = 1, .T_q = 3, .T_k = 5, .H_q = 1, .H_kv = 1, .D = D};
       c.precision = ladder::Precision::kBf16;
-      const auto problem = ladder::OperatorOf<Op>::any(c)->make();
+      const auto problem = ladder::as_case<Op>(c)->make();
       const auto on_device = problem->place(ladder::device(i.device), i);
       if (on_device == nullptr) continue;
       const std::string key = i.name + " " + std::to_string(D);

@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "00_warmup/03_two_dimensions/matrix_add.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

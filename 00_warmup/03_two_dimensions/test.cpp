@@ -10,7 +10,7 @@
 
 #include "00_warmup/03_two_dimensions/matrix_add.hpp"
 #include "common/core/guarded_array.hpp"
-#include "common/core/operator.hpp"
+#include "common/judge/operator.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
 

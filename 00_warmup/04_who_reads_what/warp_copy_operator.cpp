@@ -3,7 +3,6 @@
 #include <string>
 
 #include "00_warmup/04_who_reads_what/warp_copy.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

@@ -10,7 +10,6 @@
 
 #include "00_warmup/05_divergence/two_sides.hpp"
 #include "common/core/guarded_array.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

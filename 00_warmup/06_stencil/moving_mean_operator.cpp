@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "00_warmup/06_stencil/moving_mean.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

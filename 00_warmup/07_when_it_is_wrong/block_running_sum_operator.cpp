@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "00_warmup/07_when_it_is_wrong/block_running_sum.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "00_warmup/08_transpose/transpose.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

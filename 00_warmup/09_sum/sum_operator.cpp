@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "00_warmup/09_sum/sum.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "00_warmup/10_histogram/histogram.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

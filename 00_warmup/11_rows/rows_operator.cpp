@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "00_warmup/11_rows/rows.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

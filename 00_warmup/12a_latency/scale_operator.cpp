@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "00_warmup/12a_latency/scale.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

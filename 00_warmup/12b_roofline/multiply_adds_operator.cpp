@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "00_warmup/12b_roofline/multiply_adds.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

@@ -6,7 +6,6 @@
 
 #include "00_warmup/18_batched_matmul/batched_matmul.hpp"
 #include "00_warmup/known_part.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/matrix.hpp"
 #include "common/judge/simple_operator.hpp"
 

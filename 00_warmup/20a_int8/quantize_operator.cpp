@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "00_warmup/20a_int8/quantize.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace warmup {

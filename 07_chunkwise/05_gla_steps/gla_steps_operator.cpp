@@ -6,7 +6,7 @@
 #include <limits>
 #include <sstream>
 
-#include "common/core/operator.hpp"
+#include "common/judge/operator.hpp"
 
 namespace chunkwise::gla_steps {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "common/core/operator.hpp"
+#include "common/judge/operator.hpp"
 
 namespace ladder {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "07_chunkwise/11b_decay_per_head/decay_per_head.hpp"
 #include "common/core/bfloat16.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace chunkwise {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "07_chunkwise/in_place.hpp"
-#include "common/core/operator.hpp"
+#include "common/judge/operator.hpp"
 #include "common/operators/wkv/operator.hpp"
 #include "common/testing/xray.hpp"
 
@@ -45,10 +45,9 @@ TEST(WkvChunkwise, MovesLittleMoreThanEveryTensorOnce) {
         gla ? xray_of<Gla>("wkv_chunkwise_fused", c) : xray_of<Wkv>("wkv_chunkwise_fused", c);
     const double moved = static_cast<double>(kernel[kGlobalLoadBytesMoved]) +
                          static_cast<double>(kernel[kGlobalStoreBytesMoved]);
-    EXPECT_LE(moved, 1.1 * (gla ? ladder::OperatorOf<Gla>::any(Gla::own(c))
-                                : ladder::OperatorOf<Wkv>::any(c))
-                               ->cost()
-                               .bytes)
+    EXPECT_LE(
+        moved,
+        1.1 * (gla ? ladder::as_case<Gla>(Gla::own(c)) : ladder::as_case<Wkv>(c))->cost().bytes)
         << gla;
   }
 }

@@ -6,7 +6,6 @@
 
 #include "07_chunkwise/16b_linear_gradients/causal_dot_product_backward.hpp"
 #include "common/core/bfloat16.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/matrix.hpp"
 #include "common/judge/sequences.hpp"
 #include "common/judge/simple_operator.hpp"

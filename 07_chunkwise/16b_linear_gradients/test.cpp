@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "07_chunkwise/16b_linear_gradients/causal_dot_product_backward.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/mistakes.hpp"
+#include "common/judge/operator.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/operators/linear_attention/truth.hpp"
 #include "common/testing/hole.hpp"

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "08_flash_attention/20b_paged_cache/paged_attention.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 #include "common/operators/attention/operator.hpp"
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
@@ -172,6 +173,15 @@ std::vector<ListedArray> arrays_of(const Args& args) {
                       const_cast<void*>(static_cast<const void*>(&pointer))});
   });
   return arrays;
+}
+
+// The array of that name; its struct must outlive it.
+template <typename Args>
+ListedArray listed(const Args& args, const std::string& name) {
+  for (const ListedArray& array : arrays_of(args)) {
+    if (array.name == name) return array;
+  }
+  throw std::logic_error("no array is called " + name);
 }
 
 template <typename Sized>

@@ -1,7 +1,7 @@
 // A problem of any operator on a device, the way tests and the ladder run it: outputs are poisoned, every array lies between guard
 // zones, and inputs must come back unchanged.
 //
-// What is asked of an operator here (common/core/operator.hpp has the rest):
+// What is asked of an operator here (common/judge/operator_of.hpp has the rest):
 //
 //     Problem, Outputs        what it computes from and to, on the host
 //     Storages                Types<...>: the argument structs that its launchers may take
@@ -101,6 +101,41 @@ void use_output(Outputs& outputs, const std::string& name, const Use& use) {
   }
 }
 
+// After the device has been synchronized. Throws WroteElsewhere.
+template <typename Outputs>
+Outputs downloaded(const DeviceArrays& arrays) {
+  Outputs outputs;
+  for (const DeviceArrays::Output& output : arrays.checked_outputs()) {
+    use_output(outputs, output.name, [&]<typename Value>(std::vector<Value>& values) {
+      values.resize(output.count);
+      output.download(kElementType<Value>, values.data());
+    });
+  }
+  return outputs;
+}
+
+// Fills an array by the operator's `store`; false where it has none for it.
+template <typename Op, typename Args>
+bool store_by(const typename Op::Problem& problem, const Args& args, const ListedArray& stored,
+              void* elements) {
+  bool is_stored = false;
+  // Of: clang before 16 looks up names of Op in the lambda whatever the condition says.
+  Args::arrays(
+      args, [&]<typename Of = Op>(const char* name, const auto& pointer, const Axes&, auto...) {
+        using Element = Pointee<decltype(pointer)>;
+        if constexpr (requires(std::vector<Element> x) { Of::store(problem, args, name, x); }) {
+          if (stored.name != name) return;
+          std::vector<Element> values(static_cast<std::size_t>(stored.elements()));
+          const std::size_t bytes = values.size() * sizeof(Element);
+          if (bytes > 0) std::memcpy(values.data(), elements, bytes);
+          Of::store(problem, args, name, values);
+          if (bytes > 0) std::memcpy(elements, values.data(), bytes);
+          is_stored = true;
+        }
+      });
+  return is_stored;
+}
+
 // The arrays of the list that the case has.
 template <typename Op>
 std::vector<ListedArray> those_wanted(const typename Op::Case& c, std::vector<ListedArray> arrays) {
@@ -120,17 +155,8 @@ class OnDevice {
 
   const Args& args() const { return args_; }
 
-  // After the device has been synchronized. Throws WroteElsewhere.
-  Outputs download() const {
-    Outputs outputs;
-    for (const DeviceArrays::Output& output : arrays_.checked_outputs()) {
-      use_output(outputs, output.name, [&]<typename Value>(std::vector<Value>& values) {
-        values.resize(output.count);
-        output.download(kElementType<Value>, values.data());
-      });
-    }
-    return outputs;
-  }
+  // See `downloaded`.
+  Outputs download() const { return downloaded<Outputs>(arrays_); }
   const DeviceArrays& arrays() const { return arrays_; }
 
  private:
@@ -139,34 +165,13 @@ class OnDevice {
       : args_(sized(host, args)),
         arrays_(device, Op::kName, those_wanted<Op>(Op::case_of(problem), arrays_of(args_)),
                 arrays_of(host), [&](const ListedArray& stored, void* elements) {
-                  return store(problem, stored, elements);
+                  return store_by<Op>(problem, args_, stored, elements);
                 }) {}
 
   template <typename Host>
   static Args sized(const Host& host, Args args) {
     copy_fields(host, args);
     return args;
-  }
-
-  // What the operator's function of that name makes of the problem.
-  bool store(const Problem& problem, const ListedArray& stored, void* elements) const {
-    bool is_stored = false;
-    // Of: clang before 16 looks up names of Op in the lambda whatever the condition says.
-    Args::arrays(
-        args_, [&]<typename Of = Op>(const char* name, const auto& pointer, const Axes&, auto...) {
-          using Element = Pointee<decltype(pointer)>;
-          if constexpr (requires(std::vector<Element> x) { Of::store(problem, args_, name, x); }) {
-            if (stored.name != name) return;
-            std::vector<Element> values(static_cast<std::size_t>(stored.elements()));
-            if (!values.empty())
-              std::memcpy(values.data(), elements, values.size() * sizeof(Element));
-            Of::store(problem, args_, name, values);
-            if (!values.empty())
-              std::memcpy(elements, values.data(), values.size() * sizeof(Element));
-            is_stored = true;
-          }
-        });
-    return is_stored;
   }
 
   Args args_;
@@ -208,6 +213,20 @@ std::string storage_of(const Case& c) {
   } else {
     return c.precision;
   }
+}
+
+// The list of a case's storage, and that of the host, with arrays that the case has not. They point nowhere.
+template <typename Op>
+std::vector<ListedArray> stored_list(const typename Op::Case& c) {
+  return with_storage<Op>(storage_of(c), [&]<typename Args>() {
+    Args args;
+    copy_fields(Op::sizes(c), args);
+    return unbound(arrays_of(args));
+  });
+}
+template <typename Op>
+std::vector<ListedArray> host_list(const typename Op::Case& c) {
+  return unbound(arrays_of(Op::sizes(c)));
 }
 
 // Runs the implementation once on fresh, poisoned outputs. Throws what it throws, or WroteElsewhere; std::invalid_argument where it

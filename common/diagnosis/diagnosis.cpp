@@ -214,7 +214,7 @@ std::string explained(const Verdict& verdict, const Examine& examine, const ByRu
   return verdict.named(name);
 }
 
-std::string explained(const Verdict& verdict, const AnyOnDevice& result,
+std::string explained(const Verdict& verdict, const Placed& result,
                       const Implementation* implementation, Arithmetic arithmetic,
                       const Excluded& excluded) {
   ByRunning by_running;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/core/operator.hpp"
 #include "common/judge/mistakes.hpp"
+#include "common/judge/operator.hpp"
 
 namespace ladder {
 
@@ -28,7 +28,7 @@ using Excluded = std::vector<std::string>;
 
 // The verdict's message, with the name of the mistake in it. For tests and programs: see second_start.hpp. `implementation` is what has
 // computed the result; null where it cannot be run again.
-std::string explained(const Verdict& verdict, const AnyOnDevice& result,
+std::string explained(const Verdict& verdict, const Placed& result,
                       const Implementation* implementation, Arithmetic arithmetic,
                       const Excluded& excluded = {});
 std::string explained(const Verdict& verdict, const Examine& examine,

@@ -12,12 +12,12 @@ int main(int argc, char** argv) {
   const std::string chosen = argc > 1 ? argv[1] : "";
   std::map<std::string, std::string> texts;
   for (const auto& op : operators()) {
-    if (op->launchers_name() != op->name()) continue;  // a case of another one
+    if (op->launchers != op->name) continue;  // a case of another one
     const auto plan = op->plan({});
     if (!plan->plain) continue;
     const auto& shown = plan->every_mistake ? *plan->every_mistake : *plan->plain;
     shown.c->make()->with_mistakes([&](const Mistakes& mistakes) {
-      std::string& text = texts[op->name()];
+      std::string& text = texts[op->name];
       text = "It " + mistakes.variants.equals + "...\n";
       for (std::size_t n = 0; n < mistakes.variants.words.size(); ++n) {
         text +=

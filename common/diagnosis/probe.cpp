@@ -129,7 +129,7 @@ class Input {
 
 class Probe {
  public:
-  Probe(const AnyProblem& problem, const Implementation& wrong, Arithmetic arithmetic,
+  Probe(const Problem& problem, const Implementation& wrong, Arithmetic arithmetic,
         std::size_t output)
       : problem_(problem), wrong_(wrong), arithmetic_(arithmetic), output_(output) {
     const std::clock_t begin = std::clock();
@@ -195,7 +195,7 @@ class Probe {
   };
   // Calls use(examined) with what the kernel makes of the problem.
   template <typename Use>
-  void run(const AnyProblem& problem, const Use& use) const {
+  void run(const Problem& problem, const Use& use) const {
     Device& where = device(wrong_.device);
     const auto placed = problem.place(where, wrong_);
     placed->call();
@@ -745,7 +745,7 @@ class Probe {
     return "";
   }
 
-  const AnyProblem& problem_;
+  const Problem& problem_;
   const Implementation& wrong_;
   Arithmetic arithmetic_;
   std::size_t output_;
@@ -783,9 +783,9 @@ Values harm(const Part& part, const std::vector<double>& answer) {
 
 }  // namespace
 
-bool disproved(const Misconception& known, const AnyOnDevice& result, const Implementation& wrong,
+bool disproved(const Misconception& known, const Placed& result, const Implementation& wrong,
                Arithmetic arithmetic) {
-  const AnyProblem& problem = result.problem();
+  const Problem& problem = result.problem();
   std::vector<Values> before;  // for outputs that the mistake gives: what it changes there
   for (const RealInput& input : problem.real_inputs()) {
     const std::vector<float>& values = input.values;
@@ -836,7 +836,7 @@ int diagnosis_seconds() {
   return wanted == nullptr ? 20 : std::max(1, std::atoi(wanted));
 }
 
-std::string probed(const AnyProblem& problem, const Implementation& wrong, Arithmetic arithmetic,
+std::string probed(const Problem& problem, const Implementation& wrong, Arithmetic arithmetic,
                    std::size_t output) {
   try {
     Probe probe(problem, wrong, arithmetic, output);

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "common/core/operator.hpp"
 #include "common/judge/mistakes.hpp"
+#include "common/judge/operator.hpp"
 
 namespace ladder {
 
@@ -17,13 +17,13 @@ int diagnosis_seconds();
 // share is wrong, an element that reaches other outputs than it should, or the first response that has another value; each with a line's
 // end. "" where none of them is found, or where the problem is too large to be computed a hundred times in a
 // tenth of the diagnosis' seconds.
-std::string probed(const AnyProblem& problem, const Implementation& wrong, Arithmetic arithmetic,
+std::string probed(const Problem& problem, const Implementation& wrong, Arithmetic arithmetic,
                    std::size_t output);
 
 // Whether a mistake that gives the result was not made. Where all elements of an input have one value, the result may show nothing of the
 // mistake: of a bonus u that is 0 everywhere, nobody can say whether it was forgotten. Such an input gets other values, and the kernel and
 // the mistake have to agree again.
-bool disproved(const Misconception& known, const AnyOnDevice& result, const Implementation& wrong,
+bool disproved(const Misconception& known, const Placed& result, const Implementation& wrong,
                Arithmetic arithmetic);
 
 }  // namespace ladder

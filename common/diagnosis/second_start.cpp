@@ -18,6 +18,7 @@
 #include <iostream>
 #include <vector>
 
+#include "common/core/parcel.hpp"
 #include "common/diagnosis/probe.hpp"
 
 namespace ladder {
@@ -49,15 +50,15 @@ bool is_registered(const std::string& implementation) {
                      [&](const Implementation& each) { return each.name == implementation; });
 }
 
-double bytes_of(const AnyProblem& problem) {
+double bytes_of(const Problem& problem) {
   double bytes = 0;
   for (const auto& [name, elements] : problem.inputs())
     bytes += static_cast<double>(elements) * sizeof(float);
   return bytes;
 }
 
-void write(std::ostream& out, const Verdict& verdict, const AnyOnDevice& result,
-           Arithmetic arithmetic, const Excluded& excluded) {
+void write(std::ostream& out, const Verdict& verdict, const Placed& result, Arithmetic arithmetic,
+           const Excluded& excluded) {
   put(out, verdict.message);
   put(out, std::to_string(verdict.name_at));
   put(out, std::to_string(static_cast<int>(arithmetic)));
@@ -169,12 +170,12 @@ void second_start(int argc, char** argv) {
   std::_Exit(written == std::ssize(words) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-std::string named(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) {
+std::string named(const Verdict& verdict, const Placed& result, Arithmetic arithmetic) {
   return named_but_for({}, verdict, result, arithmetic);
 }
 
-std::string named_but_for(const Excluded& excluded, const Verdict& verdict,
-                          const AnyOnDevice& result, Arithmetic arithmetic) {
+std::string named_but_for(const Excluded& excluded, const Verdict& verdict, const Placed& result,
+                          Arithmetic arithmetic) {
   if (verdict.name_at == std::string::npos || program.empty() ||
       std::getenv("LADDER_NO_NAMES") != nullptr)
     return verdict.message;

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "common/core/operator.hpp"
 #include "common/diagnosis/diagnosis.hpp"
+#include "common/judge/operator.hpp"
 
 namespace ladder {
 
@@ -14,8 +14,8 @@ void second_start(int argc, char** argv);
 
 // The verdict's message, with the name of the mistake in it; in its place a sentence where the second start took too long or crashed. With
 // LADDER_NO_NAMES in the environment no name is looked for: who asks which of many cases are wrong does not ask why.
-std::string named(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic);
-std::string named_but_for(const Excluded& excluded, const Verdict& verdict,
-                          const AnyOnDevice& result, Arithmetic arithmetic);
+std::string named(const Verdict& verdict, const Placed& result, Arithmetic arithmetic);
+std::string named_but_for(const Excluded& excluded, const Verdict& verdict, const Placed& result,
+                          Arithmetic arithmetic);
 
 }  // namespace ladder

@@ -60,7 +60,7 @@ std::vector<std::int64_t> Support::levels(const std::string& size,
   return usual;
 }
 
-void expect_right(Report& report, const Implementation& i, const AnyProblem& problem) {
+void expect_right(Report& report, const Implementation& i, const Problem& problem) {
   const auto placed = problem.place(device(i.device), i);
   require(placed != nullptr, i.name + " has no launcher for " + problem.name());
   placed->call();
@@ -89,13 +89,13 @@ struct ListedCase {
       result.push_back(option + "=" + value);
     return result;
   }
-  Plan::Case of(const AnyOperator& op) const {
+  PlannedCase of(const Operator& op) const {
     return {name(), op.make_case(shape, options, storage), levels()};
   }
 };
 
 // Those of the support, or the usual ones behind `first`, as far as the operator allows them.
-std::vector<std::int64_t> levels_of(const AnyOperator& op, const Support& support,
+std::vector<std::int64_t> levels_of(const Operator& op, const Support& support,
                                     const std::string& name, std::int64_t first) {
   std::vector<std::int64_t> usual = kUsualSizes;
   usual.front() = first;
@@ -111,7 +111,7 @@ std::vector<std::int64_t> levels_of(const AnyOperator& op, const Support& suppor
 }
 
 // Unlike each other first: 37, 38, ... are no powers of two.
-Shape first_shape(const AnyOperator& op, const Support& support) {
+Shape first_shape(const Operator& op, const Support& support) {
   Shape shape;
   std::int64_t next = kUsualSizes.front();
   const Shape usual = op.shape();
@@ -123,20 +123,20 @@ Shape first_shape(const AnyOperator& op, const Support& support) {
 }
 
 // Those of the support, or the option's own.
-std::vector<std::string> levels_of(const AnyOperator& op, const Support& support,
+std::vector<std::string> levels_of(const Operator& op, const Support& support,
                                    const TriedOption& option) {
   for (const auto& [name, levels] : support.options) {
     if (name == option.name) return levels;
   }
   require(!option.levels.empty(),
-          "option " + option.name + " of " + op.name() +
+          "option " + option.name + " of " + op.name +
               " is a number, and the suite says not which are tried; needed: .options = {{\"" +
               option.name + "\", {VALUE, VALUE}}}");
   return option.levels;
 }
 
 // An optional array that is there with every option would never be tried as null.
-void require_optional_arrays_to_be_absent(const AnyOperator& op,
+void require_optional_arrays_to_be_absent(const Operator& op,
                                           const std::vector<TriedOption>& options) {
   std::vector<Options> each_alone = {{}};
   for (const TriedOption& option : options) {
@@ -152,14 +152,14 @@ void require_optional_arrays_to_be_absent(const AnyOperator& op,
             return std::none_of(arrays.begin(), arrays.end(),
                                 [&](const ListedArray& other) { return other.name == array.name; });
           });
-      require(is_absent, array.name + " of " + op.name() +
+      require(is_absent, array.name + " of " + op.name +
                              " is optional, and with every option it is there; needed: an option, "
                              "and a wants(case, name) that leaves it out");
     }
   }
 }
 
-std::vector<ListedCase> cases_of(const AnyOperator& op, const std::vector<TriedOption>& options,
+std::vector<ListedCase> cases_of(const Operator& op, const std::vector<TriedOption>& options,
                                  const Support& support) {
   using Change = std::function<void(ListedCase&, std::size_t)>;
   std::vector<std::size_t> counts;
@@ -198,7 +198,7 @@ std::vector<ListedCase> cases_of(const AnyOperator& op, const std::vector<TriedO
 }
 
 // Of each size the smallest level but 0, a multiple of 8 where there is one: kernels have other ways for whole vectors.
-Shape of_whole_vectors(const AnyOperator& op, const Support& support, const Shape& first) {
+Shape of_whole_vectors(const Operator& op, const Support& support, const Shape& first) {
   Shape shape = first;
   for (const Size& size : first.sizes()) {
     std::vector<std::int64_t> levels = levels_of(op, support, size.name, size.value);
@@ -212,8 +212,7 @@ Shape of_whole_vectors(const AnyOperator& op, const Support& support, const Shap
 
 // Steps, or without steps the depth of a product, enough for every place of a ring of tiles to be used a fourth time. The other sizes
 // are small, and multiples of 8 where they can be: then rows are copied asynchronously.
-void plan_many_turns(Plan& plan, const AnyOperator& op, const Support& support,
-                     const Shape& first) {
+void plan_many_turns(Plan& plan, const Operator& op, const Support& support, const Shape& first) {
   std::int64_t turns = 328;
   const std::string walked = first.has("T") ? "T" : "K";
   if (!first.has(walked)) return;
@@ -235,7 +234,7 @@ void plan_many_turns(Plan& plan, const AnyOperator& op, const Support& support,
 
 }  // namespace
 
-void plan_borders(Plan& plan, const AnyOperator& op, const Support& support, const Shape& small,
+void plan_borders(Plan& plan, const Operator& op, const Support& support, const Shape& small,
                   const Options& options, const std::function<void(Shape&)>& follow) {
   for (const Border& border : support.borders) {
     for (const std::int64_t at : border.at) {
@@ -258,7 +257,7 @@ void plan_borders(Plan& plan, const AnyOperator& op, const Support& support, con
   }
 }
 
-Plan plan_by_lists(const AnyOperator& op, const std::vector<TriedOption>& options,
+Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
                    const Support& support) {
   require_optional_arrays_to_be_absent(op, options);
   Plan plan;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/core/operator.hpp"
+#include "common/judge/operator.hpp"
 
 namespace ladder {
 
@@ -87,7 +87,7 @@ class Report {
   }
   virtual void skips(const std::string& why) = 0;
   // A result of the case of that name. If it is wrong, `examine` helps to find out why.
-  virtual void wrong(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) = 0;
+  virtual void wrong(const Verdict& verdict, const Placed& result, Arithmetic arithmetic) = 0;
   virtual bool has_failed() const = 0;
   // `call` must throw a sentence that names the argument and says what is allowed.
   virtual void must_refuse(const std::string& argument, const std::function<void()>& call) = 0;
@@ -104,43 +104,44 @@ struct Edge {
   std::optional<std::size_t> turn = std::nullopt;
 };
 
+struct PlannedCase {
+  std::string name;
+  std::shared_ptr<const Case> c;
+  std::vector<std::string> levels = {};  // "T=130": what it is made of
+  std::int64_t multiprocessors = 0;      // of the emulated device; 0: as many as it has
+};
+
 struct Plan {
-  struct Case {
-    std::string name;
-    std::shared_ptr<const AnyCase> c;
-    std::vector<std::string> levels = {};  // "T=130": what it is made of
-    std::int64_t multiprocessors = 0;      // of the emulated device; 0: as many as it has
-  };
   std::string prefix =
       {};  // of its tests' names: what tells the operator from others with the same implementation
-  std::vector<Case> cases = {};
+  std::vector<PlannedCase> cases = {};
   std::vector<std::string> missing_pairs =
-      {};                          // levels that must come together somewhere, and do not
-  std::vector<Case> borders = {};  // on both sides of each border
-  bool has_pairs = false;          // whether it promises that all do
-  std::optional<Case> plain = {};  // on which no two mistakes give the same
-  std::optional<Case> every_mistake =
-      {};                        // that has what each of them is about; else the plain one
-  std::vector<Case> empty = {};  // that have nothing to do
+      {};                                 // levels that must come together somewhere, and do not
+  std::vector<PlannedCase> borders = {};  // on both sides of each border
+  bool has_pairs = false;                 // whether it promises that all do
+  std::optional<PlannedCase> plain = {};  // on which no two mistakes give the same
+  std::optional<PlannedCase> every_mistake =
+      {};                               // that has what each of them is about; else the plain one
+  std::vector<PlannedCase> empty = {};  // that have nothing to do
   std::string empty_test = "TakesNothing";
-  std::vector<std::pair<std::string, Case>> bad_input =
+  std::vector<std::pair<std::string, PlannedCase>> bad_input =
       {};  // of which tests are made: the names end like this
   struct Alignment {
     std::string test_ends;
-    std::vector<Case> cases;
+    std::vector<PlannedCase> cases;
   };
   std::vector<Alignment> alignments = {};
-  std::optional<Case> repeated = {};
+  std::optional<PlannedCase> repeated = {};
   std::vector<Edge> edges = {};
 };
 
 // By the operator's lists: pairwise cases of sizes, options and storages. std::invalid_argument where something would never be tried: an
 // option that is a number and has no levels in the support, an optional array that no option leaves out.
-Plan plan_by_lists(const AnyOperator& op, const std::vector<TriedOption>& options,
+Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
                    const Support& support);
 
 // The cases on both sides of each border. `small`: the sizes of all. `follow` sets what follows from the others.
-void plan_borders(Plan& plan, const AnyOperator& op, const Support& support, const Shape& small,
+void plan_borders(Plan& plan, const Operator& op, const Support& support, const Shape& small,
                   const Options& options = {}, const std::function<void(Shape&)>& follow = {});
 
 // One bad change to good arguments, and the name its refusal must hold.
@@ -161,13 +162,13 @@ void expect_right(Report& report, const typename Op::Problem& problem,
                   const typename Op::Outputs& outputs, Arithmetic arithmetic) {
   const Verdict verdict = Op::judge(problem, outputs, arithmetic);
   if (verdict.right) return;
-  const auto any = OperatorOf<Op>::any_problem(problem);
-  report.wrong(verdict, *any->holding(Op::output_bytes(problem, outputs), ""), arithmetic);
+  const auto any = as_problem<Op>(problem);
+  report.wrong(verdict, *any.holding(Op::output_bytes(problem, outputs), ""), arithmetic);
 }
-void expect_right(Report& report, const Implementation& i, const AnyProblem& problem);
+void expect_right(Report& report, const Implementation& i, const Problem& problem);
 template <typename Op>
 void expect_right(Report& report, const Implementation& i, const typename Op::Problem& problem) {
-  expect_right(report, i, *OperatorOf<Op>::any_problem(problem));
+  expect_right(report, i, as_problem<Op>(problem));
 }
 
 }  // namespace ladder

@@ -31,7 +31,7 @@
 //     may_be_infinite(name)                    of an output of a sampled problem
 //     kReportsFirst                            a right verdict is about the first output, not about the one nearest to its limit
 //     own_plan(support), support_words()       its tests, and what of a Support they look at
-//     table_cases(long_too), random_cases(seed), fuzz(random)      see AnyOperator
+//     table_cases(long_too), random_cases(seed), fuzz(random)      see Operator
 //     settle_belonging(problem, array, axis, index, belonging)     where the axes do not tell all
 #pragma once
 
@@ -50,12 +50,12 @@
 
 #include "common/core/generator.hpp"
 #include "common/core/on_device.hpp"
-#include "common/core/operator.hpp"
 #include "common/core/parcel.hpp"
 #include "common/judge/design.hpp"
 #include "common/judge/drawn.hpp"
 #include "common/judge/judging.hpp"
 #include "common/judge/mistakes.hpp"
+#include "common/judge/operator_of.hpp"
 #include "common/judge/plan.hpp"
 
 namespace ladder {
@@ -197,14 +197,16 @@ template <typename Op>
 std::vector<typename Op::Case> found_cases(const std::vector<FoundCase>& found) {
   std::vector<typename Op::Case> cases;
   for (const FoundCase& each : found)
-    cases.push_back(OperatorOf<Op>::case_of(each.shape, each.options, each.storage));
+    cases.push_back(operator_of<Op>()
+                        .made(each.shape, each.options, each.storage)
+                        .template as<typename Op::Case>());
   return cases;
 }
 
 // The plan's case; `levels` say what it is made of.
 template <typename Op>
-Plan::Case planned(const typename Op::Case& c, const std::vector<std::string>& levels = {}) {
-  return {name_of(c), OperatorOf<Op>::any(c), levels};
+PlannedCase planned(const typename Op::Case& c, const std::vector<std::string>& levels = {}) {
+  return {name_of(c), as_case<Op>(c), levels};
 }
 
 // The cases of a design, as a plan has them.

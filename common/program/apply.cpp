@@ -16,10 +16,10 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "common/core/operator.hpp"
 #include "common/core/parcel.hpp"
 #include "common/core/text.hpp"
 #include "common/diagnosis/second_start.hpp"
+#include "common/judge/operator.hpp"
 #include "common/program/command_line.hpp"
 #include "common/program/npy.hpp"
 
@@ -134,12 +134,12 @@ void add_lengths(const Files& files, Options& options) {
 // ---- What is computed, and by whom ----
 
 struct Chosen {
-  std::shared_ptr<const AnyCase> of;
+  std::shared_ptr<const Case> of;
   std::vector<Implementation> implementations;  // the first that takes the sizes computes it
 };
 
 // The highest rung first, variants last.
-std::vector<Implementation> able(const AnyOperator& op, const Asked& asked,
+std::vector<Implementation> able(const Operator& op, const Asked& asked,
                                  const std::string& storage) {
   std::vector<Implementation> result;
   if (asked.implementation) {
@@ -157,7 +157,7 @@ std::vector<Implementation> able(const AnyOperator& op, const Asked& asked,
 }
 
 // Whether all files hold what the case stores; a float64 is taken for a float32.
-bool holds_what_is_stored(const Files& files, const AnyCase& c) {
+bool holds_what_is_stored(const Files& files, const Case& c) {
   for (const ListedArray& array : c.stored_arrays()) {
     const auto file = files.find(array.name);
     if (file == files.end() || !array.is_input || !is_real(*array.type)) continue;
@@ -168,7 +168,7 @@ bool holds_what_is_stored(const Files& files, const AnyCase& c) {
 }
 
 // "bf16: q bf16 (uint16), initial_state float32"
-std::string storage_text(const AnyCase& c) {
+std::string storage_text(const Case& c) {
   std::vector<std::string> texts;
   for (const ListedArray& array : c.stored_arrays()) {
     if (array.is_input) texts.push_back(array.name + " " + words_of(*array.type));
@@ -177,7 +177,7 @@ std::string storage_text(const AnyCase& c) {
 }
 
 // What a --shape says is what the files have: it is the same whatever the other sizes are.
-void require_same_sizes(const AnyOperator& op, const Asked& asked, const AnyCase& of_files) {
+void require_same_sizes(const Operator& op, const Asked& asked, const Case& of_files) {
   if (!asked.shape) return;
   const Shape usual = op.shape();
   Shape unlike = usual;
@@ -196,7 +196,7 @@ void require_same_sizes(const AnyOperator& op, const Asked& asked, const AnyCase
   }
 }
 
-Chosen choose(const AnyOperator& op, const Asked& asked, const Files& files) {
+Chosen choose(const Operator& op, const Asked& asked, const Files& files) {
   Options options = parse_options(asked.options);
   add_lengths(files, options);
   const Shape shape = asked.shape ? parse_shape(*asked.shape, op, op.shape()) : op.shape();
@@ -215,14 +215,14 @@ Chosen choose(const AnyOperator& op, const Asked& asked, const Files& files) {
   }
   require(!allowed.empty(),
           fmt::format("{} does not compute {}{}; allowed: another --implementation, or none",
-                      asked.implementation.value_or("no kernel here"), op.name(),
+                      asked.implementation.value_or("no kernel here"), op.name,
                       asked.precision ? " in " + *asked.precision : ""));
   std::vector<std::string> there;
   for (const auto& [name, file] : files)
     there.push_back(name + " " + npy_words(file.header.type));
   throw std::invalid_argument(
       fmt::format("the files in {} have {}; allowed for {}:\n  {}\nor --precision, which rounds",
-                  asked.in, joined(there), op.name(), joined(allowed, "\n  ")));
+                  asked.in, joined(there), op.name, joined(allowed, "\n  ")));
 }
 
 // ---- Elements ----
@@ -294,7 +294,7 @@ const ListedArray* find(const std::vector<ListedArray>& arrays, const std::strin
   return found == arrays.end() ? nullptr : &*found;
 }
 
-std::unique_ptr<AnyProblem> problem_of(const AnyCase& c, const Files& files) {
+std::unique_ptr<Problem> problem_of(const Case& c, const Files& files) {
   std::stringstream parcel;
   c.write(parcel);
   const std::vector<ListedArray> host = c.host_arrays(), stored = c.stored_arrays();
@@ -311,7 +311,7 @@ std::unique_ptr<AnyProblem> problem_of(const AnyCase& c, const Files& files) {
     }
   }
   put(parcel, "");
-  std::unique_ptr<AnyProblem> problem = read_problem(parcel);
+  std::unique_ptr<Problem> problem = read_problem(parcel);
   problem->check_values();
   return problem;
 }
@@ -366,7 +366,7 @@ class Writer {
 };
 
 // "B=1, T=37; reverse; bf16"
-std::string said_of(const AnyCase& c) {
+std::string said_of(const Case& c) {
   std::string text = c.text();
   if (const auto no_options = text.find("; ; "); no_options != std::string::npos)
     text.erase(no_options, 2);
@@ -374,12 +374,12 @@ std::string said_of(const AnyCase& c) {
 }
 
 // Inputs as the tests draw them.
-int write_example(const AnyOperator& op, const Asked& asked) {
+int write_example(const Operator& op, const Asked& asked) {
   const Shape shape =
       asked.shape ? parse_shape(*asked.shape, op, op.small_shape()) : op.small_shape();
   const auto c = op.make_case(shape, parse_options(asked.options),
                               asked.precision.value_or(op.storages().front()));
-  const std::unique_ptr<AnyProblem> problem = c->make();
+  const std::unique_ptr<Problem> problem = c->make();
   std::stringstream before, written;
   c->write(before);
   problem->write(written);
@@ -400,7 +400,7 @@ int write_example(const AnyOperator& op, const Asked& asked) {
 }
 
 // A word on outputs that are no numbers, where all inputs are.
-void warn_of_no_numbers(const AnyProblem& problem, const ListedArray& output,
+void warn_of_no_numbers(const Problem& problem, const ListedArray& output,
                         const unsigned char* elements) {
   std::vector<float> values(static_cast<std::size_t>(output.elements()));
   if (!convert(*output.type, elements, values.size(), kElementType<float>, values.data())) return;
@@ -418,12 +418,11 @@ void warn_of_no_numbers(const AnyProblem& problem, const ListedArray& output,
              count, values.size(), output.name);
 }
 
-std::unique_ptr<AnyOnDevice> computed(const AnyProblem& problem, const Chosen& chosen,
-                                      Implementation& by) {
+std::unique_ptr<Placed> computed(const Problem& problem, const Chosen& chosen, Implementation& by) {
   std::optional<std::string> refusal;
   for (const Implementation& each : chosen.implementations) {
     Device& where = device(each.device);
-    std::unique_ptr<AnyOnDevice> placed = problem.place(where, each);
+    std::unique_ptr<Placed> placed = problem.place(where, each);
     try {
       placed->call();
       where.synchronize();
@@ -437,7 +436,7 @@ std::unique_ptr<AnyOnDevice> computed(const AnyProblem& problem, const Chosen& c
 }
 
 int apply(const Asked& asked) {
-  const AnyOperator& op = find_operator(asked.op);
+  const Operator& op = find_operator(asked.op);
   if (asked.implementation) find_implementation(*asked.implementation);
   if (!asked.example.empty()) {
     require(asked.in.empty() && asked.out.empty() && !asked.implementation && !asked.check,
@@ -452,14 +451,14 @@ int apply(const Asked& asked) {
   require(!std::filesystem::equivalent(asked.in, asked.out, none),
           fmt::format("--out is '{}', the folder of --in; allowed: another one", asked.out));
   const Chosen chosen = choose(op, asked, files);
-  const std::unique_ptr<AnyProblem> problem = problem_of(*chosen.of, files);
+  const std::unique_ptr<Problem> problem = problem_of(*chosen.of, files);
   Writer writer(asked.out);
 
   show_progress("computing ...");
   Implementation by;
-  const std::unique_ptr<AnyOnDevice> result = computed(*problem, chosen, by);
+  const std::unique_ptr<Placed> result = computed(*problem, chosen, by);
   show_progress("");
-  fmt::print("{}: {}\nby {} ({}), back end {}\n", op.name(), said_of(*chosen.of), by.name,
+  fmt::print("{}: {}\nby {} ({}), back end {}\n", op.name, said_of(*chosen.of), by.name,
              by.chapter == "best" ? "library/" + by.source : by.source,
              device(by.device).back_end());
   if (asked.check) {

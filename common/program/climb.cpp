@@ -46,7 +46,7 @@ double most_calls(double once, bool is_host) {
 // Runs one implementation on a problem: checks it, then times it.
 class Runner {
  public:
-  Runner(Device& device, const AnyProblem& problem, const Implementation& implementation)
+  Runner(Device& device, const Problem& problem, const Implementation& implementation)
       : device_(device), problem_(problem), implementation_(implementation) {}
 
   // One call and its verdict.
@@ -107,9 +107,9 @@ class Runner {
   }
 
   Device& device_;
-  const AnyProblem& problem_;
+  const Problem& problem_;
   const Implementation& implementation_;
-  std::vector<std::unique_ptr<AnyOnDevice>> data_;
+  std::vector<std::unique_ptr<Placed>> data_;
 };
 
 void set_bound(Row& row, const Implementation& implementation, const Climb& climb,
@@ -287,7 +287,7 @@ class Climber {
   const Progress& progress_;
   const double patience_seconds_;
   std::string counter_;
-  std::unique_ptr<AnyProblem> whole_;
+  std::unique_ptr<Problem> whole_;
   std::set<Device*> checked_room_;
   Climb result_;
 };

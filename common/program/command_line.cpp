@@ -30,7 +30,7 @@ constexpr double kMostElements = 17179869184.0;
 std::vector<std::pair<std::string, Shape>> named_shapes() {
   std::vector<std::pair<std::string, Shape>> all;
   for (const auto& op : operators()) {
-    const auto shapes = op->named_shapes();
+    const auto shapes = op->named_shapes;
     all.insert(all.end(), shapes.begin(), shapes.end());
   }
   return all;
@@ -59,7 +59,7 @@ std::string known_shapes() {
 }
 
 // Whether the operator has such a shape.
-bool takes(const AnyOperator& op, const Shape& named) {
+bool takes(const Operator& op, const Shape& named) {
   Shape shape = op.shape();
   for (const Size& size : named.sizes()) {
     if (!op.set_size(shape, size.name, size.value)) return false;
@@ -73,7 +73,7 @@ bool takes(const AnyOperator& op, const Shape& named) {
 }
 
 // "sizes such as M=16, N=16", and the names of shapes that the operator has.
-std::string allowed_shapes(const AnyOperator& op, const Shape& base) {
+std::string allowed_shapes(const Operator& op, const Shape& base) {
   std::string names;
   for (const auto& [name, shape] : named_shapes()) {
     if (takes(op, shape)) names += line_of(name, shape);
@@ -88,7 +88,7 @@ std::string known_operators(SelectionOptions::Shapes shapes) {
   for (const auto& op : operators()) {
     const Shape shape =
         shapes == SelectionOptions::Shapes::kSmall ? op->small_shape() : op->shape();
-    text += fmt::format("  {:<20} {}; {}; {}\n", op->name(), to_string(shape),
+    text += fmt::format("  {:<20} {}; {}; {}\n", op->name, to_string(shape),
                         fmt::join(op->storages(), ", "), op->options());
   }
   return text;
@@ -105,7 +105,7 @@ std::vector<std::string> sizes_in(const std::string& text) {
 
 }  // namespace
 
-Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& base) {
+Shape parse_shape(const std::string& text, const Operator& op, const Shape& base) {
   Shape shape = base;
   const Shape usual = op.shape();
   for (const Size& size : usual.sizes()) {
@@ -114,7 +114,7 @@ Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& b
   const auto set = [&](const std::string& name, std::int64_t value) {
     require(op.set_size(shape, name, value),
             fmt::format("--shape is '{}'{}; allowed for {}: {}", text,
-                        name.empty() ? "" : ", and there is no size " + name, op.name(),
+                        name.empty() ? "" : ", and there is no size " + name, op.name,
                         allowed_shapes(op, base)));
   };
   bool any = false;
@@ -158,7 +158,7 @@ Selection table_in(const std::string& text) {
   table.title = text.substr(0, begin);
   std::string shape;
   words >> table.op >> table.precision >> shape;
-  const AnyOperator& op = find_operator(table.op);
+  const Operator& op = find_operator(table.op);
   table.shape = parse_shape(shape, op, op.shape());
   for (std::string word; words >> word;) {
     const auto equals = word.find('=');
@@ -172,7 +172,7 @@ Selection table_in(const std::string& text) {
 }
 
 SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shapes) {
-  selection_.op = operators().front()->name();
+  selection_.op = operators().front()->name;
   app.footer("Shapes:\n" + known_shapes());
   app.add_option("chapters", selection_.chapters,
                  "Only these: numbers or folder names (01 02_openmp), or lessons (06.07)");
@@ -217,7 +217,7 @@ Selection SelectionOptions::selection() const {
       if (precision_->count() == 0) result.precision = able[0].second;
     }
   }
-  const AnyOperator& op = find_operator(result.op);
+  const Operator& op = find_operator(result.op);
   // What is no number in fp32 has a storage of its own name.
   const std::vector<std::string> storages = op.storages();
   if (precision_->count() == 0 &&

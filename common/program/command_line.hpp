@@ -17,7 +17,7 @@ constexpr int kUsage = 2;
 
 // A known name ("rwkv6-1.6b"), or sizes such as "B=8,T=4096": those left out are those of `base`. std::invalid_argument names the
 // size that is no positive number, or that the operator does not have, and lists what is allowed.
-Shape parse_shape(const std::string& text, const AnyOperator& op, const Shape& base);
+Shape parse_shape(const std::string& text, const Operator& op, const Shape& base);
 
 // A table as the script asks for it: a title or none, an operator, a precision, a shape and implementations, "summits: wkv fp32 B=1,T=1024
 // best_wkv".

@@ -17,16 +17,16 @@ constexpr double kPartFma = 5e7;
 // Few machines judge more multiply-adds than this in a second.
 constexpr double kMostFmaPerSecond = 2e9;
 
-std::unique_ptr<AnyCase> case_on(const Shape& shape, Selection selection) {
+std::unique_ptr<Case> case_on(const Shape& shape, Selection selection) {
   selection.shape = shape;
   return case_of(selection);
 }
 
-double fma_of(const AnyCase& c) {
+double fma_of(const Case& c) {
   return std::max(1.0, c.cost().fma_count);
 }
 
-double judged_fma(const AnyCase& c) {
+double judged_fma(const Case& c) {
   return std::max(1.0, c.judged_fma());
 }
 
@@ -68,7 +68,7 @@ Spent scaled(const Spent& spent, const Shape& part, const Selection& selection) 
   const double fma = fma_of(*whole) / fma_of(*small);
   const double judged = judged_fma(*whole) / judged_fma(*small);
   const double bytes = whole->cost().bytes / small->cost().bytes;
-  const double drawn = find_operator(selection.op).draws_with_work() ? std::max(fma, bytes) : bytes;
+  const double drawn = find_operator(selection.op).draws_with_work ? std::max(fma, bytes) : bytes;
   return {spent.problem * drawn, spent.launch * fma, spent.judge * judged};
 }
 

@@ -339,11 +339,11 @@ TEST(Progress, IsALineForEachKernelWhereNobodyLooks) {
 TEST(CommandLine, RefusesNumbersThatMakeNoResult) {
   for (const char* bad : {"nan", "inf", "-inf", "1e999", "-nan"}) {
     for (const auto& op : operators()) {
-      const std::unique_ptr<AnyCase> usual = op->make_case(op->shape(), {}, op->storages().front());
+      const std::unique_ptr<Case> usual = op->make_case(op->shape(), {}, op->storages().front());
       for (const char* option : {"scale", "magnitude", "eps", "fixed_log_w"}) {
         if ((", " + op->options() + ",").find(std::string(" ") + option + ",") == std::string::npos)
           continue;
-        SCOPED_TRACE(op->name() + " " + option + "=" + bad);
+        SCOPED_TRACE(op->name + " " + option + "=" + bad);
         expect_refused(std::string("option ") + option + " is '" + bad + "'; allowed for ", [&] {
           op->make_case(op->shape(), {{option, bad}}, op->storages().front());
         });
@@ -389,8 +389,8 @@ TEST(CommandLine, RefusesAProblemWhoseRightResultCannotBeStored) {
 TEST(Shape, OffersNoNameThatItRefuses) {
   for (const auto& op : operators()) {
     try {
-      parsed("rwkv7", op->name().c_str());
-      ADD_FAILURE() << op->name() << " took rwkv7";
+      parsed("rwkv7", op->name.c_str());
+      ADD_FAILURE() << op->name << " took rwkv7";
     } catch (const std::invalid_argument& error) {
       std::istringstream lines(error.what());
       std::string line;
@@ -399,7 +399,7 @@ TEST(Shape, OffersNoNameThatItRefuses) {
         std::istringstream words(line);
         std::string name;
         words >> name;
-        EXPECT_NO_THROW(parsed(name, op->name().c_str())) << op->name() << ": " << name;
+        EXPECT_NO_THROW(parsed(name, op->name.c_str())) << op->name << ": " << name;
       }
     }
   }
@@ -1373,7 +1373,7 @@ TEST(Build, SaysWhenACommitHasBeenEdited) {
 
 // ---- Somebody's own arrays ----
 
-std::vector<GivenArray> inputs_of(const AnyCase& c) {
+std::vector<GivenArray> inputs_of(const Case& c) {
   std::vector<GivenArray> inputs;
   for (const ListedArray& array : c.host_arrays()) {
     if (!array.is_input) continue;
@@ -1396,7 +1396,7 @@ TEST(OwnArrays, SayTheSizesOfEveryOperator) {
 }
 
 TEST(OwnArrays, SayWhichOfThemThereAre) {
-  const AnyOperator& op = find_operator("wkv");
+  const Operator& op = find_operator("wkv");
   const Options options = {{"initial_state", ""}, {"decay_per_head", ""}};
   const auto c = op.make_case({{"B", 2}, {"T", 5}, {"K", 8}}, options, "fp32");
   EXPECT_EQ(op.case_for(inputs_of(*c), op.shape(), {}, "fp32")->text(), c->text());
@@ -1404,7 +1404,7 @@ TEST(OwnArrays, SayWhichOfThemThereAre) {
 
 TEST(OwnArrays, SayHowManyChannelsTheValuesHave) {
   for (const char* name : {"attention", "attention_backward"}) {
-    const AnyOperator& op = find_operator(name);
+    const Operator& op = find_operator(name);
     const auto c = op.make_case({{"B", 2}, {"T", 5}, {"K", 8}, {"V", 12}}, {}, "fp32");
     EXPECT_NE(c->text().find("D=8, D_v=12"), std::string::npos) << c->text();
     EXPECT_EQ(op.case_for(inputs_of(*c), op.shape(), {}, "fp32")->text(), c->text());
@@ -1412,7 +1412,7 @@ TEST(OwnArrays, SayHowManyChannelsTheValuesHave) {
 }
 
 TEST(OwnArrays, ThatDoNotFitAreRefused) {
-  const AnyOperator& op = find_operator("wkv");
+  const Operator& op = find_operator("wkv");
   const auto good = inputs_of(*op.make_case({{"B", 2}, {"T", 5}}, {}, "fp32"));
   const auto refused = [&](const std::string& words, std::vector<GivenArray> inputs,
                            const Options& options = {}) {

@@ -19,8 +19,8 @@ namespace {
 std::vector<OperatorIn> climbed_ladders() {
   std::vector<OperatorIn> ladders;
   for (const auto& op : operators()) {
-    for (const std::string& storage : op->climbed())
-      ladders.emplace_back(op->name(), storage);
+    for (const std::string& storage : op->climbed)
+      ladders.emplace_back(op->name, storage);
   }
   return ladders;
 }

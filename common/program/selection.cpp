@@ -20,7 +20,7 @@ std::vector<OperatorIn> computed_by(const Implementation& implementation) {
     const auto first = std::find_if(
         storages.begin(), storages.end(),
         [&](const std::string& storage) { return op->computes(implementation, storage); });
-    if (first != storages.end()) result.emplace_back(op->name(), *first);
+    if (first != storages.end()) result.emplace_back(op->name, *first);
   }
   return result;
 }
@@ -67,8 +67,8 @@ bool is_shown(const Selection& selection, const Each& each) {
 
 }  // namespace
 
-std::unique_ptr<AnyCase> case_of(const Selection& selection) {
-  const AnyOperator& op = find_operator(selection.op);
+std::unique_ptr<Case> case_of(const Selection& selection) {
+  const Operator& op = find_operator(selection.op);
   Options options = selection.options;
   if (selection.causal) options.emplace_back("causal", "");
   for (const char* state : {"initial_state", "final_state"}) {
@@ -93,7 +93,7 @@ std::vector<Implementation> chosen(const Selection& selection) {
   }
   for (const std::string& name : selection.names)
     find_implementation(name);
-  const AnyOperator& op = find_operator(selection.op);
+  const Operator& op = find_operator(selection.op);
   std::vector<Implementation> result;
   std::set<std::string> able;    // chapters, whether wanted or not
   std::set<std::string> others;  // operators that what is wanted computes instead
@@ -166,7 +166,7 @@ bool has_any(const Selection& selection) {
 }
 
 std::string launcher_of(const Selection& selection) {
-  const std::string op = find_operator(selection.op).launchers_name();
+  const std::string op = find_operator(selection.op).launchers;
   return selection.precision == "fp32" ? op : op + "_" + selection.precision;
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/core/operator.hpp"
+#include "common/judge/operator.hpp"
 
 namespace ladder::program {
 
@@ -28,7 +28,7 @@ struct Selection {
 };
 
 // The operator's case. std::invalid_argument for a size, an option or a precision that it does not have.
-std::unique_ptr<AnyCase> case_of(const Selection& selection);
+std::unique_ptr<Case> case_of(const Selection& selection);
 
 // By chapter. std::invalid_argument for an unknown operator, chapter or name.
 std::vector<Implementation> chosen(const Selection& selection);

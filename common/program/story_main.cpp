@@ -4,7 +4,7 @@
 
 namespace ladder {
 
-std::string named(const Verdict& verdict, const AnyOnDevice&, Arithmetic) {
+std::string named(const Verdict& verdict, const Placed&, Arithmetic) {
   return verdict.message;
 }
 

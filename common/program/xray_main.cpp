@@ -54,7 +54,7 @@ XrayRun xray(const ladder::Implementation& implementation, const Selection& sele
 // further step costs at least as much as the second. 0 if that cannot be said.
 std::uint64_t estimated_accesses(const ladder::Implementation& implementation,
                                  const Selection& selection) {
-  const std::string steps_name = ladder::find_operator(selection.op).steps();
+  const std::string steps_name = ladder::find_operator(selection.op).steps;
   const auto steps = static_cast<std::uint64_t>(selection.shape[steps_name]);
   const bool packed = !selection.options.empty();  // options may settle sizes
   if (steps < 2 || packed) return 0;

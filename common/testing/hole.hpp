@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "common/core/operator.hpp"
 #include "common/diagnosis/second_start.hpp"
+#include "common/judge/operator.hpp"
 #include "common/testing/tests.hpp"
 
 namespace ladder::testing {

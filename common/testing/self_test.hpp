@@ -131,7 +131,7 @@ void with_kernel(const Drawn<Inputs>& problem, const Solve& solve, const Use& us
     const Implementation kernel{.name = "kernel",
                                 .launchers = launchers<typename KeyOf<Op>::type>(
                                     std::function<void(const Args&)>(compute))};
-    use(*OperatorOf<Op>::any_problem(problem), kernel);
+    use(as_problem<Op>(problem), kernel);
   });
 }
 
@@ -139,7 +139,7 @@ void with_kernel(const Drawn<Inputs>& problem, const Solve& solve, const Use& us
 template <typename Inputs, typename Solve>
 std::string said_of_kernel(const Drawn<Inputs>& problem, const Solve& solve) {
   std::string said;
-  with_kernel(problem, solve, [&](const AnyProblem& any, const Implementation& kernel) {
+  with_kernel(problem, solve, [&](const Problem& any, const Implementation& kernel) {
     const auto placed = any.place(device(DeviceKind::kCpu), kernel);
     placed->call();
     said = explained(placed->judge(Arithmetic::kFp32, false), *placed, &kernel, Arithmetic::kFp32);
@@ -152,7 +152,7 @@ template <typename Inputs>
 void expect_nothing_probed(const Drawn<Inputs>& problem) {
   using Op = typename Inputs::Operator;
   const auto plain = [](const Drawn<Inputs>& given) { return Op::plain(given, Arithmetic::kFp32); };
-  with_kernel(problem, plain, [&](const AnyProblem& any, const Implementation& kernel) {
+  with_kernel(problem, plain, [&](const Problem& any, const Implementation& kernel) {
     for (std::size_t n = 0; n < outputs_of<Op>(Op::case_of(problem)).size(); ++n)
       EXPECT_EQ(probed(any, kernel, Arithmetic::kFp32, n), "") << name_of(problem.drawn_case());
   });

@@ -24,8 +24,7 @@ std::vector<std::function<void()>>& pending() {
 }
 
 // Calls work(placed) with the case's problem on the implementation's device.
-void place(const Implementation& i, const AnyCase& c,
-           const std::function<void(const AnyOnDevice&)>& work) {
+void place(const Implementation& i, const Case& c, const std::function<void(const Placed&)>& work) {
   const auto problem = c.make();
   const auto placed = problem->place(device(i.device), i);
   ASSERT_NE(placed, nullptr) << i.name << " has no launcher for this";
@@ -33,9 +32,9 @@ void place(const Implementation& i, const AnyCase& c,
 }
 
 // Calls judged(verdict, placed) with what the implementation makes of the case.
-void judge(const Implementation& i, const AnyCase& c,
-           const std::function<void(const Verdict&, const AnyOnDevice&)>& judged) {
-  place(i, c, [&](const AnyOnDevice& placed) {
+void judge(const Implementation& i, const Case& c,
+           const std::function<void(const Verdict&, const Placed&)>& judged) {
+  place(i, c, [&](const Placed& placed) {
     placed.call();
     device(i.device).synchronize();
     judged(placed.judge(arithmetic_of(i, c.storage()), false), placed);
@@ -43,17 +42,17 @@ void judge(const Implementation& i, const AnyCase& c,
 }
 
 // "" where it cannot be run.
-bool is_wrong(const Implementation& i, const AnyCase& c) {
+bool is_wrong(const Implementation& i, const Case& c) {
   bool wrong = false;
   try {
-    judge(i, c, [&](const Verdict& verdict, const AnyOnDevice&) { wrong = !verdict.right; });
+    judge(i, c, [&](const Verdict& verdict, const Placed&) { wrong = !verdict.right; });
   } catch (const std::exception&) {
   }
   return wrong;
 }
 
 // The names of the mistakes that a case shows.
-Excluded shown_by(const AnyCase& c) {
+Excluded shown_by(const Case& c) {
   Excluded names;
   c.make()->with_mistakes([&](const Mistakes& mistakes) {
     for (const std::string& words : mistakes.variants.words)
@@ -64,10 +63,10 @@ Excluded shown_by(const AnyCase& c) {
 
 // For an implementation that is right on the plain case: what a case has that makes it wrong. The options, and the storage, that make the
 // plain case wrong, each alone, and without which the case is right; otherwise all in which they differ, only the sizes if they are enough.
-std::string beyond_the_plain_case(const Implementation& i, const AnyCase& c, const AnyCase& plain) {
-  const std::vector<AnyCase::Difference> differences = c.differences(plain);
+std::string beyond_the_plain_case(const Implementation& i, const Case& c, const Case& plain) {
+  const std::vector<Case::Difference> differences = c.differences(plain);
   std::vector<std::string> guilty, sizes, all;
-  const AnyCase* sized = nullptr;
+  const Case* sized = nullptr;
   for (const auto& [words, is_size, changed] : differences) {
     if (is_size) {
       sizes.push_back(words);
@@ -88,8 +87,8 @@ std::string beyond_the_plain_case(const Implementation& i, const AnyCase& c, con
   return "right on the plain case; wrong with " + joined(guilty) + "\n";
 }
 
-void expect_right(const Implementation& i, const Plan::Case& c, const AnyCase* plain = nullptr) {
-  judge(i, *c.c, [&](const Verdict& verdict, const AnyOnDevice& placed) {
+void expect_right(const Implementation& i, const PlannedCase& c, const Case* plain = nullptr) {
+  judge(i, *c.c, [&](const Verdict& verdict, const Placed& placed) {
     if (verdict.right) return;
     const bool asks_why = std::getenv("LADDER_NO_NAMES") == nullptr;
     const bool plain_is_right = asks_why && plain != nullptr && !is_wrong(i, *plain);
@@ -101,7 +100,7 @@ void expect_right(const Implementation& i, const Plan::Case& c, const AnyCase* p
 
 void add_cases(const std::string& implementation, const Plan& plan) {
   std::vector<std::vector<std::string>> levels;
-  for (const Plan::Case& c : plan.cases)
+  for (const PlannedCase& c : plan.cases)
     levels.push_back(c.levels);
   const std::vector<std::size_t> schedules = schedules_of(levels);
   const auto plain = plan.plain ? plan.plain->c : nullptr;
@@ -125,7 +124,7 @@ void add_cases(const std::string& implementation, const Plan& plan) {
 void add_borders(const std::string& implementation, const Plan& plan) {
   const auto plain = plan.plain ? plan.plain->c : nullptr;
   for (std::size_t n = 0; n < plan.borders.size(); ++n) {
-    const Plan::Case& c = plan.borders[n];
+    const PlannedCase& c = plan.borders[n];
     add(
         implementation, plan.prefix + "AtItsBorders/" + c.name,
         [=](const Implementation& i) {
@@ -139,9 +138,9 @@ void add_borders(const std::string& implementation, const Plan& plan) {
   }
 }
 
-std::vector<unsigned char> outputs_of(const Implementation& i, const AnyCase& c) {
+std::vector<unsigned char> outputs_of(const Implementation& i, const Case& c) {
   std::vector<unsigned char> bytes;
-  place(i, c, [&](const AnyOnDevice& placed) {
+  place(i, c, [&](const Placed& placed) {
     placed.call();
     device(i.device).synchronize();
     bytes = placed.outputs();
@@ -150,8 +149,8 @@ std::vector<unsigned char> outputs_of(const Implementation& i, const AnyCase& c)
 }
 
 void expect_all_on_one_stream(const Implementation& i, const Plan& plan) {
-  for (const Plan::Case& c : plan.cases) {
-    place(i, *c.c, [&](const AnyOnDevice& placed) {
+  for (const PlannedCase& c : plan.cases) {
+    place(i, *c.c, [&](const Placed& placed) {
       expect_on_one_stream(
           i.device, [&] { placed.call(); }, c.name);
     });
@@ -165,7 +164,7 @@ struct Tried {
   std::string said = {};
 };
 
-Tried tried(const Implementation& i, const AnyCase& c) {
+Tried tried(const Implementation& i, const Case& c) {
   constexpr int kMostLaunches = 1000;  // some launch as often as there are steps
   Tried result;
   std::uintptr_t next = 1 << 20;
@@ -189,8 +188,7 @@ Tried tried(const Implementation& i, const AnyCase& c) {
 }
 
 // Sizes grow, one alone and two together, until the launcher refuses them: what it launches before, a device can launch.
-void expect_launched_or_refused(const Implementation& i, const AnyOperator& op,
-                                const AnyCase& plain) {
+void expect_launched_or_refused(const Implementation& i, const Operator& op, const Case& plain) {
   constexpr double kMostElements = 2e11;  // more than a device has memory for
   Shape shape = plain.shape();            // an operator's own plan has its default's
   for (const char* const count : {"B", "T", "T_q"}) {
@@ -263,14 +261,14 @@ void register_now(const std::string& op, const std::string& implementation,
   }
   if (!plan->empty.empty()) {
     add(implementation, prefix + plan->empty_test, [plan](const Implementation& i) {
-      for (const Plan::Case& c : plan->empty)
+      for (const PlannedCase& c : plan->empty)
         expect_right(i, c);
     });
   }
   for (const auto& [ends, c] : plan->bad_input) {
     add(implementation, prefix + "RefusesBadInput" + ends,
         [c = c, support](const Implementation& i) {
-          place(i, *c.c, [&](const AnyOnDevice& placed) {
+          place(i, *c.c, [&](const Placed& placed) {
             placed.for_each_bad_input(
                 support, [](const std::string& argument, const std::function<void()>& call) {
                   expect_refused(argument, call);
@@ -285,7 +283,7 @@ void register_now(const std::string& op, const std::string& implementation,
     add(
         implementation, prefix + "TakesOrRefusesAnyAlignment" + ends,
         [cases = cases](const Implementation& i) {
-          for (const Plan::Case& c : cases)
+          for (const PlannedCase& c : cases)
             expect_right_or_refused_when_shifted(c.c->array_names(), [&] { expect_right(i, c); });
         },
         plan->has_pairs ? std::optional(n) : std::nullopt);

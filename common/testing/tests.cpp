@@ -80,8 +80,8 @@ bool add_kernel_test(const char* suite, const char* test, void (*body)(), const 
   return true;
 }
 
-std::unique_ptr<AnyCase> case_of(const std::string& op, const Shape& shape, const Options& options,
-                                 const std::string& storage, const Caller& caller) {
+std::unique_ptr<Case> case_of(const std::string& op, const Shape& shape, const Options& options,
+                              const std::string& storage, const Caller& caller) {
   try {
     return find_operator(op).make_case(shape, options, storage);
   } catch (const std::invalid_argument& error) {

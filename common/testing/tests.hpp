@@ -47,8 +47,8 @@ struct Caller {
 };
 
 // What the test runs. std::invalid_argument names the test's line where the operator has no such case.
-std::unique_ptr<AnyCase> case_of(const std::string& op, const Shape& shape, const Options& options,
-                                 const std::string& storage, const Caller& caller);
+std::unique_ptr<Case> case_of(const std::string& op, const Shape& shape, const Options& options,
+                              const std::string& storage, const Caller& caller);
 
 // `call` must throw a sentence that names the argument and says what is allowed.
 void expect_refused(const std::string& argument, const std::function<void()>& call);
@@ -81,7 +81,7 @@ class TestReport : public Report {
  public:
   void fails(const std::string& why) override { ADD_FAILURE() << why; }
   void skips(const std::string& why) override { skip(why); }
-  void wrong(const Verdict& verdict, const AnyOnDevice& result, Arithmetic arithmetic) override {
+  void wrong(const Verdict& verdict, const Placed& result, Arithmetic arithmetic) override {
     ADD_FAILURE() << named(verdict, result, arithmetic) << result.problem().name();
   }
   bool has_failed() const override { return ::testing::Test::HasFailure(); }
@@ -101,9 +101,9 @@ template <typename Inputs, typename Outputs>
   using Op = typename Inputs::Operator;
   const Verdict verdict = Op::judge(problem, outputs, arithmetic);
   if (verdict.right) return ::testing::AssertionSuccess();
-  const auto any = OperatorOf<Op>::any_problem(problem);
+  const auto any = as_problem<Op>(problem);
   return ::testing::AssertionFailure()
-         << named(verdict, *any->holding(Op::output_bytes(problem, outputs), ""), arithmetic);
+         << named(verdict, *any.holding(Op::output_bytes(problem, outputs), ""), arithmetic);
 }
 
 // Judged by the arithmetic that the implementation is registered with.

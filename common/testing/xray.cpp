@@ -239,7 +239,7 @@ Kernel only_one(const std::vector<Kernel>& kernels) {
   return kernels.empty() ? Kernel{} : kernels.front();
 }
 
-std::vector<Kernel> xrays_of(const std::string& implementation, const AnyCase& c) {
+std::vector<Kernel> xrays_of(const std::string& implementation, const Case& c) {
   const XrayRun run = xray(find_implementation(implementation), *c.make(), named);
   EXPECT_FALSE(run.too_large);
   return sound_kernels(run);

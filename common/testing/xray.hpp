@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/core/operator.hpp"
+#include "common/judge/operator.hpp"
 #include "common/testing/tests.hpp"
 #include "common/xray/run.hpp"
 
@@ -16,14 +16,14 @@ namespace ladder::testing {
 std::vector<emulator::xray::Kernel> sound_kernels(const XrayRun& run);
 
 // The X-ray of the kernels that `implementation` launches in that case.
-std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation, const AnyCase& c);
+std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation, const Case& c);
 
 // xrays_of<Gla>("gla_five_steps", {.B = 1, .T = 70})
 template <typename Op>
 std::vector<emulator::xray::Kernel> xrays_of(const std::string& implementation,
                                              typename Op::Case c) {
   if constexpr (requires { Op::own(c); }) c = Op::own(c);
-  return xrays_of(implementation, *OperatorOf<Op>::any(c));
+  return xrays_of(implementation, *as_case<Op>(c));
 }
 
 emulator::xray::Kernel only_one(const std::vector<emulator::xray::Kernel>& kernels);

@@ -8,7 +8,7 @@ namespace ladder {
 
 namespace {
 
-Verdict verdict_on(const Implementation& implementation, const AnyProblem& problem,
+Verdict verdict_on(const Implementation& implementation, const Problem& problem,
                    const Explained& explained, std::uint64_t& host_bytes) {
   Device& where = device(implementation.device);
   const auto on_device = problem.place(where, implementation);
@@ -41,7 +41,7 @@ void let_copies_come_late() {
   emulator::set_schedule(schedule);
 }
 
-XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
+XrayRun xray(const Implementation& implementation, const Problem& problem,
              const Explained& explained, std::uint64_t most_accesses) {
   emulator::xray::set_access_limit(most_accesses);
   emulator::xray::take();

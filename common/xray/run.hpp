@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/core/operator.hpp"
+#include "common/judge/operator.hpp"
 #include "report.hpp"
 #include "xray.hpp"
 
@@ -25,14 +25,14 @@ struct XrayRun {
 constexpr std::uint64_t kMostAccesses = 200'000'000;
 
 // What a wrong result is called: the message for it.
-using Explained = std::function<std::string(const Verdict&, const AnyOnDevice&, Arithmetic)>;
+using Explained = std::function<std::string(const Verdict&, const Placed&, Arithmetic)>;
 
 // From now on bulk copies and products are complete as late as they may be: the picture over time shows who waits for what.
 void let_copies_come_late();
 
 // Runs the implementation once. std::invalid_argument if it refuses the problem, or has no launcher
 // for it.
-XrayRun xray(const Implementation& implementation, const AnyProblem& problem,
+XrayRun xray(const Implementation& implementation, const Problem& problem,
              const Explained& explained, std::uint64_t most_accesses = kMostAccesses);
 
 }  // namespace ladder

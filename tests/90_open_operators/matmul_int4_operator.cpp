@@ -2,7 +2,6 @@
 // are only where they are stored.
 #include <cmath>
 
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 #include "tests/90_open_operators/matmul_int4.hpp"
 

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "common/core/bfloat16.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/matrix.hpp"
 #include "common/judge/simple_operator.hpp"
 #include "tests/90_open_operators/matmul.hpp"

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "common/core/operator.hpp"
 #include "common/core/text.hpp"
 #include "common/diagnosis/diagnosis.hpp"
 #include "common/judge/simple_operator.hpp"
@@ -75,7 +74,7 @@ TEST(OpenOperator, NoticesWritesElsewhere) {
 }
 
 TEST(OpenOperator, RefusesWhatItDoesNotHave) {
-  const AnyOperator& matmul = find_operator("matmul");
+  const Operator& matmul = find_operator("matmul");
   EXPECT_THROW(matmul.make_case({{"T", 3}}, {}, "fp32"), std::invalid_argument);
   EXPECT_THROW(matmul.make_case({}, {{"causal", ""}}, "fp32"), std::invalid_argument);
   EXPECT_THROW(matmul.make_case({}, {}, "fp16"), std::invalid_argument);
@@ -151,7 +150,7 @@ template <typename Op>
 std::string refusal_of(const Support& support) {
   try {
     Op::support_words().check(Op::kName, support);
-    plan_by_lists(OperatorOf<Op>(), Op::tried_options(), support);
+    plan_by_lists(operator_of<Op>(), Op::tried_options(), support);
   } catch (const std::invalid_argument& error) {
     return error.what();
   }
@@ -160,9 +159,9 @@ std::string refusal_of(const Support& support) {
 
 TEST(OpenOperator, TriesEveryOption) {
   const Support support{.sizes = {{"N", {4}}}, .options = {{"eps", {"1", "2"}}}};
-  const Plan plan = plan_by_lists(OperatorOf<Each>(), Each::tried_options(), support);
+  const Plan plan = plan_by_lists(operator_of<Each>(), Each::tried_options(), support);
   std::set<std::string> pairs, biases;
-  for (const Plan::Case& c : plan.cases) {
+  for (const PlannedCase& c : plan.cases) {
     for (const std::string& one : c.levels) {
       for (const std::string& other : c.levels)
         pairs.insert(one + " " + other);

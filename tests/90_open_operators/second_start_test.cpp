@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "common/core/operator.hpp"
 #include "common/judge/simple_operator.hpp"
 
 namespace ladder {
@@ -51,7 +50,7 @@ struct Double : SimpleOperator<Double, DoubleSizes, DoubleArgs, DoubleArgs> {
   static std::string explain(const Problem& problem, const std::vector<Part>& outputs) {
     const Implementation copies = find_implementation("double_that_copies");
     const float probe = problem.drawn_case().probe;
-    const auto changed = OperatorOf<Double>::any_problem(problem)->with("x", 0, probe);
+    const auto changed = as_problem<Double>(problem).with("x", 0, probe);
     const auto placed = changed->place(device(copies.device), copies);
     placed->call();
     std::vector<double> x(problem["x"].begin(), problem["x"].end());
@@ -80,7 +79,7 @@ const Registration copies{{
     }),
 }};
 
-std::string said_of(const AnyProblem& problem, const Implementation& implementation) {
+std::string said_of(const Problem& problem, const Implementation& implementation) {
   const auto placed = problem.place(device(DeviceKind::kCpu), implementation);
   placed->call();
   const Verdict verdict = placed->judge(Arithmetic::kFp32, false);

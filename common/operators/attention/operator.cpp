@@ -194,7 +194,7 @@ std::optional<std::pair<AttentionGradProblem, AttentionGradients>> AttentionBack
   return std::pair{std::move(sample), std::move(part)};
 }
 
-template class OperatorOf<Attention>;
+template Operator& operator_of<Attention>();
 
 namespace {
 

@@ -117,7 +117,7 @@ AttentionGradients run_backward(const Implementation& implementation,
                                 const AttentionGradProblem& problem);
 
 // Compiled once, in operator.cpp and others.cpp.
-extern template class OperatorOf<Attention>;
-extern template class OperatorOf<AttentionBackward>;
+extern template Operator& operator_of<Attention>();
+extern template Operator& operator_of<AttentionBackward>();
 
 }  // namespace ladder

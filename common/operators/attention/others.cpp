@@ -12,7 +12,7 @@ AttentionGradients run_backward(const Implementation& implementation,
   return run_as<AttentionBackward>(implementation, problem);
 }
 
-template class OperatorOf<AttentionBackward>;
+template Operator& operator_of<AttentionBackward>();
 
 namespace {
 

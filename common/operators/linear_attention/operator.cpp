@@ -7,8 +7,8 @@ std::vector<float> run(const Implementation& implementation,
   return run_as<LinearAttention>(implementation, problem);
 }
 
-template class OperatorOf<LinearAttention>;
-template class OperatorOf<CausalDotProduct>;
+template Operator& operator_of<LinearAttention>();
+template Operator& operator_of<CausalDotProduct>();
 
 namespace {
 

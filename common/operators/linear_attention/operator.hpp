@@ -70,7 +70,7 @@ std::vector<LinearAttentionCase> linear_attention_cases(const Support& support);
 std::vector<float> run(const Implementation& implementation, const LinearAttentionProblem& problem);
 
 // Compiled once, in operator.cpp.
-extern template class OperatorOf<LinearAttention>;
-extern template class OperatorOf<CausalDotProduct>;
+extern template Operator& operator_of<LinearAttention>();
+extern template Operator& operator_of<CausalDotProduct>();
 
 }  // namespace ladder

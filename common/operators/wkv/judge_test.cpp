@@ -152,7 +152,7 @@ TEST(Diagnosis, NamesNoMistakeThatIsExcluded) {
     return right_answer(given);
   };
   with_kernel(make_problem(kCase), ignores,
-              [](const AnyProblem& problem, const Implementation& kernel) {
+              [](const Problem& problem, const Implementation& kernel) {
                 const auto placed = problem.place(device(DeviceKind::kCpu), kernel);
                 placed->call();
                 const Verdict verdict = placed->judge(Arithmetic::kFp32, false);

@@ -9,7 +9,7 @@ std::vector<std::pair<std::string, Shape>> Wkv::named_shapes() {
           {"training", {{"B", 8}, {"T", 4096}, {"H", 32}, {"K", 64}, {"V", 64}}}};
 }
 
-template class OperatorOf<Wkv>;
+template Operator& operator_of<Wkv>();
 
 namespace {
 

@@ -169,9 +169,9 @@ WkvOutputs run(const Implementation& implementation, const WkvProblem& problem);
 WkvGradients run_backward(const Implementation& implementation, const WkvGradProblem& problem);
 
 // Compiled once, in operator.cpp and others.cpp.
-extern template class OperatorOf<Wkv>;
-extern template class OperatorOf<Gla>;
-extern template class OperatorOf<WkvBackward>;
-extern template class OperatorOf<GlaBackward>;
+extern template Operator& operator_of<Wkv>();
+extern template Operator& operator_of<Gla>();
+extern template Operator& operator_of<WkvBackward>();
+extern template Operator& operator_of<GlaBackward>();
 
 }  // namespace ladder

@@ -17,9 +17,9 @@ WkvGradients run_backward(const Implementation& implementation, const WkvGradPro
                        [&]<typename Op>() { return run_as<Op>(implementation, problem); });
 }
 
-template class OperatorOf<Gla>;
-template class OperatorOf<WkvBackward>;
-template class OperatorOf<GlaBackward>;
+template Operator& operator_of<Gla>();
+template Operator& operator_of<WkvBackward>();
+template Operator& operator_of<GlaBackward>();
 
 namespace {
 

@@ -80,7 +80,7 @@ std::string said_of(const Plan& plan, Precision precision = Precision::kFp32) {
       .name = "wrong",
       .launchers = launchers<Wkv>([plan](const WkvArgs& a) { loop(a, plan); },
                                   [plan](const BasicWkvArgs<bfloat16>& a) { loop(a, plan); })};
-  const auto problem = OperatorOf<Wkv>::any(c)->make();
+  const auto problem = as_case<Wkv>(c)->make();
   return probed(*problem, wrong, Arithmetic::kFp32, 0);
 }
 

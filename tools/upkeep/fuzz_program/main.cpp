@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "common/core/operator.hpp"
 #include "common/judge/mistakes.hpp"
+#include "common/judge/operator.hpp"
 #include "common/judge/random.hpp"
 
 namespace {
@@ -37,7 +37,7 @@ struct BadValue {
   float value;
 };
 
-std::optional<BadValue> bad_value(Random& random, const AnyProblem& problem) {
+std::optional<BadValue> bad_value(Random& random, const Problem& problem) {
   // States are read by one head of one sequence only, but log_w may not be infinite.
   std::vector<std::pair<std::string, std::int64_t>> inputs = problem.inputs();
   std::erase_if(inputs, [](const auto& input) {
@@ -53,7 +53,7 @@ std::optional<BadValue> bad_value(Random& random, const AnyProblem& problem) {
 }
 
 // What of another head or sequence the bad value has changed; empty: nothing. Kernels that add in any order may differ in a rounding.
-std::string spread(const AnyProblem& problem, const Examined& clean, const Examined& dirty,
+std::string spread(const Problem& problem, const Examined& clean, const Examined& dirty,
                    const Belonging& bad, double tolerance) {
   for (std::size_t n = 0; n < clean.parts.size(); ++n) {
     const std::vector<float>&before = *clean.parts[n].result, &after = *dirty.parts[n].result;
@@ -78,7 +78,7 @@ std::string spread(const AnyProblem& problem, const Examined& clean, const Exami
 }
 
 // A sentence that names an argument of the operator, and says what is allowed.
-bool is_clear(const AnyOperator& op, const AnyProblem& problem, const std::string& message) {
+bool is_clear(const Operator& op, const Problem& problem, const std::string& message) {
   std::vector<std::string> names;
   const Shape shape = op.shape();  // whose sizes are looked at
   for (const Size& size : shape.sizes())
@@ -103,12 +103,12 @@ bool is_clear(const AnyOperator& op, const AnyProblem& problem, const std::strin
 //   wrong      far from the truth, or not written
 //   spread     the bad value reached another head, batch or sequence
 //   failed     any other exception, an unclear refusal, or memory written that is not its own
-json tried(const AnyOperator& op, const Implementation& implementation, const AnyProblem& problem,
+json tried(const Operator& op, const Implementation& implementation, const Problem& problem,
            const std::optional<BadValue>& bad) {
   const Arithmetic arithmetic = arithmetic_of(implementation, problem.storage());
   const double wide = problem.storage() == "fp32" ? kWideFp32 : kWide16Bit;
   Device& where = device(implementation.device);
-  const auto placed = [&](const AnyProblem& of) {
+  const auto placed = [&](const Problem& of) {
     auto result = of.place(where, implementation);
     result->call();
     where.synchronize();
@@ -160,15 +160,15 @@ void try_case(std::uint64_t seed, std::uint64_t index, const std::string& only) 
   print_line({{"begins", index}});
   const auto begin = std::chrono::steady_clock::now();
   Random random(seed, index);
-  std::vector<const AnyOperator*> able;
+  std::vector<const Operator*> able;
   for (const auto& op : operators()) {
-    if (op->draws_random_problems() && op->launchers_name() == op->name()) able.push_back(op.get());
+    if (op->fuzz != nullptr && op->launchers == op->name) able.push_back(op);
   }
-  const AnyOperator& op = *able[random.below(able.size())];
+  const Operator& op = *able[random.below(able.size())];
   const bool spoil = random.one_in(8);
-  const std::unique_ptr<AnyProblem> problem = op.fuzz(random);
+  const std::unique_ptr<Problem> problem = op.fuzz(random);
   const std::optional<BadValue> bad = spoil ? bad_value(random, *problem) : std::nullopt;
-  json result = {{"operator", op.name()}, {"name", problem->name()}};
+  json result = {{"operator", op.name}, {"name", problem->name()}};
   if (bad) {
     result["bad"] = fmt::format("{} element {} is {}", bad->array, bad->element, bad->value);
   }

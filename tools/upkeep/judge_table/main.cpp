@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "common/core/device.hpp"
-#include "common/core/operator.hpp"
 #include "common/judge/mistakes.hpp"
+#include "common/judge/operator.hpp"
 #include "common/testing/planted.hpp"
 
 namespace ladder::judge_table {
@@ -125,10 +125,10 @@ struct Judging {
   }
 };
 
-void add_case(const AnyOperator& op, const AnyCase& c, const std::string& only, Table& table) {
+void add_case(const Operator& op, const Case& c, const std::string& only, Table& table) {
   const auto problem = c.make();
   for (const Arithmetic arithmetic : {Arithmetic::kFp32, Arithmetic::kBf16Operands}) {
-    const Judging judging{op.name(), problem->name(), c.storage(), arithmetic, table};
+    const Judging judging{op.name, problem->name(), c.storage(), arithmetic, table};
     bool planted = false;
     for (const Implementation& implementation : implementations()) {
       if (!implementation.name.starts_with(only) && !implementation.chapter.starts_with(only))
@@ -218,8 +218,8 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   Table table;
   for (const auto& op : operators()) {
-    if (op->launchers_name() != op->name()) continue;  // a case of another one
-    AnyOperator::Cases cases = seeds > 0 ? AnyOperator::Cases{} : op->table_cases(long_too);
+    if (op->launchers != op->name) continue;  // a case of another one
+    Operator::Cases cases = seeds > 0 ? Operator::Cases{} : op->table_cases(long_too);
     for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
       for (const auto& c : op->random_cases(seed))
         cases.push_back(c);

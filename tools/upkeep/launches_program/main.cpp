@@ -46,7 +46,7 @@ class Blank {
   std::size_t used_ = 0;
 };
 
-json launches_of(const AnyCase& c, const std::string& name) {
+json launches_of(const Case& c, const std::string& name) {
   static Blank blank;
   blank.clear();
   const std::vector<Implementation> all = implementations();
@@ -75,7 +75,7 @@ json launches_of(const AnyCase& c, const std::string& name) {
   return launches;
 }
 
-std::unique_ptr<AnyCase> case_in(const json& run) {
+std::unique_ptr<Case> case_in(const json& run) {
   program::Selection selection;
   selection.op = run.at("operator");
   selection.precision = run.at("precision");
