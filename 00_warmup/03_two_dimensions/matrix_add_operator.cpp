@@ -100,6 +100,7 @@ struct MatrixAdd : ladder::JudgedOperator<MatrixAdd, MatrixAddSizes, MatrixAddCa
   }
 
   // What lies between the view's elements must not be written.
+  static constexpr bool kJudgesItself = true;
   static ladder::Verdict judge(const Problem& problem, const Outputs& outputs,
                                ladder::Arithmetic arithmetic) {
     const MatrixAddHost& x = problem.args();

@@ -44,12 +44,9 @@ struct PrefixSum : ladder::SimpleOperator<PrefixSum, PrefixSumSizes, PrefixSumAr
   static double fma_count(const PrefixSumArgs& args) {
     return 2.0 * static_cast<double>(args.length);  // additions: in its chunk, and of the carry
   }
+  static constexpr bool kJudgesItself = true;
   static ladder::Verdict judge(const ladder::Drawn<PrefixSum>& problem, const Outputs& outputs,
                                ladder::Arithmetic);
-  // No mistake is planted.
-  template <typename Use>
-  static void examine(const ladder::Drawn<PrefixSum>&, const Outputs&, ladder::Arithmetic,
-                      const Use&) {}
 };
 
 }  // namespace chunkwise::prefix_sums

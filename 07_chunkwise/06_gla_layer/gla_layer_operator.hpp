@@ -32,10 +32,8 @@ struct GlaLayer : SimpleOperator<GlaLayer, GlaLayerSizes, GlaLayerArgs, GlaLayer
   // x about 1, weights about 1 / sqrt(inputs), scale 1 / sqrt(K).
   static void draw(const GlaLayerCase& c, const std::string& name, std::vector<float>& values,
                    Generator& generator);
+  static constexpr bool kJudgesItself = true;
   static Verdict judge(const Drawn<GlaLayer>& problem, const Outputs& y, Arithmetic arithmetic);
-  // No mistake is planted.
-  template <typename Use>
-  static void examine(const Drawn<GlaLayer>&, const Outputs&, Arithmetic, const Use&) {}
 };
 
 using GlaLayerProblem = Drawn<GlaLayer>;

@@ -1,6 +1,7 @@
 // The verdict on one array: written, finite, within the limits of its class; where it is wrong, which elements are.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,14 @@ struct Layout {
 struct Exact {
   std::vector<bool> elements = {};
   std::string rule = {};
+};
+
+// An output's true values, and for each the root of the sum of its squared terms. Without terms a value is its only one.
+struct Truth {
+  std::vector<double> values, terms = {};
+  std::optional<Roundings> roundings =
+      {};  // otherwise they are counted from the operator's additions
+  Exact exact = {};
 };
 
 // One array. It points at the results and at what is expected of them. Where the truth is infinite, `exact` has the element.

@@ -1,6 +1,7 @@
 #include "common/judge/operator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -8,6 +9,7 @@
 
 #include "common/core/parcel.hpp"
 #include "common/core/text.hpp"
+#include "common/judge/plan.hpp"
 
 namespace ladder {
 namespace {
@@ -290,11 +292,27 @@ std::unique_ptr<Problem> Problem::with(const std::string& input,
 }
 
 void Problem::with_mistakes(const std::function<void(const Mistakes&)>& use) const {
-  op_.with_mistakes(*this, use);
+  if (!op_.mistakes) return;
+  const std::vector<Truth> truth = op_.truth(*this, Arithmetic::kFp32);
+  use(op_.mistakes(*this, truth, Arithmetic::kFp32));
 }
 
+// By the axes of the array: "h" is a head, "b" a batch, "sequence" a packed sequence.
 Belonging Problem::belonging(const std::string& array, std::int64_t element) const {
-  return op_.belonging(*this, array, element);
+  Belonging result;
+  const Struct host = op_.host(drawn_case());
+  for (const ListedArray& listed : host.arrays()) {
+    if (listed.name != array) continue;
+    const Layout layout = layout_of(listed);
+    const std::vector<std::int64_t> at = layout.index(element);
+    for (std::size_t n = 0; n < at.size(); ++n) {
+      const std::string& axis = layout.axes[n];
+      if (axis == "h") result.head = at[n];
+      if (axis == "b" || axis == "sequence") result.sequence = at[n];
+      op_.settle_belonging(*this, array, axis, at[n], result);
+    }
+  }
+  return result;
 }
 
 std::unique_ptr<Placed> Problem::place(Device& device, const Implementation& implementation) const {
@@ -347,11 +365,17 @@ Placed::Placed(Device& device, const Problem& problem, const Implementation& imp
       launch_(std::move(launch)) {}
 
 Verdict Placed::judge(Arithmetic arithmetic, bool for_report) const {
-  return problem_.op().judge(problem_, arrays_, arithmetic, for_report);
+  const Operator& op = problem_.op();
+  if (op.own_judge) return op.own_judge(problem_, arrays_, arithmetic);
+  const Outputs outputs = downloaded<Outputs>(arrays_);
+  return for_report ? op.judge_for_report(problem_, at(outputs), arithmetic)
+                    : op.judge(problem_, at(outputs), arithmetic);
 }
 
 void Placed::examine(Arithmetic arithmetic, const std::function<void(const Examined&)>& use) const {
-  problem_.op().examine(problem_, arrays_, arithmetic, use);
+  if (!problem_.op().truth) return;  // no mistake is known
+  const Outputs outputs = downloaded<Outputs>(arrays_);
+  problem_.op().examine(problem_, at(outputs), arithmetic, use);
 }
 
 void Placed::for_each_bad_input(const Support& support, const TryIt& try_it) const {
@@ -359,7 +383,17 @@ void Placed::for_each_bad_input(const Support& support, const TryIt& try_it) con
   const auto call = [&] { launch_(bad); };
   const auto try_with = [&](const std::string& argument) { try_it(argument, call); };
   ladder::for_each_bad_input(bad.fields(), bad.arrays(), try_with);
-  problem_.op().for_each_bad_input(problem_.storage(), support, where_, bad, try_with);
+  if (problem_.op().bad_inputs)
+    return problem_.op().bad_inputs(problem_.storage(), support, where_, bad, try_with);
+  for (const auto& [size, most] : support.most) {
+    for (const ListedField& field : bad.fields()) {
+      if (field.name != size || !field.is_size()) continue;
+      const std::int64_t good = field.number();
+      field.set(most + 1);
+      try_with(size);
+      field.set(good);
+    }
+  }
 }
 
 std::vector<std::string> Operator::storages() const {
@@ -479,6 +513,181 @@ Shape Operator::larger(const Shape& part, const Shape& whole) const {
       result.set(size.name, std::min(2 * part[size.name], size.value));
   }
   return result;
+}
+
+std::vector<ListedArray> Operator::outputs_of(const Struct& c) const {
+  std::vector<ListedArray> outputs = wanted(*this, c, unbound(host(c).arrays()));
+  std::erase_if(outputs, [](const ListedArray& array) { return array.is_input; });
+  return outputs;
+}
+
+std::vector<Part> Operator::parts(const Struct& c, const OutputsAt& outputs,
+                                  const std::vector<Truth>& truth, Arithmetic arithmetic) const {
+  const Struct sized = host(c), args = stored_args(stored_as(storage_of(c)), sized);
+  const std::vector<ListedArray> as_stored = unbound(args.arrays());
+  const auto counted = [&](const std::string& output) {
+    if (!additions)
+      throw std::logic_error(name + " says neither how often it adds nor what is rounded");
+    return counted_roundings(as_stored, output, additions(sized), arithmetic);
+  };
+  std::vector<Part> result;
+  for (const ListedArray& listed : outputs_of(c)) {
+    Layout layout = layout_of(listed);
+    for (const std::string& axis : layout.axes) {
+      if (axis_word) layout.words.push_back(axis_word(listed.name, axis));
+    }
+    const std::size_t n = result.size();
+    require(n < truth.size(), name + "'s truth() has " + std::to_string(truth.size()) +
+                                  " outputs; allowed: one for each that its list has");
+    const Truth& right = truth[n];
+    result.push_back({layout, outputs.at(n), &right.values,
+                      right.terms.empty() ? &right.values : &right.terms,
+                      right.roundings ? *right.roundings : counted(listed.name),
+                      right.exact.elements.empty() ? nullptr : &right.exact,
+                      rounding_of(precision_of(listed.name, as_stored))});
+  }
+  return result;
+}
+
+namespace {
+
+Verdict verdict_on(const std::vector<Part>& parts, bool reports_first) {
+  Verdict verdict;
+  verdict.right = true;
+  for (std::size_t n = 0; n < parts.size(); ++n) {
+    const Verdict of_part = judge_part(parts[n]);
+    if (!of_part.right) return of_part;
+    if (n == 0 || (!reports_first && of_part.share > verdict.share)) verdict = of_part;
+  }
+  return verdict;
+}
+
+// A result beside its truth. It points into itself.
+class BesideTruth {
+ public:
+  BesideTruth(const Operator& op, const Problem& problem, const OutputsAt& outputs,
+              Arithmetic arithmetic)
+      : truth(op.truth(problem, arithmetic)),
+        changed_(op.to_judge ? op.to_judge(problem, outputs) : Outputs()),
+        parts(op.parts(problem.drawn_case(), op.to_judge ? at(changed_) : outputs, truth,
+                       arithmetic)) {}
+  BesideTruth(const BesideTruth&) = delete;
+  BesideTruth& operator=(const BesideTruth&) = delete;
+
+  const std::vector<Truth> truth;
+
+ private:
+  const Outputs changed_;
+
+ public:
+  const std::vector<Part> parts;
+};
+
+Verdict with_plain_loop(const Operator& op, const Problem& problem, const OutputsAt& outputs,
+                        Arithmetic arithmetic) {
+  const BesideTruth judged(op, problem, outputs, arithmetic);
+  Verdict verdict = verdict_on(judged.parts, op.reports_first);
+  if (!verdict.right) {
+    for (const Part& part : judged.parts)
+      require_storable(part);
+  } else if (op.plain) {
+    const Outputs plain = op.plain(problem, arithmetic);
+    add_plain_loop(verdict, op.parts(problem.drawn_case(), at(plain), judged.truth, arithmetic));
+  }
+  return verdict;
+}
+
+// Whether all outputs are finite, for a problem that is judged in part.
+Verdict all_finite(const Operator& op, const Problem& problem, const OutputsAt& outputs) {
+  Verdict verdict;
+  verdict.right = true;
+  std::size_t n = 0;
+  for (const ListedArray& listed : op.outputs_of(problem.drawn_case())) {
+    const std::vector<float>& values = *outputs.at(n++);
+    if (op.may_be_infinite(listed.name) ||
+        std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); }))
+      continue;
+    verdict.right = false;
+    verdict.message =
+        "WRONG RESULT: " + listed.name + " has elements that are not finite, or not written";
+    break;
+  }
+  return verdict;
+}
+
+}  // namespace
+
+OutputsAt at(const Outputs& outputs) {
+  OutputsAt result;
+  for (const std::vector<float>& each : outputs)
+    result.push_back(&each);
+  return result;
+}
+
+Verdict Operator::judge(const Problem& problem, const OutputsAt& outputs,
+                        Arithmetic arithmetic) const {
+  return verdict_on(BesideTruth(*this, problem, outputs, arithmetic).parts, reports_first);
+}
+
+Verdict Operator::judge_for_report(const Problem& problem, const OutputsAt& outputs,
+                                   Arithmetic arithmetic, double most_judged_whole) const {
+  if (sample) {
+    if (const auto part = sample(problem, outputs, most_judged_whole)) {
+      Verdict whole = all_finite(*this, problem, outputs);
+      if (!whole.right) return whole;
+      return with_plain_loop(*this, part->first, at(part->second), arithmetic);
+    }
+  }
+  return with_plain_loop(*this, problem, outputs, arithmetic);
+}
+
+void Operator::examine(const Problem& problem, const OutputsAt& outputs, Arithmetic arithmetic,
+                       const std::function<void(const Examined&)>& use) const {
+  const BesideTruth judged(*this, problem, outputs, arithmetic);
+  Examined examined{judged.parts, 0, {}};
+  while (examined.wrong < examined.parts.size() && judge_part(examined.parts[examined.wrong]).right)
+    ++examined.wrong;
+  if (mistakes) {
+    examined.mistakes = mistakes(problem, judged.truth, arithmetic);
+  } else if (explain) {
+    examined.mistakes.own = [&](const std::vector<Part>& parts) { return explain(problem, parts); };
+  }
+  use(examined);
+}
+
+std::shared_ptr<const Plan> Operator::plan(const Support& support) const {
+  support_words().check(name, support);
+  if (own_plan) return own_plan(support);
+  return std::make_shared<Plan>(plan_by_lists(*this, tried_options(), support));
+}
+
+SupportWords Operator::support_words() const {
+  if (own_support_words) return own_support_words();
+  SupportWords words;
+  const Shape sizes = shape();
+  for (const Size& size : sizes.sizes())
+    words.sizes.push_back(size.name);
+  words.most = words.sizes;
+  for (const ListedOption& option : usual_case().options())
+    words.options.push_back(option.name);
+  return words;
+}
+
+std::vector<TriedOption> Operator::tried_options() const {
+  std::vector<TriedOption> options;
+  const Struct usual = usual_case();
+  const std::vector<ListedField> fields = default_sizes.fields();
+  for (const ListedOption& option : usual.options()) {
+    TriedOption tried{option.name, {option.words.begin(), option.words.end()}};
+    const std::string value = option.text(option);
+    if (value == "true" || value == "false")
+      tried.levels = {value, value == "true" ? "false" : "true"};
+    const bool is_field = std::any_of(fields.begin(), fields.end(), [&](const ListedField& field) {
+      return field.name == option.name;
+    });
+    if (is_field || !tried.levels.empty()) options.push_back(tried);
+  }
+  return options;
 }
 
 const std::vector<const Operator*>& operators() {

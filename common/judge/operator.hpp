@@ -10,6 +10,7 @@
 #include <functional>
 #include <istream>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -30,6 +31,8 @@ struct Operator;
 struct Plan;  // common/judge/plan.hpp
 struct Support;
 class Problem;
+struct SupportWords;
+struct TriedOption;
 class Random;  // common/judge/random.hpp
 
 // Calls its argument with a result beside its truth, and what is known of wrong ones.
@@ -46,6 +49,11 @@ struct Cost {
   bool is_a_limit =
       false;  // as many at most: numbers of keys, which nobody looks at here, may leave fewer
 };
+
+// The outputs that a case has, in the list's order; and where they are.
+using Outputs = std::vector<std::vector<float>>;
+using OutputsAt = std::vector<const std::vector<float>*>;
+OutputsAt at(const Outputs& outputs);
 
 // An input of real numbers that has elements.
 struct RealInput {
@@ -201,6 +209,9 @@ class Problem {
 
 std::unique_ptr<Problem> read_problem(std::istream& in);
 
+// A problem with more multiply-adds than this is judged in part, where its operator can take one.
+inline constexpr double kMostJudgedWhole = 4e9;
+
 struct Operator {
   // Arguments of one storage, and how their launchers are called.
   struct Stored {
@@ -231,16 +242,11 @@ struct Operator {
   std::function<Struct(const Problem&)> args;  // the host's, whose inputs point into the problem
   std::function<void(std::any& problem)> round_to_storage;
 
-  // What it computes.
-  std::function<double(const Struct& host)> fma_count;  // multiply-adds, from the sizes alone
-  std::function<Verdict(const Problem&, const DeviceArrays&, Arithmetic, bool for_report)> judge;
-  std::function<void(const Problem&, const DeviceArrays&, Arithmetic,
-                     const std::function<void(const Examined&)>& use)>
-      examine;
-  std::function<void(const Problem&, const std::function<void(const Mistakes&)>& use)>
-      with_mistakes;
-  std::function<Belonging(const Problem&, const std::string& array, std::int64_t element)>
-      belonging;
+  // What it computes: multiply-adds, from the sizes alone, and the truth in float64.
+  std::function<double(const Struct& host)> fma_count;
+  std::function<std::vector<Truth>(const Problem&, Arithmetic)> truth = {};  // null: own_judge
+  // That an element is made with: what its limit is counted from, where the truth says no roundings.
+  std::function<double(const Struct& host)> additions = {};
 
   // What may be left out.
   std::function<bool(const Struct& c, const std::string& array)> wants =
@@ -279,17 +285,44 @@ struct Operator {
   std::function<Shape(const Shape& whole, const Fma& fma, double most)> own_part = {};
   std::function<Shape(const Shape& part, const Shape& whole)> own_larger = {};
 
+  // The verdict, where the truth is not all that there is to it.
+  std::function<Verdict(const Problem&, const DeviceArrays&, Arithmetic)> own_judge = {};
+  // The outputs as the truth has them, where what is stored is more.
+  std::function<Outputs(const Problem&, const OutputsAt&)> to_judge = {};
+  // A part of a problem whose check would take more multiply-adds, with the outputs that belong to it; and which outputs of it may have
+  // infinite elements.
+  using Sample = std::pair<Problem, Outputs>;
+  std::function<std::optional<Sample>(const Problem&, const OutputsAt&, double most_judged_whole)>
+      sample = {};
+  std::function<bool(const std::string& output)> may_be_infinite = [](const std::string&) {
+    return false;
+  };
+  // A right verdict is about the first output, not about the one nearest to its limit.
+  bool reports_first = false;
+  // The outputs of a plain fp32 loop, whose error is shown beside a kernel's.
+  std::function<Outputs(const Problem&, Arithmetic)> plain = {};
+  // What wrong results are called: known mistakes, or the one that is recognised; "" if none is.
+  std::function<Mistakes(const Problem&, const std::vector<Truth>&, Arithmetic)> mistakes = {};
+  std::function<std::string(const Problem&, const std::vector<Part>&)> explain = {};
+  // To what an element belongs, where the axes do not tell all.
+  std::function<void(const Problem&, const std::string& array, const std::string& axis,
+                     std::int64_t index, Belonging&)>
+      settle_belonging =
+          [](const Problem&, const std::string&, const std::string&, std::int64_t, Belonging&) {};
+
   // What tests ask of it. Programs without tests may be linked without these.
-  std::function<std::shared_ptr<const Plan>(const Support&)> plan = {};
+  std::function<std::shared_ptr<const Plan>(const Support&)> own_plan = {};  // null: by its lists
+  std::function<SupportWords()> own_support_words = {};  // what of a Support its own plan looks at
   // Cases on which the errors of right results are compared with their limits, and small ones drawn from a seed.
   std::function<Cases(bool long_too)> table_cases = [](bool) { return Cases(); };
   std::function<Cases(std::uint32_t seed)> random_cases = [](std::uint32_t) { return Cases(); };
   // Any sizes, options and values that an implementation may get. Null where the operator draws none.
   std::function<std::unique_ptr<Problem>(Random& random)> fuzz = {};
-  // Calls try_it(argument) with each bad change made to the arguments of that storage, and undoes it behind each.
+  // Calls try_it(argument) with each bad change made to the arguments of that storage, and undoes it behind each. Null: sizes above the
+  // most that is supported.
   std::function<void(const std::string& storage, const Support& support, DeviceKind where,
                      Struct& args, const std::function<void(const std::string&)>& try_it)>
-      for_each_bad_input = {};
+      bad_inputs = {};
 
   std::vector<std::string> storages() const;
   std::string options() const;  // "reverse, scale"
@@ -314,6 +347,23 @@ struct Operator {
   // That each size of the shape may be.
   std::vector<std::int64_t> least() const;
   std::vector<std::int64_t> most() const;
+  // The outputs that a case has, in the list's order.
+  std::vector<ListedArray> outputs_of(const Struct& c) const;
+  // Each output beside its truth. They point at both.
+  std::vector<Part> parts(const Struct& c, const OutputsAt& outputs,
+                          const std::vector<Truth>& truth, Arithmetic arithmetic) const;
+  Verdict judge(const Problem& problem, const OutputsAt& outputs, Arithmetic arithmetic) const;
+  // With a plain loop's error; a part of a problem whose check would take too long.
+  Verdict judge_for_report(const Problem& problem, const OutputsAt& outputs, Arithmetic arithmetic,
+                           double most_judged_whole = kMostJudgedWhole) const;
+  void examine(const Problem& problem, const OutputsAt& outputs, Arithmetic arithmetic,
+               const std::function<void(const Examined&)>& use) const;
+
+  std::shared_ptr<const Plan> plan(const Support& support) const;
+  SupportWords support_words() const;
+  // All flags and words, and of numbers those that a kernel gets.
+  std::vector<TriedOption> tried_options() const;
+
   // Sets a size, or several that it stands for. False if there is none of that name.
   bool set_size(Shape& shape, const std::string& name, std::int64_t value) const;
   // A part of that shape that has at most so many multiply-adds, where that can be; and about four times a part.

@@ -10,9 +10,6 @@
 //     sizes(Case)                     an argument struct with its fields set and no pointers
 //     args(Problem)                   an argument struct whose inputs point at host arrays; its outputs need not point anywhere
 //     fma_count(args)                 multiply-adds, from the sizes alone
-//     judge(Problem, Outputs, Arithmetic) -> Verdict
-//     examine(Problem, Outputs, Arithmetic, use)            what a diagnosis asks for: calls use(Examined)
-//     plan(Support) -> Plan                                 its tests (common/judge/plan.hpp)
 //
 // and may have every other member that is looked for below. common/judge/simple_operator.hpp has most of that: what is left are arguments,
 // cases, truth, mistakes, edges.
@@ -25,8 +22,75 @@
 #include <vector>
 
 #include "common/judge/operator.hpp"
+#include "common/judge/plan.hpp"
 
 namespace ladder {
+
+// The outputs that a case has, in the list's order.
+template <typename Op>
+std::vector<ListedArray> outputs_of(const typename Op::Case& c) {
+  std::vector<ListedArray> outputs = those_wanted<Op>(c, host_list<Op>(c));
+  std::erase_if(outputs, [](const ListedArray& array) { return array.is_input; });
+  return outputs;
+}
+
+// The n-th output that the case has, which has that name.
+template <typename OpOutputs>
+const std::vector<float>& output_of(const OpOutputs& outputs, const std::string& name,
+                                    std::size_t n) {
+  if constexpr (requires { OpOutputs::arrays(outputs, [](const char*, const auto&) {}); }) {
+    const std::vector<float>* found = nullptr;
+    OpOutputs::arrays(outputs, [&](const char* other, const std::vector<float>& values) {
+      if (name == other) found = &values;
+    });
+    return *found;
+  } else if constexpr (std::is_same_v<OpOutputs, std::vector<float>>) {
+    return outputs;
+  } else {
+    return outputs.at(n);
+  }
+}
+
+// The outputs of a struct with a list of its vectors, of one vector, or of one for each, where they are and as values.
+template <typename Op, typename OpOutputs>
+OutputsAt outputs_at(const typename Op::Case& c, const OpOutputs& outputs) {
+  OutputsAt result;
+  for (const ListedArray& listed : outputs_of<Op>(c))
+    result.push_back(&output_of(outputs, listed.name, result.size()));
+  return result;
+}
+template <typename Op, typename OpOutputs>
+Outputs untyped(const typename Op::Case& c, const OpOutputs& outputs) {
+  Outputs result;
+  for (const std::vector<float>* values : outputs_at<Op>(c, outputs))
+    result.push_back(*values);
+  return result;
+}
+
+// The outputs' bytes as they are stored, one array behind the other.
+template <typename Op, typename OpOutputs>
+std::vector<unsigned char> output_bytes(const typename Op::Case& c, const OpOutputs& outputs) {
+  std::vector<unsigned char> bytes;
+  std::size_t n = 0;
+  for (const ListedArray& listed : those_wanted<Op>(c, stored_list<Op>(c))) {
+    if (listed.is_input) continue;
+    const std::vector<float>& values = output_of(outputs, listed.name, n++);
+    const std::size_t first = bytes.size();
+    bytes.resize(first + values.size() * listed.type->size);
+    convert(kElementType<float>, values.data(), values.size(), *listed.type, bytes.data() + first);
+  }
+  return bytes;
+}
+
+// And back.
+template <typename Op>
+typename Op::Outputs typed(const typename Op::Case& c, const OutputsAt& outputs) {
+  typename Op::Outputs result;
+  std::size_t n = 0;
+  for (const ListedArray& listed : outputs_of<Op>(c))
+    use_output(result, listed.name, [&](std::vector<float>& values) { values = *outputs.at(n++); });
+  return result;
+}
 
 namespace detail {
 
@@ -39,15 +103,14 @@ std::vector<Operator::Stored> stored_of(Types<Args...>) {
            }}...};
 }
 
+template <typename Op>
+using HostOf = std::decay_t<decltype(Op::sizes(typename Op::Case()))>;
+
 // The functions that every struct has.
 template <typename Op>
 Operator required_of() {
   using OpCase = typename Op::Case;
   using OpProblem = typename Op::Problem;
-  using Outputs = typename Op::Outputs;
-  const auto typed = [](const Problem& problem) -> const OpProblem& {
-    return problem.as<OpProblem>();
-  };
   return {
       .name = Op::kName,
       .launchers = KeyOf<Op>::type::kName,
@@ -73,40 +136,15 @@ Operator required_of() {
       .arrays = [](std::any& problem) -> DrawnArrays& {
         return std::any_cast<OpProblem&>(problem);
       },
-      .args = [=](const Problem& problem) { return Struct(Op::args(typed(problem))); },
+      .args = [](const Problem& problem) { return Struct(Op::args(problem.as<OpProblem>())); },
       .round_to_storage =
           [](std::any& problem) { std::any_cast<OpProblem&>(problem).round_to_storage(); },
-      .fma_count =
-          [](const Struct& host) {
-            return Op::fma_count(host.as<std::decay_t<decltype(Op::sizes(OpCase()))>>());
-          },
-      .judge =
-          [=](const Problem& problem, const DeviceArrays& arrays, Arithmetic arithmetic,
-              bool for_report) {
-            const Outputs outputs = downloaded<Outputs>(arrays);
-            if constexpr (requires { Op::judge_for_report(typed(problem), outputs, arithmetic); }) {
-              if (for_report) return Op::judge_for_report(typed(problem), outputs, arithmetic);
-            }
-            return Op::judge(typed(problem), outputs, arithmetic);
-          },
-      .examine =
-          [=](const Problem& problem, const DeviceArrays& arrays, Arithmetic arithmetic,
-              const std::function<void(const Examined&)>& use) {
-            Op::examine(typed(problem), downloaded<Outputs>(arrays), arithmetic, use);
-          },
-      .with_mistakes =
-          [=](const Problem& problem, const std::function<void(const Mistakes&)>& use) {
-            Op::with_mistakes(typed(problem), use);
-          },
-      .belonging =
-          [=](const Problem& problem, const std::string& array, std::int64_t element) {
-            return Op::belonging(typed(problem), array, element);
-          },
+      .fma_count = [](const Struct& host) { return Op::fma_count(host.as<HostOf<Op>>()); },
       .store =
-          [=](const Problem& problem, const Struct& args, const ListedArray& stored,
-              void* elements) {
+          [](const Problem& problem, const Struct& args, const ListedArray& stored,
+             void* elements) {
             return ladder::with_storage<Op>(problem.storage(), [&]<typename Args>() {
-              return store_by<Op>(typed(problem), args.as<Args>(), stored, elements);
+              return store_by<Op>(problem.as<OpProblem>(), args.as<Args>(), stored, elements);
             });
           },
   };
@@ -163,6 +201,85 @@ void add_optional(Operator& op) {
   if constexpr (requires(Shape part) { Op::larger(part, part); }) op.own_larger = Op::larger;
 }
 
+// How its results are judged, and what wrong ones are called.
+template <typename Op>
+void add_judgement(Operator& op) {
+  using OpProblem = typename Op::Problem;
+  using OpOutputs = typename Op::Outputs;
+  using Result = std::optional<std::pair<OpProblem, OpOutputs>>;
+  if constexpr (requires(OpProblem problem) { Op::truth(problem, Arithmetic::kFp32); }) {
+    op.truth = [](const Problem& problem, Arithmetic arithmetic) {
+      return Op::truth(problem.as<OpProblem>(), arithmetic);
+    };
+  } else if constexpr (requires(OpProblem problem) { Op::truth(problem); }) {
+    op.truth = [](const Problem& problem, Arithmetic) {
+      return Op::truth(problem.as<OpProblem>());
+    };
+  }
+  if constexpr (requires(HostOf<Op> host) { Op::additions(host); })
+    op.additions = [](const Struct& host) { return Op::additions(host.as<HostOf<Op>>()); };
+  if constexpr (requires { Op::kJudgesItself; }) {
+    op.own_judge = [](const Problem& problem, const DeviceArrays& arrays, Arithmetic arithmetic) {
+      return Op::judge(problem.as<OpProblem>(), downloaded<OpOutputs>(arrays), arithmetic);
+    };
+  }
+  if constexpr (requires(OpProblem problem, OpOutputs outputs) {
+                  Op::to_judge(problem, outputs);
+                }) {
+    op.to_judge = [](const Problem& problem, const OutputsAt& outputs) {
+      const OpProblem& of = problem.as<OpProblem>();
+      return untyped<Op>(Op::case_of(of), Op::to_judge(of, typed<Op>(Op::case_of(of), outputs)));
+    };
+  }
+  if constexpr (requires(OpProblem problem, OpOutputs outputs) {
+                  Op::sample(problem, outputs, 1.0);
+                }) {
+    op.sample = [](const Problem& problem, const OutputsAt& outputs,
+                   double most) -> std::optional<Operator::Sample> {
+      const OpProblem& of = problem.as<OpProblem>();
+      const Result part = Op::sample(of, typed<Op>(Op::case_of(of), outputs), most);
+      if (!part) return std::nullopt;
+      return Operator::Sample{as_problem<Op>(part->first),
+                              untyped<Op>(Op::case_of(part->first), part->second)};
+    };
+  }
+  if constexpr (requires(std::string output) { Op::may_be_infinite(output); })
+    op.may_be_infinite = Op::may_be_infinite;
+  op.reports_first = requires {
+    Op::kReportsFirst;
+  };
+  if constexpr (!requires { Op::kKnownApart; }) {
+    if constexpr (requires(OpProblem problem) { Op::plain(problem, Arithmetic::kFp32); }) {
+      op.plain = [](const Problem& problem, Arithmetic arithmetic) {
+        const OpProblem& of = problem.as<OpProblem>();
+        return untyped<Op>(Op::case_of(of), Op::plain(of, arithmetic));
+      };
+    }
+    if constexpr (requires(OpProblem problem, std::vector<Truth> truth) {
+                    Op::mistakes(problem, truth, Arithmetic::kFp32);
+                  }) {
+      op.mistakes = [](const Problem& problem, const std::vector<Truth>& truth,
+                       Arithmetic arithmetic) {
+        return Op::mistakes(problem.as<OpProblem>(), truth, arithmetic);
+      };
+    }
+  }
+  if constexpr (requires(OpProblem problem, std::vector<Part> parts) {
+                  Op::explain(problem, parts);
+                })
+    op.explain = [](const Problem& problem, const std::vector<Part>& parts) {
+      return Op::explain(problem.as<OpProblem>(), parts);
+    };
+  if constexpr (requires(OpProblem problem, std::string name, Belonging belonging) {
+                  Op::settle_belonging(problem, name, name, 0, belonging);
+                }) {
+    op.settle_belonging = [](const Problem& problem, const std::string& array,
+                             const std::string& axis, std::int64_t index, Belonging& belonging) {
+      Op::settle_belonging(problem.as<OpProblem>(), array, axis, index, belonging);
+    };
+  }
+}
+
 template <typename Op>
 Operator::Cases as_cases(const std::vector<typename Op::Case>& cases) {
   Operator::Cases result;
@@ -171,10 +288,20 @@ Operator::Cases as_cases(const std::vector<typename Op::Case>& cases) {
   return result;
 }
 
+template <typename Op, typename First, typename... Rest>
+constexpr bool takes_bad_inputs(Types<First, Rest...>) {
+  return requires(Support support) {
+    Op::template bad_inputs<First>(support, DeviceKind::kCpu);
+  };
+}
+
 // What tests ask of it.
 template <typename Op>
 void add_trials(Operator& op) {
-  op.plan = [](const Support& support) { return Op::plan(support); };
+  if constexpr (requires(Support support) { Op::own_plan(support); })
+    op.own_plan = [](const Support& support) { return Op::own_plan(support); };
+  if constexpr (requires { Op::support_words(); })
+    op.own_support_words = [] { return Op::support_words(); };
   if constexpr (requires { Op::table_cases(true); })
     op.table_cases = [](bool long_too) { return as_cases<Op>(Op::table_cases(long_too)); };
   if constexpr (requires { Op::random_cases(1u); })
@@ -184,22 +311,20 @@ void add_trials(Operator& op) {
       return std::make_unique<Problem>(as_problem<Op>(Op::fuzz(random)));
     };
   }
-  op.for_each_bad_input =
-      [](const std::string& storage, [[maybe_unused]] const Support& support,
-         [[maybe_unused]] DeviceKind where, [[maybe_unused]] Struct& args,
-         [[maybe_unused]] const std::function<void(const std::string&)>& try_it) {
-        ladder::with_storage<Op>(storage, [&]<typename Args>() {
-          if constexpr (requires { Op::template bad_inputs<Args>(support, where); }) {
-            Args& bad = args.as<Args>();
-            const Args good = bad;
-            for (const auto& [argument, spoil] : Op::template bad_inputs<Args>(support, where)) {
-              spoil(bad);
-              try_it(argument);
-              bad = good;
-            }
-          }
-        });
-      };
+  if constexpr (takes_bad_inputs<Op>(typename Op::Storages())) {
+    op.bad_inputs = [](const std::string& storage, const Support& support, DeviceKind where,
+                       Struct& args, const std::function<void(const std::string&)>& try_it) {
+      ladder::with_storage<Op>(storage, [&]<typename Args>() {
+        Args& bad = args.as<Args>();
+        const Args good = bad;
+        for (const auto& [argument, spoil] : Op::template bad_inputs<Args>(support, where)) {
+          spoil(bad);
+          try_it(argument);
+          bad = good;
+        }
+      });
+    };
+  }
 }
 
 }  // namespace detail
@@ -209,6 +334,7 @@ Operator& operator_of() {
   static Operator op = [] {
     Operator made = detail::required_of<Op>();
     detail::add_optional<Op>(made);
+    detail::add_judgement<Op>(made);
     return made;
   }();
   return op;

@@ -163,7 +163,8 @@ void expect_right(Report& report, const typename Op::Problem& problem,
   const Verdict verdict = Op::judge(problem, outputs, arithmetic);
   if (verdict.right) return;
   const auto any = as_problem<Op>(problem);
-  report.wrong(verdict, *any.holding(Op::output_bytes(problem, outputs), ""), arithmetic);
+  report.wrong(verdict, *any.holding(output_bytes<Op>(Op::case_of(problem), outputs), ""),
+               arithmetic);
 }
 void expect_right(Report& report, const Implementation& i, const Problem& problem);
 template <typename Op>

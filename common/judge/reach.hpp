@@ -40,10 +40,9 @@ void expect_reach(Report& report, const typename Op::Case& c, const typename Op:
   const std::vector<ListedArray> outputs = outputs_of<Op>(c);
   for (std::size_t n = 0; n < outputs.size(); ++n) {
     const std::string& name = outputs[n].name;
-    report.expect(wrong_reach(name.c_str(), Op::output(clean, name, n), Op::output(spoilt, name, n),
-                              repeats(support, name), [&](std::int64_t element) {
-                                return reach(place_of(outputs[n], element));
-                              }));
+    report.expect(wrong_reach(
+        name.c_str(), output_of(clean, name, n), output_of(spoilt, name, n), repeats(support, name),
+        [&](std::int64_t element) { return reach(place_of(outputs[n], element)); }));
   }
 }
 

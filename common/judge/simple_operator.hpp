@@ -60,34 +60,21 @@
 
 namespace ladder {
 
-// A problem with more multiply-adds than this is judged in part, where its operator can take one.
-inline constexpr double kMostJudgedWhole = 4e9;
-
 // Inputs are drawn from numbers up to this: products of four of them are within fp32.
 inline constexpr float kLargestMagnitude = 1e8f;
 
-// An output's true values, and for each the root of the sum of its squared terms. Without terms a value is its only one.
-struct Truth {
-  std::vector<double> values, terms = {};
-  std::optional<Roundings> roundings =
-      {};  // otherwise they are counted from the operator's additions
-  Exact exact = {};
-};
-
-// Of an operator that says kKnownApart; null where they are not linked.
-template <typename Op>
-struct Known {
-  using Problem = typename Op::Problem;
-  static inline Mistakes (*mistakes)(const Problem&, const std::vector<Truth>&,
-                                     Arithmetic) = nullptr;
-  static inline typename Op::Outputs (*plain)(const Problem&, Arithmetic) = nullptr;
-};
-
+// Of an operator that says kKnownApart: its mistakes and its plain loop are linked with what names a mistake, and not with other programs.
 template <typename Op>
 struct KnownRegistration {
   KnownRegistration() {
-    Known<Op>::mistakes = &Op::mistakes;
-    Known<Op>::plain = &Op::plain;
+    operator_of<Op>().mistakes = [](const Problem& problem, const std::vector<Truth>& truth,
+                                    Arithmetic arithmetic) {
+      return Op::mistakes(problem.as<typename Op::Problem>(), truth, arithmetic);
+    };
+    operator_of<Op>().plain = [](const Problem& problem, Arithmetic arithmetic) {
+      const auto& typed = problem.as<typename Op::Problem>();
+      return untyped<Op>(Op::case_of(typed), Op::plain(typed, arithmetic));
+    };
   }
 };
 
@@ -185,14 +172,6 @@ class Drawn : public DrawnArrays {
   Case case_;
 };
 
-// The outputs that a case has, in the list's order.
-template <typename Op>
-std::vector<ListedArray> outputs_of(const typename Op::Case& c) {
-  std::vector<ListedArray> outputs = those_wanted<Op>(c, host_list<Op>(c));
-  std::erase_if(outputs, [](const ListedArray& array) { return array.is_input; });
-  return outputs;
-}
-
 template <typename Op>
 std::vector<typename Op::Case> found_cases(const std::vector<FoundCase>& found) {
   std::vector<typename Op::Case> cases;
@@ -250,103 +229,32 @@ struct JudgedOperator {
   using Storages = Types<StoredArgs...>;
   using Case = OpCase;
   using Problem = Drawn<OpInputs>;
-  using Outputs = std::vector<std::vector<float>>;
+  using Outputs = ladder::Outputs;
   using Parts = std::vector<Part>;
 
   static Problem make_problem(const Case& c) { return Problem(c); }
   static const Case& case_of(const Problem& problem) { return problem.drawn_case(); }
   static Host args(const Problem& problem) { return problem.args(); }
 
+  // For tests that have typed outputs.
   template <typename OpOutputs>
   static Verdict judge(const Problem& problem, const OpOutputs& outputs, Arithmetic arithmetic) {
-    const std::vector<Truth> truth = truth_of(problem, arithmetic);
-    const auto& judged = to_judge(problem, outputs);
-    return verdict_on(parts(problem, judged, truth, arithmetic));
+    return operator_of<Op>().judge(as_problem<Op>(problem),
+                                   outputs_at<Op>(case_of(problem), outputs), arithmetic);
   }
-
-  // With a plain loop's error; a part of a problem whose check would take too long.
   template <typename OpOutputs>
   static Verdict judge_for_report(const Problem& problem, const OpOutputs& outputs,
-                                  Arithmetic arithmetic,
-                                  double most_judged_whole = kMostJudgedWhole) {
-    if constexpr (requires { Op::sample(problem, outputs, most_judged_whole); }) {
-      if (const auto sample = Op::sample(problem, outputs, most_judged_whole)) {
-        Verdict whole = all_finite(problem, outputs);
-        return whole.right ? with_plain_loop(sample->first, sample->second, arithmetic) : whole;
-      }
-    }
-    const Verdict verdict = [&] {
-      if constexpr (requires { Op::kKnownApart; }) {
-        return with_plain_loop(problem, outputs, arithmetic);
-      } else if constexpr (requires { Op::plain(problem, arithmetic); }) {
-        return with_plain_loop(problem, outputs, arithmetic);
-      } else {
-        return Op::judge(problem, outputs, arithmetic);
-      }
-    }();
-    if constexpr (
-        requires { Op::truth(problem); } || requires { Op::truth(problem, arithmetic); }) {
-      if (!verdict.right) require_storable_truth(problem, outputs, arithmetic);
-    }
-    return verdict;
+                                  Arithmetic arithmetic, double most_judged_whole) {
+    return operator_of<Op>().judge_for_report(as_problem<Op>(problem),
+                                              outputs_at<Op>(case_of(problem), outputs), arithmetic,
+                                              most_judged_whole);
   }
-
-  template <typename OpOutputs, typename Use>
+  template <typename OpOutputs>
   static void examine(const Problem& problem, const OpOutputs& outputs, Arithmetic arithmetic,
-                      const Use& use) {
-    const std::vector<Truth> truth = truth_of(problem, arithmetic);
-    const auto& judged = to_judge(problem, outputs);
-    Examined examined{parts(problem, judged, truth, arithmetic), 0, {}};
-    while (examined.wrong < examined.parts.size() &&
-           judge_part(examined.parts[examined.wrong]).right)
-      ++examined.wrong;
-    if constexpr (requires { Op::kKnownApart; }) {
-      if (Known<Op>::mistakes != nullptr)
-        examined.mistakes = Known<Op>::mistakes(problem, truth, arithmetic);
-    } else if constexpr (requires { Op::mistakes(problem, truth, arithmetic); }) {
-      examined.mistakes = Op::mistakes(problem, truth, arithmetic);
-    } else if constexpr (requires { Op::explain(problem, examined.parts); }) {
-      examined.mistakes.own = [&](const std::vector<Part>& parts) {
-        return Op::explain(problem, parts);
-      };
-    }
-    use(examined);
+                      const std::function<void(const Examined&)>& use) {
+    operator_of<Op>().examine(as_problem<Op>(problem), outputs_at<Op>(case_of(problem), outputs),
+                              arithmetic, use);
   }
-
-  template <typename Use>
-  static void with_mistakes(const Problem& problem, const Use& use) {
-    if constexpr (requires { Op::kKnownApart; }) {
-      const std::vector<Truth> truth = truth_of(problem, Arithmetic::kFp32);
-      if (Known<Op>::mistakes != nullptr)
-        use(Known<Op>::mistakes(problem, truth, Arithmetic::kFp32));
-    } else if constexpr (requires(std::vector<Truth> t) {
-                           Op::mistakes(problem, t, Arithmetic{});
-                         }) {
-      const std::vector<Truth> truth = truth_of(problem, Arithmetic::kFp32);
-      use(Op::mistakes(problem, truth, Arithmetic::kFp32));
-    }
-  }
-
-  // By the axes of the array: "h" is a head, "b" a batch, "sequence" a packed sequence.
-  static Belonging belonging(const Problem& problem, const std::string& array,
-                             std::int64_t element) {
-    Belonging result;
-    const Host args = problem.args();
-    for (const ListedArray& listed : arrays_of(args)) {
-      if (listed.name != array) continue;
-      const Layout layout = layout_of(listed);
-      const std::vector<std::int64_t> at = layout.index(element);
-      for (std::size_t axis = 0; axis < at.size(); ++axis) {
-        if (layout.axes[axis] == "h") result.head = at[axis];
-        if (layout.axes[axis] == "b" || layout.axes[axis] == "sequence") result.sequence = at[axis];
-        if constexpr (requires { Op::settle_belonging(problem, array, "t", at[axis], result); })
-          Op::settle_belonging(problem, array, layout.axes[axis], at[axis], result);
-      }
-    }
-    return result;
-  }
-
-  // What must be true of each output that the case has.
   static std::vector<Truth> truth_of(const Problem& problem, Arithmetic arithmetic) {
     if constexpr (requires { Op::truth(problem, arithmetic); }) {
       return Op::truth(problem, arithmetic);
@@ -354,208 +262,12 @@ struct JudgedOperator {
       return Op::truth(problem);
     }
   }
-
   // They point at the outputs and at the truth.
   template <typename OpOutputs>
   static std::vector<Part> parts(const Problem& problem, const OpOutputs& outputs,
                                  const std::vector<Truth>& truth, Arithmetic arithmetic) {
-    const std::vector<ListedArray> stored = stored_list<Op>(case_of(problem));
-    std::vector<Part> result;
-    for (const ListedArray& listed : outputs_of<Op>(case_of(problem))) {
-      Layout layout = layout_of(listed);
-      if constexpr (requires { Op::axis_word(listed.name, layout.axes.back()); }) {
-        for (const std::string& axis : layout.axes)
-          layout.words.push_back(Op::axis_word(listed.name, axis));
-      }
-      const std::size_t n = result.size();
-      require(n < truth.size(), std::string(Op::kName) + "'s truth() has " +
-                                    std::to_string(truth.size()) +
-                                    " outputs; allowed: one for each that its list has");
-      const Truth& right = truth[n];
-      result.push_back(
-          {layout, &output(outputs, listed.name, n), &right.values,
-           right.terms.empty() ? &right.values : &right.terms,
-           right.roundings ? *right.roundings : roundings(problem, stored, listed.name, arithmetic),
-           right.exact.elements.empty() ? nullptr : &right.exact,
-           rounding_of(precision_of(listed.name, stored))});
-    }
-    return result;
-  }
-
-  // The n-th output that the case has, which has that name.
-  template <typename OpOutputs>
-  static const std::vector<float>& output(const OpOutputs& outputs, const std::string& name,
-                                          std::size_t n) {
-    if constexpr (requires { OpOutputs::arrays(outputs, [](const char*, const auto&) {}); }) {
-      const std::vector<float>* found = nullptr;
-      OpOutputs::arrays(outputs, [&](const char* other, const std::vector<float>& values) {
-        if (name == other) found = &values;
-      });
-      return *found;
-    } else if constexpr (std::is_same_v<OpOutputs, std::vector<float>>) {
-      return outputs;
-    } else {
-      return outputs.at(n);
-    }
-  }
-
-  // As they are stored, one array behind the other.
-  template <typename OpOutputs>
-  static std::vector<unsigned char> output_bytes(const Problem& problem, const OpOutputs& outputs) {
-    std::vector<unsigned char> bytes;
-    std::size_t n = 0;
-    for (const ListedArray& listed :
-         those_wanted<Op>(case_of(problem), stored_list<Op>(case_of(problem)))) {
-      if (listed.is_input) continue;
-      const std::vector<float>& values = output(outputs, listed.name, n++);
-      const std::size_t first = bytes.size();
-      bytes.resize(first + values.size() * listed.type->size);
-      convert(kElementType<float>, values.data(), values.size(), *listed.type,
-              bytes.data() + first);
-    }
-    return bytes;
-  }
-
-  // Sizes above the most that is supported.
-  template <typename Args>
-  static std::vector<BadInput<Args>> bad_inputs(const Support& support, DeviceKind) {
-    std::vector<BadInput<Args>> bad;
-    for (const auto& [size, most] : support.most) {
-      bad.push_back({size, [size = size, most = most](Args& a) {
-                       Args::fields(a, [&](const char* name, auto& value, auto...) {
-                         using Value = std::decay_t<decltype(value)>;
-                         if constexpr (std::is_same_v<Value, std::int64_t>) {
-                           if (name == size) value = most + 1;
-                         }
-                       });
-                     }});
-    }
-    return bad;
-  }
-
-  static std::shared_ptr<const Plan> plan(const Support& support) {
-    Op::support_words().check(Op::kName, support);
-    if constexpr (requires { Op::own_plan(support); }) {
-      return Op::own_plan(support);
-    } else {
-      return std::make_shared<Plan>(
-          plan_by_lists(find_operator(Op::kName), tried_options(), support));
-    }
-  }
-
-  static SupportWords support_words() {
-    SupportWords words;
-    const Shape shape = shape_of(Sizes());
-    for (const Size& size : shape.sizes())
-      words.sizes.push_back(size.name);
-    words.most = words.sizes;
-    const Case usual = Op::make_case(Sizes());
-    for (const ListedOption& option : options_in(usual))
-      words.options.push_back(option.name);
-    return words;
-  }
-
-  // All flags and words, and of numbers those that a kernel gets.
-  static std::vector<TriedOption> tried_options() {
-    std::vector<TriedOption> options;
-    const Sizes sizes;
-    const Case usual = Op::make_case(sizes);
-    const std::vector<ListedField> fields = fields_of(sizes);
-    for (const ListedOption& option : options_in(usual)) {
-      TriedOption tried{option.name, {option.words.begin(), option.words.end()}};
-      const std::string value = option.text(option);
-      if (value == "true" || value == "false")
-        tried.levels = {value, value == "true" ? "false" : "true"};
-      const bool is_field =
-          std::any_of(fields.begin(), fields.end(),
-                      [&](const ListedField& field) { return field.name == option.name; });
-      if (is_field || !tried.levels.empty()) options.push_back(tried);
-    }
-    return options;
-  }
-
- private:
-  template <typename OpOutputs>
-  static decltype(auto) to_judge(const Problem& problem, const OpOutputs& outputs) {
-    if constexpr (requires { Op::to_judge(problem, outputs); }) {
-      return Op::to_judge(problem, outputs);
-    } else {
-      return (outputs);
-    }
-  }
-
-  static Verdict verdict_on(const std::vector<Part>& parts) {
-    Verdict verdict;
-    verdict.right = true;
-    for (std::size_t n = 0; n < parts.size(); ++n) {
-      const Verdict of_part = judge_part(parts[n]);
-      if (!of_part.right) return of_part;
-      constexpr bool first = requires {
-        Op::kReportsFirst;
-      };
-      if (n == 0 || (!first && of_part.share > verdict.share)) verdict = of_part;
-    }
-    return verdict;
-  }
-
-  template <typename OpOutputs>
-  static Verdict with_plain_loop(const Problem& problem, const OpOutputs& outputs,
-                                 Arithmetic arithmetic) {
-    const std::vector<Truth> truth = truth_of(problem, arithmetic);
-    Verdict verdict = verdict_on(parts(problem, outputs, truth, arithmetic));
-    if (!verdict.right) return verdict;
-    const auto add = [&](const auto& plain) {
-      add_plain_loop(verdict, parts(problem, plain, truth, arithmetic));
-    };
-    if constexpr (requires { Op::kKnownApart; }) {
-      if (Known<Op>::plain != nullptr) add(Known<Op>::plain(problem, arithmetic));
-    } else {
-      add(Op::plain(problem, arithmetic));
-    }
-    return verdict;
-  }
-
-  template <typename OpOutputs>
-  static void require_storable_truth(const Problem& problem, const OpOutputs& outputs,
-                                     Arithmetic arithmetic) {
-    const std::vector<Truth> truth = truth_of(problem, arithmetic);
-    const auto& judged = to_judge(problem, outputs);
-    for (const Part& part : parts(problem, judged, truth, arithmetic))
-      require_storable(part);
-  }
-
-  // Whether all outputs are finite, for a problem that is judged in part.
-  template <typename OpOutputs>
-  static Verdict all_finite(const Problem& problem, const OpOutputs& outputs) {
-    Verdict verdict;
-    verdict.right = true;
-    std::size_t n = 0;
-    for (const ListedArray& listed : outputs_of<Op>(case_of(problem))) {
-      const std::vector<float>& values = output(outputs, listed.name, n++);
-      if constexpr (requires { Op::may_be_infinite(listed.name); }) {
-        if (Op::may_be_infinite(listed.name)) continue;
-      }
-      if (std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); }))
-        continue;
-      verdict.right = false;
-      verdict.message =
-          "WRONG RESULT: " + listed.name + " has elements that are not finite, or not written";
-      break;
-    }
-    return verdict;
-  }
-
-  // Counted from the operator's additions.
-  static Roundings roundings([[maybe_unused]] const Problem& problem,
-                             [[maybe_unused]] const std::vector<ListedArray>& stored,
-                             [[maybe_unused]] const std::string& output,
-                             [[maybe_unused]] Arithmetic arithmetic) {
-    if constexpr (requires { Op::additions(problem.args()); }) {
-      return counted_roundings(stored, output, Op::additions(problem.args()), arithmetic);
-    } else {
-      throw std::logic_error(std::string(Op::kName) +
-                             " says neither how often it adds nor what is rounded");
-    }
+    return operator_of<Op>().parts(Struct(case_of(problem)),
+                                   outputs_at<Op>(case_of(problem), outputs), truth, arithmetic);
   }
 };
 

@@ -122,7 +122,7 @@ void with_kernel(const Drawn<Inputs>& problem, const Solve& solve, const Use& us
     auto outputs = solve(given);
     std::size_t n = 0;
     for (const ListedArray& output : outputs_of<Op>(Op::case_of(problem))) {
-      std::vector<float> values = Op::output(outputs, output.name, n++);
+      std::vector<float> values = output_of(outputs, output.name, n++);
       const ListedArray array = listed(args, output.name);
       array.type->from_floats(values.data(), values.size(), array.pointer());
     }

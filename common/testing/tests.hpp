@@ -103,7 +103,8 @@ template <typename Inputs, typename Outputs>
   if (verdict.right) return ::testing::AssertionSuccess();
   const auto any = as_problem<Op>(problem);
   return ::testing::AssertionFailure()
-         << named(verdict, *any.holding(Op::output_bytes(problem, outputs), ""), arithmetic);
+         << named(verdict, *any.holding(output_bytes<Op>(Op::case_of(problem), outputs), ""),
+                  arithmetic);
 }
 
 // Judged by the arithmetic that the implementation is registered with.

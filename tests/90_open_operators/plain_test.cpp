@@ -149,8 +149,7 @@ struct NeverNull : EachOperator<NeverNull> {
 template <typename Op>
 std::string refusal_of(const Support& support) {
   try {
-    Op::support_words().check(Op::kName, support);
-    plan_by_lists(operator_of<Op>(), Op::tried_options(), support);
+    operator_of<Op>().plan(support);
   } catch (const std::invalid_argument& error) {
     return error.what();
   }
@@ -159,7 +158,7 @@ std::string refusal_of(const Support& support) {
 
 TEST(OpenOperator, TriesEveryOption) {
   const Support support{.sizes = {{"N", {4}}}, .options = {{"eps", {"1", "2"}}}};
-  const Plan plan = plan_by_lists(operator_of<Each>(), Each::tried_options(), support);
+  const Plan plan = *operator_of<Each>().plan(support);
   std::set<std::string> pairs, biases;
   for (const PlannedCase& c : plan.cases) {
     for (const std::string& one : c.levels) {
