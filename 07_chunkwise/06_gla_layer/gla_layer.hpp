@@ -42,7 +42,7 @@ struct GlaLayerArgs {
   float* y = nullptr;           // (B, T, d_model)
 
   float scale = 1.0f;  // of GLA; 1 / sqrt(K) in the paper
-  float eps = 1e-5f;
+  float eps = 1e-5f;    // 0 or more
 
   static constexpr const char* kStorage = "fp32";
 
@@ -50,7 +50,7 @@ struct GlaLayerArgs {
   static void fields(Self& s, const Visit& visit) {
     visit("B", s.B, 0), visit("T", s.T, 0), visit("d_model", s.d_model, 1), visit("H", s.H, 1);
     visit("K", s.K, 1), visit("V", s.V, 1), visit("rank", s.rank, 1), visit("scale", s.scale);
-    visit("eps", s.eps);
+    visit("eps", s.eps, 0.0f);
   }
 
   template <typename Self, typename Visit>

@@ -109,7 +109,6 @@ void matmul(const float* left, const float* right, float* product, std::int64_t 
 
 void validate(const GlaLayerArgs& args) {
   ladder::validate_lists(args);
-  ladder::require(args.eps >= 0, "eps is negative or NaN; allowed: 0 or more");
   if (args.B == 0 || args.T == 0) return;
   constexpr std::int64_t kMost = 65535 * kTile;
   ladder::require(args.H <= kMost / args.K && args.H <= kMost / args.V && args.d_model <= kMost &&

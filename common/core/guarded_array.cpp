@@ -21,7 +21,8 @@ ShiftedArray* shifted_array = nullptr;
 
 }  // namespace
 
-ShiftedArray::ShiftedArray(std::string array) : array_(std::move(array)) {
+ShiftedArray::ShiftedArray(std::string array, std::size_t bytes)
+    : array_(std::move(array)), bytes_(bytes) {
   require(shifted_array == nullptr, "an array is shifted already; allowed: one at a time");
   shifted_array = this;
 }
@@ -36,7 +37,7 @@ GuardedArray::GuardedArray(Device& device, std::string name, const void* element
     : device_(device), name_(std::move(name)) {
   if (bytes == 0) return;
   if (shifted_array != nullptr && shifted_array->array_ == name_) {
-    front_ += element_bytes;
+    front_ += std::max(element_bytes, shifted_array->bytes_);
     shifted_array->used_ = true;
   }
   uploaded_.assign(front_ + bytes + kGuardBytes, kGuardByte);

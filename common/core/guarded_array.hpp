@@ -16,10 +16,11 @@ struct WroteElsewhere : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// While it lives, a GuardedArray of this name begins one element behind an aligned address: it is no better aligned than an element.
+// While it lives, a GuardedArray of this name begins so many bytes behind an aligned address, or one element where that is more: it is no
+// better aligned than that.
 class ShiftedArray {
  public:
-  explicit ShiftedArray(std::string array);
+  explicit ShiftedArray(std::string array, std::size_t bytes = 1);
   ~ShiftedArray();
   ShiftedArray(const ShiftedArray&) = delete;
   ShiftedArray& operator=(const ShiftedArray&) = delete;
@@ -29,6 +30,7 @@ class ShiftedArray {
  private:
   friend class GuardedArray;
   std::string array_;
+  std::size_t bytes_;
   bool used_ = false;
 };
 

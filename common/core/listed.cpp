@@ -101,6 +101,16 @@ void for_each_bad_input(const std::vector<ListedField>& fields,
                         const std::vector<ListedArray>& arrays,
                         const std::function<void(const std::string&)>& try_it) {
   for (const ListedField& field : fields) {
+    if (!field.least_real) continue;
+    float& number = *static_cast<float*>(field.value);
+    const float kept = number;
+    for (const float bad : {*field.least_real - 1, std::numeric_limits<float>::quiet_NaN()}) {
+      number = bad;
+      try_it(field.name);
+    }
+    number = kept;
+  }
+  for (const ListedField& field : fields) {
     if (!field.is_size()) continue;
     const std::int64_t kept = field.number();
     field.set(field.least() - 1);

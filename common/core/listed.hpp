@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -152,6 +153,7 @@ struct ListedField {
   void* value;
   // What a size may be; a field without limits is none.
   std::vector<std::int64_t> limits;
+  std::optional<float> least_real = {};  // of a real number that has one
 
   bool is_size() const { return !limits.empty(); }
   std::int64_t least() const { return limits[0]; }
@@ -196,6 +198,8 @@ std::vector<ListedField> fields_of(const Sized& sized) {
                       {}});
     if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(value)>>)
       fields.back().limits = {static_cast<std::int64_t>(limits)...};
+    else if constexpr (sizeof...(limits) == 1)
+      fields.back().least_real = std::optional<float>(limits...);
   });
   return fields;
 }
@@ -224,8 +228,8 @@ void set_shape(Sized& sized, const Shape& shape, const std::string& op) {
   set_shape(fields_of(sized), shape, op);
 }
 
-// Calls try_it(name) with every bad change to good arguments that the lists alone tell: each size too small or too large, each
-// required array null, each array there is misaligned. Undoes it behind each.
+// Calls try_it(name) with every bad change to good arguments that the lists alone tell: each size too small or too large, each real
+// number that has a least one below it and NaN, each required array null, each array there is misaligned. Undoes it behind each.
 void for_each_bad_input(const std::vector<ListedField>& fields,
                         const std::vector<ListedArray>& arrays,
                         const std::function<void(const std::string& name)>& try_it);

@@ -102,10 +102,10 @@ void expect_refused(const std::string& argument, const std::function<void()>& ca
 }
 
 void expect_right_or_refused_when_shifted(const std::vector<std::string>& arrays,
-                                          const std::function<void()>& work) {
+                                          const std::function<void()>& work, std::size_t bytes) {
   for (const std::string& array : arrays) {
-    SCOPED_TRACE(array + " is one element off");
-    const ShiftedArray shifted(array);
+    SCOPED_TRACE(array + " is not aligned");
+    const ShiftedArray shifted(array, bytes);
     try {
       work();
     } catch (const std::invalid_argument& error) {

@@ -293,11 +293,13 @@ bool register_bounds(const std::string& implementation, const std::string& op, c
     add(implementation, "StaysInBoundsOverManyTurns/" + op,
         [=] { xrays_of(implementation, op, longer, options, storages.back()); });
   }
-  // The processors that the emulator runs on would not mind a misaligned access.
+  // The processors that the emulator runs on would not mind a misaligned access. An array that is half a vector off is one, too.
   add(implementation, "AlignsItsAccesses/" + op, [=] {
     const auto c =
         case_of(op, of_whole_vectors(shape, storages.back()), options, storages.back(), {});
-    expect_right_or_refused_when_shifted(c->array_names(), [&] { xrays_of(implementation, *c); });
+    for (const std::size_t bytes : {1, 8})
+      expect_right_or_refused_when_shifted(
+          c->array_names(), [&] { xrays_of(implementation, *c); }, bytes);
   });
   add(implementation, "StaysInBounds/" + op, [=] {
     for (const std::string& storage : storages) {
