@@ -1,5 +1,6 @@
 #include "00_warmup/hole_tests.hpp"
 #include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
@@ -22,6 +23,24 @@ const bool registered =
                      {.size = "N", .at = {32, 64}},
                      {.size = "K", .at = {32, 64}},
                      {.size = "GROUP", .at = {69}, .others = {{"K", 70}}}}});
+
+// Around 0 half of the range lies on either side: the zero point is rint(127.5), and the largest value would be rint(255.5) = 256, which has
+// no byte.
+KERNEL_TEST(quantize_groups, KeepsTheLargestOfARangeAroundZero) {
+  for (const float largest : {1.0f, 3.0f, 0.1f}) {
+    const ladder::Implementation i = ladder::find_implementation("quantize_groups");
+    const auto problem =
+        ladder::testing::case_of("quantize", {{"K", 2}, {"N", 1}, {"GROUP", 2}}, {}, "fp32", {})
+            ->make()
+            ->with("r", {largest, -largest});
+    const auto placed = problem->place(ladder::device(i.device), i);
+    placed->call();
+    ladder::device(i.device).synchronize();
+    const std::vector<unsigned char> q = placed->outputs();
+    EXPECT_GE(q[0], 254) << "of " << largest;
+    EXPECT_LE(q[1], 1) << "of " << -largest;
+  }
+}
 
 using warmup::register_hole;
 

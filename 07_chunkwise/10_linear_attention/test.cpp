@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -126,6 +127,33 @@ KERNEL_TEST(linear_attention_chunkwise, TakesAStateBetweenTheLastNumberAndTheNex
   std::vector<float> q(17, 0.0f), k(17, 0.0f), v(17, 0.0f);
   q[16] = 0.5f, k[0] = 257.0f, v[0] = 255.0f;
   EXPECT_EQ(run_in_fp16(q, k, v)[2 * 16], 32768);  // 65535 / 2, rounded to fp16
+}
+
+// Head h has that number at row h of its state, each in another column, and zeros elsewhere: no element is left out of the search for the
+// largest.
+KERNEL_TEST(linear_attention_chunkwise, TakesAStateBeyondFp16InAnyElement) {
+  constexpr std::int64_t kHeads = 64, kChannels = 64, kLast = 16;
+  LinearAttentionCase c{
+      .B = 1, .T_q = kLast + 1, .T_k = kLast + 1, .H = kHeads, .K = kChannels, .V = kChannels};
+  c.feature_map = ladder::FeatureMap::kIdentity;
+  c.normalize = false;
+  c.precision = Precision::kFp16;
+  auto problem = ladder::make_problem(c);
+  for (const char* const name : {"q", "k", "v"})
+    std::fill(problem[name].begin(), problem[name].end(), 0.0f);
+  const auto at = [](std::int64_t t, std::int64_t h, std::int64_t channel) {
+    return static_cast<std::size_t>((t * kHeads + h) * kChannels + channel);
+  };
+  const auto column = [](std::int64_t h) { return (37 * h + 5) % kChannels; };
+  for (std::int64_t h = 0; h < kHeads; ++h) {
+    problem["k"][at(0, h, h)] = 257.0f;
+    problem["v"][at(0, h, column(h))] = 255.0f;
+    problem["q"][at(kLast, h, h)] = 0.5f;
+  }
+  const std::vector<float> o =
+      ladder::run(ladder::find_implementation("linear_attention_chunkwise"), problem);
+  for (std::int64_t h = 0; h < kHeads; ++h)
+    EXPECT_EQ(o[at(kLast, h, column(h))], 32768) << "row " << h << ", column " << column(h);
 }
 KERNEL_TEST(linear_attention_chunkwise, TakesAScoreBeyondFp16) {
   const std::vector<float> o = run_in_fp16({256, 255}, {256, 1}, {0, 0});

@@ -106,6 +106,15 @@ KERNEL_TEST(attention_paged, TakesManySplits) {
   }
 }
 
+// Each stage is used again three times and more in one split, each time with other pages.
+KERNEL_TEST(attention_paged, TakesManyRoundsInASplit) {
+  for (const std::int64_t D : {64, 128, 256}) {
+    const ladder::Shape shape = {{"B", 2}, {"T_q", 1},    {"H_q", 2},        {"H_kv", 1},
+                                 {"D", D}, {"pages", 90}, {"page_keys", 16}, {"max_pages", 80}};
+    expect_right(in_splits(1), shape, {}, D == 64 ? "fp16" : "bf16");
+  }
+}
+
 // Windows that begin within a page and at its border, and one that is wider than any sequence.
 KERNEL_TEST(attention_paged, TakesAWindowInAnyNumberOfSplits) {
   const ladder::Shape shape = {{"B", 9},  {"T_q", 7},    {"H_q", 6},        {"H_kv", 2},

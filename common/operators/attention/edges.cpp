@@ -206,6 +206,20 @@ void expect_right_in_many_batches(const Implementation& i, Report& report, const
   expect<Op>(i, report, make_problem(c));
 }
 
+// Sequences that end where a tile does: the next batch's first tile is another one.
+template <typename Op>
+void expect_right_in_whole_tiles(const Implementation& i, Report& report, const Support& support) {
+  for (const std::int64_t D : attention_channels(support)) {
+    const std::int64_t T = D <= 64 ? 128 : 64;
+    Case c = with_mask(few_heads(support, limited_queries(support, T), T),
+                       attention_masks(support).back());
+    c.B = 2;
+    c.D = D;
+    c.precision = precision_of(support.storages.front());
+    expect<Op>(i, report, make_problem(c));
+  }
+}
+
 // A window that is wider than a tile of queries or of keys, with rows that make tiles narrow, and a D_v of its own where that is supported.
 template <typename Op>
 void expect_right_in_a_wide_window(const Implementation& i, Report& report,
@@ -297,6 +311,12 @@ std::shared_ptr<Plan> common_plan(const Support& support, const std::string& pre
         expect_right_in_many_batches<Op>(i, report, support);
       },
       0);
+  add(
+      "TakesWholeTilesOfTwoBatches",
+      [=](const Implementation& i, Report& report) {
+        expect_right_in_whole_tiles<Op>(i, report, support);
+      },
+      2);
   if (has_option(support, "window")) {
     add(
         "TakesAWindowWiderThanATile",

@@ -1,0 +1,92 @@
+// With ladder::cuda::call.batch_invariant a sequence's result does not depend on how many others are in its batch. Launchers cut time into
+// as many segments as fill a device, so each is asked on a small one, where two batches leave less room than one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "common/cuda/call.hpp"
+#include "common/emulator/include/emulator/smaller_device.hpp"
+#include "common/operators/linear_attention/operator.hpp"
+#include "common/operators/wkv/operator.hpp"
+#include "common/testing/tests.hpp"
+
+namespace {
+
+// The outputs' bytes of a batch of one, and of two with the same numbers in both, which are twice those.
+template <typename Op>
+void expect_same_in_a_larger_batch(const ladder::Implementation& i, typename Op::Case c) {
+  const auto bytes_of = [&](const typename Op::Problem& problem) {
+    const ladder::Problem whole = ladder::as_problem<Op>(problem);
+    const auto placed = whole.place(ladder::device(i.device), i);
+    placed->call();
+    ladder::device(i.device).synchronize();
+    return placed->outputs();
+  };
+  c.B = 1;
+  const auto one = Op::make_problem(c);
+  c.B = 2;
+  auto two = Op::make_problem(c);
+  for (const auto& [name, count] : one.inputs()) {
+    const bool once = two[name].size() == one[name].size();  // u
+    two[name] = one[name];
+    if (!once) two[name].insert(two[name].end(), one[name].begin(), one[name].end());
+  }
+  const std::vector<unsigned char> of_one = bytes_of(one), of_two = bytes_of(two);
+  ASSERT_EQ(of_two.size(), 2 * of_one.size());
+  EXPECT_TRUE(std::equal(of_one.begin(), of_one.end(), of_two.begin()))
+      << i.name << " gives a sequence another result in a batch of two: " << name_of(c);
+}
+
+// Of all kernels that are right for these cases. `outputs` is one array: no state, so that the halves of the bytes are batches.
+template <typename Op>
+int ask_all(typename Op::Case c, const std::string& not_repeatable) {
+  int asked = 0;
+  for (const ladder::Implementation& i : ladder::implementations()) {
+    if (i.device != ladder::DeviceKind::kCuda || i.name == not_repeatable ||
+        !ladder::operator_of<Op>().computes(i, ladder::storage_of(c)))
+      continue;
+    try {
+      expect_same_in_a_larger_batch<Op>(i, c);
+      ++asked;
+    } catch (const std::invalid_argument&) {
+      // a kernel without that option
+    }
+  }
+  return asked;
+}
+
+TEST(BatchInvariance, HoldsForEveryKernelThatCutsTime) {
+  const ladder::Implementation any = ladder::find_implementation("wkv_shared_mem");
+  if (ladder::testing::device_is_missing(any)) return;
+  if (ladder::device(any.device).back_end() != "emulator")
+    return ladder::testing::skip("only the emulator can be a device with few multiprocessors");
+  const emulator::SmallerDevice small(emulator::SmallerDevice::kMultiprocessors, "2");
+  ladder::cuda::call.batch_invariant = true;
+  using ladder::Precision;
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    for (const std::int64_t K : {64, 128}) {
+      EXPECT_GT(ask_all<ladder::Wkv>({.T = 600, .H = 2, .K = K, .V = 64, .precision = precision},
+                                     "wkv_atomic"),
+                2);
+      EXPECT_GT(ask_all<ladder::Gla>({.recurrence = ladder::Recurrence::kGla,
+                                      .T = 600,
+                                      .H = 2,
+                                      .K = K,
+                                      .V = 64,
+                                      .precision = precision},
+                                     ""),
+                1);
+      for (const bool plain : {true, false}) {
+        ladder::LinearAttentionCase c{
+            .T_q = 600, .T_k = 600, .H = 2, .K = K, .V = 64, .precision = precision};
+        if (plain) c.feature_map = ladder::FeatureMap::kIdentity, c.normalize = false;
+        EXPECT_GT(ask_all<ladder::LinearAttention>(c, ""), 0);
+      }
+    }
+  }
+  ladder::cuda::call.batch_invariant = false;
+}
+
+}  // namespace
