@@ -211,8 +211,7 @@ template <typename Op>
 void expect_right_in_whole_tiles(const Implementation& i, Report& report, const Support& support) {
   for (const std::int64_t D : attention_channels(support)) {
     const std::int64_t T = D <= 64 ? 128 : 64;
-    Case c = with_mask(few_heads(support, limited_queries(support, T), T),
-                       attention_masks(support).back());
+    Case c = with_mask(few_heads(support, T, T), attention_masks(support).back());
     c.B = 2;
     c.D = D;
     c.precision = precision_of(support.storages.front());
