@@ -289,4 +289,57 @@ Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
   return plan;
 }
 
+void Placed::for_each_bad_input(const Support& support, const TryIt& try_it) const {
+  Struct bad = args_;
+  const auto call = [&] { launch_(bad); };
+  const auto try_with = [&](const std::string& argument) { try_it(argument, call); };
+  ladder::for_each_bad_input(bad.fields(), bad.arrays(), try_with);
+  if (problem_.op().bad_inputs)
+    return problem_.op().bad_inputs(problem_.storage(), support, where_, bad, try_with);
+  for (const auto& [size, most] : support.most) {
+    for (const ListedField& field : bad.fields()) {
+      if (field.name != size || !field.is_size()) continue;
+      const std::int64_t good = field.number();
+      field.set(most + 1);
+      try_with(size);
+      field.set(good);
+    }
+  }
+}
+
+std::shared_ptr<const Plan> Operator::plan(const Support& support) const {
+  support_words().check(name, support);
+  if (own_plan) return own_plan(support);
+  return std::make_shared<Plan>(plan_by_lists(*this, tried_options(), support));
+}
+
+SupportWords Operator::support_words() const {
+  if (own_support_words) return own_support_words();
+  SupportWords words;
+  const Shape sizes = shape();
+  for (const Size& size : sizes.sizes())
+    words.sizes.push_back(size.name);
+  words.most = words.sizes;
+  for (const ListedOption& option : usual_case().options())
+    words.options.push_back(option.name);
+  return words;
+}
+
+std::vector<TriedOption> Operator::tried_options() const {
+  std::vector<TriedOption> options;
+  const Struct usual = usual_case();
+  const std::vector<ListedField> fields = default_sizes.fields();
+  for (const ListedOption& option : usual.options()) {
+    TriedOption tried{option.name, {option.words.begin(), option.words.end()}};
+    const std::string value = option.text(option);
+    if (value == "true" || value == "false")
+      tried.levels = {value, value == "true" ? "false" : "true"};
+    const bool is_field = std::any_of(fields.begin(), fields.end(), [&](const ListedField& field) {
+      return field.name == option.name;
+    });
+    if (is_field || !tried.levels.empty()) options.push_back(tried);
+  }
+  return options;
+}
+
 }  // namespace ladder

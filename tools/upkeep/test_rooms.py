@@ -60,6 +60,14 @@ class Rooms(unittest.TestCase):
             ("07_chunkwise/15_wkv_and_gla/test.cpp", "library/best/wkv.hpp"),
             ("07_chunkwise/02_chunk_walk/kernel.cu", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
             ("07_chunkwise/11b_decay_per_head/kernel.cu", "07_chunkwise/11_linear/tiles.hpp"),
+            ("03_cuda_baseline/kernel.cu", "common/testing/tests.hpp"),
+            ("03_cuda_baseline/kernel.cu", "common/judge/judging.hpp"),
+            ("03_cuda_baseline/kernel.cu", "common/operators/wkv/operator.hpp"),
+            ("library/best/best.hpp", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
+            ("library/abi/check.cpp", "common/judge/judging.hpp"),
+            ("library/include/kernel_ladder.h", "common/core/device.hpp"),
+            ("tests/large_arrays_test.cpp", "common/program/climb.hpp"),
+            ("tools/scratch/main.cpp", "common/judge/judging.hpp"),
         ):
             with self.subTest(path, included=included):
                 self.refused({path: [f'"{included}"'], included: []}, f"{path} includes {included}: ")
@@ -78,6 +86,9 @@ class Rooms(unittest.TestCase):
             ("07_chunkwise/limits_test.cpp", "07_chunkwise/06_gla_layer/gla_layer.hpp"),
             ("07_chunkwise/15_wkv_and_gla/test.cpp", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
             ("library/best/measure.cpp", "common/program/timing.hpp"),
+            ("03_cuda_baseline/kernel.cu", "common/operators/wkv/wkv.hpp"),
+            ("tests/large_arrays_test.cpp", "00_warmup/matmul.hpp"),
+            ("tools/upkeep/fuzz_program/main.cpp", "common/program/climb.hpp"),
             ("tests/90_open_operators/test.cpp", "common/testing/suite.hpp"),
         ):
             with self.subTest(path, included=included):
@@ -110,6 +121,12 @@ class Rooms(unittest.TestCase):
             with self.subTest(condition):
                 hidden = f'"teaching.hpp"\n#if {condition}\n#include "04_no_atomic/x.hpp"\n#endif'
                 self.refused({**tree, "03_cuda_baseline/kernel.cu": [hidden]}, "a chapter includes no other chapter")
+
+    def test_what_is_only_declared_counts(self):
+        plan = {"common/judge/plan.hpp": "struct Plan {\n};\n"}
+        self.assertEqual(ROOMS.foreign_declarations({**plan, "common/core/device.hpp": "struct Plan;\n"}), {"common/core/device.hpp": ["Plan"]})
+        self.assertEqual(ROOMS.foreign_declarations({**plan, "common/diagnosis/probe.hpp": "struct Plan;\n"}), {})
+        self.assertEqual(ROOMS.foreign_declarations({**plan, "common/core/device.hpp": "struct CUstream_st;\n"}), {})
 
     def test_files_do_not_include_each_other(self):
         self.refused({"common/xray/a.hpp": ['"b.hpp"'], "common/xray/b.hpp": ['"a.hpp"']}, "common/xray/a, common/xray/b include each other")
