@@ -64,7 +64,8 @@ struct Shared {
 // Replaces each token's log_w by the sum from its sub-chunk's first token to this one. Each thread
 // sums what it copied itself.
 __device__ void sum_log_decays(float* log_w_smem, int token) {
-  float sum = fmaxf(log_w_smem[token], kForgetsAll);
+  const float log_w = log_w_smem[token];
+  float sum = log_w < kForgetsAll ? kForgetsAll : log_w;  // fmaxf would replace a NaN
   // TODO(1): roughly 5 lines; the running sum over the 16 lanes of a sub-chunk, this lane's log_w
   // TODO(1): included; budget: four shuffles, and no access to memory.
   log_w_smem[token] = sum;

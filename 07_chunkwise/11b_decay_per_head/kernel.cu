@@ -64,7 +64,8 @@ struct Shared {
 // Replaces each token's log_w by the sum from its sub-chunk's first token to this one. Each thread
 // sums what it copied itself.
 __device__ void sum_log_decays(float* log_w_smem, int token) {
-  float sum = fmaxf(log_w_smem[token], kForgetsAll);
+  const float log_w = log_w_smem[token];
+  float sum = log_w < kForgetsAll ? kForgetsAll : log_w;  // fmaxf would replace a NaN
 #pragma unroll
   for (int distance = 1; distance < kUnit; distance *= 2) {
     const float earlier = __shfl_up_sync(kAllLanes, sum, distance, kUnit);

@@ -1,8 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
 
 #include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
@@ -18,6 +23,28 @@ const bool registered = ladder::testing::register_suite(
      .options = {{"scale", {"1", "0.125"}}},
      .most = {{"K", 64}, {"V", 64}},
      .borders = {{.size = "T", .at = {16, 64, 128}, .others = {{"K", 64}, {"V", 64}}}}});
+
+// What follows a decay that is not a number is none either, and what comes before is as it was.
+KERNEL_TEST(decay_per_head, HandsANanOn) {
+  constexpr std::int64_t kSteps = 130, kWhere = 69, kWidth = 64;
+  const ladder::Implementation i = ladder::find_implementation("decay_per_head_chunkwise");
+  const auto problem =
+      ladder::testing::case_of("decay_per_head",
+                               {{"B", 1}, {"T", kSteps}, {"H", 1}, {"K", 64}, {"V", 64}}, {},
+                               "bf16", {})
+          ->make()
+          ->with("log_w", kWhere, std::numeric_limits<float>::quiet_NaN());
+  const auto placed = problem->place(ladder::device(i.device), i);
+  placed->call();
+  ladder::device(i.device).synchronize();
+  const std::vector<unsigned char> bytes = placed->outputs();
+  std::vector<ladder::bfloat16> o(bytes.size() / sizeof(ladder::bfloat16));
+  std::memcpy(o.data(), bytes.data(), bytes.size());
+  for (std::int64_t t = 0; t < kSteps; ++t) {
+    if (t >= kWhere / 16 * 16 && t < kWhere) continue;  // tokens of its unit may be reached
+    EXPECT_EQ(std::isnan(to_float(o[t * kWidth])), t >= kWhere) << "token " << t;
+  }
+}
 
 // What the page says of the factor between two neighbours, behind 14 tokens of the same decay.
 TEST(decay_per_head, SubtractsSumsBecauseAQuotientIsNoNumber) {
