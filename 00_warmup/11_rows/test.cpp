@@ -1,5 +1,8 @@
+#include <cstring>
+
 #include "00_warmup/hole_tests.hpp"
 #include "common/testing/suite.hpp"
+#include "common/testing/tests.hpp"
 
 namespace {
 
@@ -26,6 +29,35 @@ bool register_rms_norm(const char* name) {
 
 const bool registered = register_softmax("softmax_warp") && register_softmax("softmax_rows") &&
                         register_rms_norm("rms_norm_warp") && register_rms_norm("rms_norm_rows");
+
+// Each row has one number so large that its exp alone is infinite: whoever does not find it has no number there. Rows have it in different
+// columns, which together are all places that a lane or a vector has.
+void expect_found(const char* name, std::int64_t M, std::int64_t N) {
+  const ladder::Implementation i = ladder::find_implementation(name);
+  const auto column = [=](std::int64_t m) { return (N / M * m + m % 4) % N; };
+  std::vector<float> x(static_cast<std::size_t>(M * N));
+  for (std::int64_t m = 0; m < M; ++m)
+    x[m * N + column(m)] = 200;
+  const auto problem = ladder::testing::case_of("softmax", {{"M", M}, {"N", N}}, {}, "fp32", {})
+                           ->make()
+                           ->with("x", x);
+  const auto placed = problem->place(ladder::device(i.device), i);
+  placed->call();
+  ladder::device(i.device).synchronize();
+  const std::vector<unsigned char> bytes = placed->outputs();
+  std::vector<float> y(x.size());
+  std::memcpy(y.data(), bytes.data(), bytes.size());
+  for (std::int64_t m = 0; m < M; ++m)
+    ASSERT_EQ(y[m * N + column(m)], 1) << "row " << m << ": its largest is in column " << column(m);
+}
+
+KERNEL_TEST(softmax_warp, Hole2FindsTheLargestInAnyColumn) {
+  expect_found("softmax_warp", 300, 300);
+}
+KERNEL_TEST(softmax_rows, FindsTheLargestInAnyColumn) {
+  expect_found("softmax_rows", 100, 100);
+  expect_found("softmax_rows", 275, 1100);
+}
 
 using warmup::register_hole;
 

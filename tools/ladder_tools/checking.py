@@ -17,7 +17,7 @@ from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked, without_size
-from ladder_tools.patches import Written, header, hole_of, holes_of, is_code, not_as_ours, patched, put_back, same_code, until, without_aside
+from ladder_tools.patches import Written, first_out_of_order, header, hole_of, holes_of, is_code, not_as_ours, patched, put_back, same_code, until, without_aside
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -345,6 +345,7 @@ class Check:
         self._absent = ""  # lane whose value a shuffle takes, in the emulator's words
         self._under_the_first = False  # order of threads the X-ray's run failed
         self._host_touches = ""  # the emulator's words for it
+        self._timed_out = False
         self._diverges = False  # threads wait at different barriers: races follow from that
         self._injected = False  # the test made a call fail: what its kernels do then is not the learner's doing
         self._stopped = False  # a thread's error ended the launch: the others store nothing more
@@ -607,6 +608,9 @@ class Check:
     @staticmethod
     def _apart(places, ours):
         """"; as ours but for line 54" of the lines at a hole's places, where nearly all are as ours."""
+        reordered = first_out_of_order(places, ours)
+        if reordered:
+            return f"; its lines are ours, in another order from line {reordered} on"
         differ, left_out = not_as_ours(places, ours)
         said = [f"line{'s' if len(differ) > 1 else ''} {' and '.join(map(str, differ))}"] if differ else []
         said += [f"what ours has {place}" for place in left_out]
@@ -690,7 +694,7 @@ class Check:
                 return [f"{where}: {touches[0]}", f"  test: {shown_name(self.failing)}"]
             if any(line.endswith(": Failure") for line in said):  # before it was stopped
                 said = [line.removeprefix("  ") for line in words_of("\n".join(said))]
-            more = ". Is there a loop that does not end? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
+            more = ". Is there a loop that does not end, or is the machine slow? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
             return [f"{where}: {done.how_it_ended(done.seconds)}{more}", f"  test: {shown_name(self.failing)}", *[f"  {line}" for line in said if " runtime error: index " not in line][:9]]
         failed = done.first_failure()
         if failed is None and done.status == 0:
@@ -767,7 +771,7 @@ class Check:
         if set(self._holes_at([first])) & set(self._green):
             return False  # it is made of what a wrong hole has left
         above = next((line for line, its in places if its == who and line < first), None)
-        also = f". Another arises at line {above} in the same thread; the compiler may have changed the order of the two" if above else ""
+        also = f". Another arises at {self._exercise.mine}:{above} in the same thread; the compiler may have changed the order of the two" if above else ""
         print(f"The first NaN arises at {self._exercise.mine}:{first}{who}: an operation on finite or infinite numbers gives NaN{also}")
         return True
 
@@ -929,6 +933,7 @@ class Check:
             self._diverges = any("divergent __sync" in line for line in report)
             self._stopped = any(_STOPS.search(line) for line in report)
             passed, timed_out = done.succeeded and not _INDEX.search(done.text), done.timed_out
+            self._timed_out = timed_out
             print("".join(f"{line}\n" for line in printed_lines(done.printed, f"{self._build.name}/exercise_printf.log")), end="")
             todo = exercise.first_todo() and where != "On the GPU" and not passed and not timed_out
             lights = self._light_up(target) if not passed and where != "On the GPU" else []
@@ -1007,16 +1012,16 @@ class Check:
         named = [hole for hole in ([] if passed or self._aside else self._diagnosed()) if hole not in (*self._green, *empty)]
         todo = None if self._unplaced else exercise.first_todo(empty)
         self._red = [hole for hole in named if hole in self._red] + [hole for hole in self._red if hole not in named]
-        together = bool(self._green) and not self._red and not passed  # each hole is right by itself
+        together = bool(self._green) and not self._red and not passed and not self._timed_out  # each hole is right by itself
         of_xray = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", self._named_by_xray)])
         is_right = passed and clean  # nvcc may refuse it nevertheless, which no hint is about
         self.blamed = [] if is_right else self._red or named or of_xray
         self._note_red(self.blamed, exercise.holes() if is_right else () if of_xray else exercise.holes() if self._aside or self._unplaced else self._green)
-        asked = self._asked_nvcc() if passed or self._xray_errors else ({}, [])
+        asked = self._asked_nvcc() if passed or self._xray_errors or self._timed_out else ({}, [])
         refused, doubles = asked or ({}, [])
         if refused:
             print("\n".join(["All of it is right in the emulator, but nvcc refuses it:" if is_right else
-                             "nvcc refuses it, and what the X-ray found may come from that:",
+                             "nvcc refuses it, and what the X-ray found may come from that:" if self._xray_errors else "nvcc refuses it:",
                              *self._refusals(refused)]))
             return False
         if passed and clean:

@@ -182,6 +182,18 @@ def not_as_ours(places, ours, most=3):
     return (differ, left_out) if max(len(differ) + len(left_out), lacks) <= min(most, alike) else ([], [])
 
 
+def first_out_of_order(places, ours):
+    """The number of the first of a learner's lines that is not as ours, where all of a hole's lines are ours in another order; None otherwise."""
+    first = None
+    for lines, theirs in zip(places, ours):
+        mine = [(number, _without_comment(line)) for number, line in lines if _without_comment(line)]
+        theirs = [form for form in map(_without_comment, theirs) if form]
+        if sorted(form for _, form in mine) != sorted(theirs):
+            return None
+        first = first or next((number for (number, form), its in zip(mine, theirs) if form != its), None)
+    return first
+
+
 def without_aside(text, written):
     """The learner's text with the stub's lines where something else is outside of the holes."""
     lines = text.splitlines()

@@ -223,7 +223,8 @@ cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool o
   std::memset(reached + bytes, kGuard, kGuardBytes);
   state().allocations[reinterpret_cast<std::uintptr_t>(user)] = {bytes, on_device};
   state().device_bytes += bytes;
-  if (observer() != nullptr) observer()->allocated(user, bytes);
+  // Where launches are only noted no kernel looks at it, and it may have more bytes than a shadow can.
+  if (observer() != nullptr && !notes_launches()) observer()->allocated(user, bytes);
   *pointer = user;
   return cudaSuccess;
 }
@@ -241,7 +242,7 @@ cudaError_t release(const char* call, void* pointer, bool on_device) {
   const std::string damage = check_guards(found->first, allocation);
   state().allocations.erase(found);
   state().device_bytes -= allocation.bytes;
-  if (observer() != nullptr) observer()->freed(pointer);
+  if (observer() != nullptr && !notes_launches()) observer()->freed(pointer);
   auto* const base = static_cast<unsigned char*>(pointer) - kGuardBytes;
   if (on_device) {
     release_on_device(base, whole_bytes(allocation.bytes));
