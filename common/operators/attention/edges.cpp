@@ -213,6 +213,7 @@ void expect_right_in_whole_tiles(const Implementation& i, Report& report, const 
     const std::int64_t T = D <= 64 ? 128 : 64;
     Case c = with_mask(few_heads(support, T, T), attention_masks(support).back());
     c.B = 2;
+    c.H_q = c.H_kv = 1;
     c.D = D;
     c.precision = precision_of(support.storages.front());
     expect<Op>(i, report, make_problem(c));
