@@ -42,7 +42,7 @@ struct GlaLayerArgs {
   float* y = nullptr;           // (B, T, d_model)
 
   float scale = 1.0f;  // of GLA; 1 / sqrt(K) in the paper
-  float eps = 1e-5f;    // 0 or more
+  float eps = 1e-5f;   // 0 or more
 
   static constexpr const char* kStorage = "fp32";
 

@@ -71,8 +71,7 @@ void expect_on_one_stream(DeviceKind where, const std::function<void()>& call,
 // With each of the arrays in turn one element off, or so many bytes where that is more: what `work` does is right, or refused with a sentence
 // that names the array.
 void expect_right_or_refused_when_shifted(const std::vector<std::string>& arrays,
-                                          const std::function<void()>& work,
-                                          std::size_t bytes = 1);
+                                          const std::function<void()>& work, std::size_t bytes = 1);
 
 // Fails at the first element that differs, with both numbers: a list of all elements shows nobody which one it is.
 void expect_same_bits(const std::string& what, const std::vector<float>& yours,
