@@ -48,7 +48,8 @@ void expect_found(const char* name, std::int64_t M, std::int64_t N) {
   std::vector<float> y(x.size());
   std::memcpy(y.data(), bytes.data(), bytes.size());
   for (std::int64_t m = 0; m < M; ++m)
-    ASSERT_EQ(y[m * N + column(m)], 1) << "row " << m << ": its largest is in column " << column(m);
+    ASSERT_EQ(y[m * N + column(m)], 1)
+        << "WRONG RESULT in y: the largest of row " << m << " is in column " << column(m);
 }
 
 KERNEL_TEST(softmax_warp, Hole2FindsTheLargestInAnyColumn) {

@@ -37,8 +37,8 @@ KERNEL_TEST(quantize_groups, KeepsTheLargestOfARangeAroundZero) {
     placed->call();
     ladder::device(i.device).synchronize();
     const std::vector<unsigned char> q = placed->outputs();
-    EXPECT_GE(q[0], 254) << "of " << largest;
-    EXPECT_LE(q[1], 1) << "of " << -largest;
+    EXPECT_GE(q[0], 254) << "WRONG RESULT in q: of " << largest << " in a range around 0";
+    EXPECT_LE(q[1], 1) << "WRONG RESULT in q: of " << -largest << " in a range around 0";
   }
 }
 
