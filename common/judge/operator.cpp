@@ -89,10 +89,6 @@ Struct read_case(std::istream& in, const Operator& op) {
 
 }  // namespace
 
-std::string Case::name() const {
-  return op_.name_of(typed_);
-}
-
 std::string Case::storage() const {
   return op_.storage_of(typed_);
 }

@@ -111,9 +111,6 @@ class Case {
   Case(const Operator& op, Struct typed, Shape shape, Options options)
       : op_(op), typed_(std::move(typed)), shape_(std::move(shape)), options_(std::move(options)) {}
 
-  const Operator& op() const { return op_; }
-  const Struct& typed() const { return typed_; }
-  std::string name() const;
   Shape shape() const { return shape_; }
   Options options() const { return options_; }  // those that are not as usual
   std::string storage() const;

@@ -67,6 +67,16 @@ Outputs untyped(const typename Op::Case& c, const OpOutputs& outputs) {
   return result;
 }
 
+// And back.
+template <typename Op>
+typename Op::Outputs typed(const typename Op::Case& c, const OutputsAt& outputs) {
+  typename Op::Outputs result;
+  std::size_t n = 0;
+  for (const ListedArray& listed : outputs_of<Op>(c))
+    use_output(result, listed.name, [&](std::vector<float>& values) { values = *outputs.at(n++); });
+  return result;
+}
+
 // The outputs' bytes as they are stored, one array behind the other.
 template <typename Op, typename OpOutputs>
 std::vector<unsigned char> output_bytes(const typename Op::Case& c, const OpOutputs& outputs) {
@@ -80,16 +90,6 @@ std::vector<unsigned char> output_bytes(const typename Op::Case& c, const OpOutp
     convert(kElementType<float>, values.data(), values.size(), *listed.type, bytes.data() + first);
   }
   return bytes;
-}
-
-// And back.
-template <typename Op>
-typename Op::Outputs typed(const typename Op::Case& c, const OutputsAt& outputs) {
-  typename Op::Outputs result;
-  std::size_t n = 0;
-  for (const ListedArray& listed : outputs_of<Op>(c))
-    use_output(result, listed.name, [&](std::vector<float>& values) { values = *outputs.at(n++); });
-  return result;
 }
 
 namespace detail {
@@ -201,6 +201,26 @@ void add_optional(Operator& op) {
   if constexpr (requires(Shape part) { Op::larger(part, part); }) op.own_larger = Op::larger;
 }
 
+// Its known mistakes and its plain loop, where it has them.
+template <typename Op>
+void add_known(Operator& op) {
+  using OpProblem = typename Op::Problem;
+  if constexpr (requires(OpProblem problem) { Op::plain(problem, Arithmetic::kFp32); }) {
+    op.plain = [](const Problem& problem, Arithmetic arithmetic) {
+      const OpProblem& of = problem.as<OpProblem>();
+      return untyped<Op>(Op::case_of(of), Op::plain(of, arithmetic));
+    };
+  }
+  if constexpr (requires(OpProblem problem, std::vector<Truth> truth) {
+                  Op::mistakes(problem, truth, Arithmetic::kFp32);
+                }) {
+    op.mistakes = [](const Problem& problem, const std::vector<Truth>& truth,
+                     Arithmetic arithmetic) {
+      return Op::mistakes(problem.as<OpProblem>(), truth, arithmetic);
+    };
+  }
+}
+
 // How its results are judged, and what wrong ones are called.
 template <typename Op>
 void add_judgement(Operator& op) {
@@ -248,22 +268,7 @@ void add_judgement(Operator& op) {
   op.reports_first = requires {
     Op::kReportsFirst;
   };
-  if constexpr (!requires { Op::kKnownApart; }) {
-    if constexpr (requires(OpProblem problem) { Op::plain(problem, Arithmetic::kFp32); }) {
-      op.plain = [](const Problem& problem, Arithmetic arithmetic) {
-        const OpProblem& of = problem.as<OpProblem>();
-        return untyped<Op>(Op::case_of(of), Op::plain(of, arithmetic));
-      };
-    }
-    if constexpr (requires(OpProblem problem, std::vector<Truth> truth) {
-                    Op::mistakes(problem, truth, Arithmetic::kFp32);
-                  }) {
-      op.mistakes = [](const Problem& problem, const std::vector<Truth>& truth,
-                       Arithmetic arithmetic) {
-        return Op::mistakes(problem.as<OpProblem>(), truth, arithmetic);
-      };
-    }
-  }
+  if constexpr (!requires { Op::kKnownApart; }) add_known<Op>(op);
   if constexpr (requires(OpProblem problem, std::vector<Part> parts) {
                   Op::explain(problem, parts);
                 })
@@ -344,6 +349,12 @@ Operator& operator_of() {
 template <typename Op>
 struct TrialsRegistration {
   TrialsRegistration() { detail::add_trials<Op>(operator_of<Op>()); }
+};
+
+// Where Op::kKnownApart, the same of its mistakes and its plain loop: they are linked with what names a mistake.
+template <typename Op>
+struct KnownRegistration {
+  KnownRegistration() { detail::add_known<Op>(operator_of<Op>()); }
 };
 
 // `place`: where it stands in the list of operators; those with the same one are sorted by name.

@@ -63,21 +63,6 @@ namespace ladder {
 // Inputs are drawn from numbers up to this: products of four of them are within fp32.
 inline constexpr float kLargestMagnitude = 1e8f;
 
-// Of an operator that says kKnownApart: its mistakes and its plain loop are linked with what names a mistake, and not with other programs.
-template <typename Op>
-struct KnownRegistration {
-  KnownRegistration() {
-    operator_of<Op>().mistakes = [](const Problem& problem, const std::vector<Truth>& truth,
-                                    Arithmetic arithmetic) {
-      return Op::mistakes(problem.as<typename Op::Problem>(), truth, arithmetic);
-    };
-    operator_of<Op>().plain = [](const Problem& problem, Arithmetic arithmetic) {
-      const auto& typed = problem.as<typename Op::Problem>();
-      return untyped<Op>(Op::case_of(typed), Op::plain(typed, arithmetic));
-    };
-  }
-};
-
 template <typename Sizes>
 struct SizedCase : Sizes {
   std::string precision = "fp32";
