@@ -92,6 +92,17 @@ std::unique_ptr<Case> case_of(const std::string& op, const Shape& shape, const O
   }
 }
 
+std::vector<unsigned char> computed(const Implementation& i, const Problem& problem) {
+  const auto placed = problem.place(device(i.device), i);
+  if (placed == nullptr) {
+    ADD_FAILURE() << i.name << " has no launcher for this";
+    return {};
+  }
+  placed->call();
+  device(i.device).synchronize();
+  return placed->outputs();
+}
+
 void expect_refused(const std::string& argument, const std::function<void()>& call) {
   try {
     call();

@@ -50,6 +50,9 @@ struct Caller {
 std::unique_ptr<Case> case_of(const std::string& op, const Shape& shape, const Options& options,
                               const std::string& storage, const Caller& caller);
 
+// The bytes of what the implementation computes, one output behind the other. Fails where it has no launcher for that.
+std::vector<unsigned char> computed(const Implementation& i, const Problem& problem);
+
 // `call` must throw a sentence that names the argument and says what is allowed.
 void expect_refused(const std::string& argument, const std::function<void()>& call);
 
