@@ -181,6 +181,11 @@ def crossed(name, hole, place, most=MUTANTS):
     return found, faults, notes
 
 
+def share(of_a_hole, of_all, holes):
+    """How many mutants a hole gets."""
+    return of_a_hole if of_all is None else min(of_a_hole, max(2, of_all // holes))
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/cross.py", description="Checks every hole's right solutions and mutants as ./ladder exercise "
                                      "checks a learner's lines. more/solutions/1a.cu holds the lines for hole 1; those of a hole with several "
@@ -190,6 +195,7 @@ def main(arguments=None):
     parser.add_argument("--check", action="store_true", help="only whether every hole has three solutions; nothing is built")
     parser.add_argument("--ours", action="store_true", help="only show our lines, as a solution would have them")
     parser.add_argument("--mutants", type=int, default=MUTANTS, metavar="N", help="of a hole (default: %(default)s)")
+    parser.add_argument("--most", type=int, metavar="N", help="mutants of all holes together: each has its share, and two at least")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N")
     options = parser.parse_args(arguments)
     chosen = [exercise_of(each) for each in options.lesson] if options.lesson else changed(options.since) if options.since else exercises()
@@ -203,6 +209,8 @@ def main(arguments=None):
     if options.check or faults or not chosen:
         print("\n".join(faults) or f"{len(chosen)} exercises have three solutions for every hole")
         return 1 if faults else 0
+    chosen_holes = [(each, hole) for each in chosen for hole in holes_of(each).numbers()]
+    of_a_hole = share(options.mutants, options.most, len(chosen_holes))
     build, began = Build("default"), [each for each in chosen if begin(each)]
     os.environ.setdefault("LADDER_EXERCISE_SECONDS", "60")  # for a loop that does not end
     checking.say, checking.note_solved = (lambda text: None), (lambda name: None)
@@ -212,8 +220,7 @@ def main(arguments=None):
         build.build(*(target for each in chosen for target in checking.Check(each, build).programs()))
         (ROOT / "out").mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=ROOT / "out", prefix="cross") as place, ProcessPoolExecutor(options.jobs) as pool:
-            waiting = [(each, hole, pool.submit(crossed, each.name, hole, f"{place}/{each.name}/{hole}", options.mutants))
-                       for each in chosen for hole in holes_of(each).numbers()]
+            waiting = [(each, hole, pool.submit(crossed, each.name, hole, f"{place}/{each.name}/{hole}", of_a_hole)) for each, hole in chosen_holes]
             for each, hole, one in waiting:
                 found, wrong, notes = one.result()
                 faults += wrong

@@ -46,3 +46,6 @@ class Solutions(InAFolder):
             with mock.patch.object(cross.subprocess, "run", return_value=mock.Mock(stdout=names)), \
                     mock.patch.object(cross, "exercises", return_value=[self.one]):
                 self.assertEqual(len(cross.changed("HEAD^")), count, names)
+
+    def test_holes_share_the_mutants_that_are_allowed_in_all(self):
+        self.assertEqual([cross.share(12, most, holes) for most, holes in ((None, 50), (24, 1), (24, 6), (24, 50))], [12, 12, 4, 2])
