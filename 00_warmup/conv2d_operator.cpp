@@ -8,7 +8,7 @@
 #include "00_warmup/conv2d.hpp"
 #include "00_warmup/known_part.hpp"
 #include "common/judge/matrix.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
@@ -16,9 +16,7 @@ using ladder::Matrix;
 using ladder::matrix_of;
 using ladder::product;
 
-struct Conv2d : ladder::SimpleOperator<Conv2d, Conv2dSizes, Conv2dArgs, Conv2dArgs> {
-  static constexpr const char* kName = "conv2d";
-
+struct Conv2d {
   static std::int64_t taps(const Conv2dArgs& a) { return a.C * a.KH * a.KW; }
 
   static double fma_count(const Conv2dArgs& a) {
@@ -35,8 +33,8 @@ struct Conv2d : ladder::SimpleOperator<Conv2d, Conv2dSizes, Conv2dArgs, Conv2dAr
   }
 
   // The weights, one row for each m, times the pixels that they meet, one column for each place of the window.
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const Conv2dArgs& a = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const Conv2dArgs& a = problem.args<Conv2dArgs>();
     const std::int64_t OW = a.out_width(), places = a.out_height() * OW;
     const Matrix weights = matrix_of(a.weight, a.M, taps(a));
     ladder::Truth y;
@@ -101,8 +99,8 @@ struct Conv2d : ladder::SimpleOperator<Conv2d, Conv2dSizes, Conv2dArgs, Conv2dAr
   }
 
   // A wrong answer is computed only when a result is wrong already: the shapes of tests are small.
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const Conv2dArgs& a = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const Conv2dArgs& a = problem.args<Conv2dArgs>();
     if (outputs[0].truth->empty()) return "";
     const auto weight = [&](std::int64_t m, std::int64_t c, std::int64_t ky, std::int64_t kx) {
       return element(a.weight, a.M * taps(a), ((m * a.C + c) * a.KH + ky) * a.KW + kx);
@@ -207,6 +205,13 @@ struct Conv2d : ladder::SimpleOperator<Conv2d, Conv2dSizes, Conv2dArgs, Conv2dAr
   }
 };
 
-const ladder::OperatorRegistration<Conv2d> conv2d_operator_registration;
+const ladder::OperatorRegistration conv2d_operator_registration(
+    ladder::with_types<Conv2d, Conv2dSizes, Conv2dArgs, Conv2dArgs>({
+        .name = "conv2d",
+        .fma_count = ladder::of_host(Conv2d::fma_count),
+        .truth = Conv2d::truth,
+        .additions = ladder::of_host(Conv2d::additions),
+        .explain = Conv2d::explain,
+    }));
 
 }  // namespace warmup

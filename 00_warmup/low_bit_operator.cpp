@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "00_warmup/low_bit.hpp"
+#include "common/core/generator.hpp"
 #include "common/judge/matrix.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
@@ -15,13 +16,10 @@ using ladder::matrix_of;
 using ladder::product;
 
 template <int kBits>
-struct LowBit
-    : ladder::SimpleOperator<LowBit<kBits>, LowBitSizes, LowBitArgs<kBits>, LowBitArgs<kBits>> {
+struct LowBit {
   static constexpr const char* kName = kBits == 4 ? "int4_matmul" : "int8_matmul";
   using Args = LowBitArgs<kBits>;
-  using typename LowBit::SimpleOperator::Case;
-  using typename LowBit::SimpleOperator::Parts;
-  using typename LowBit::SimpleOperator::Problem;
+  using Case = ladder::SizedCase<LowBitSizes>;
 
   static bool wants(const Case& c, const std::string& array) {
     return array != "zero" || !c.symmetric;
@@ -31,18 +29,20 @@ struct LowBit
     return static_cast<double>(x.M) * static_cast<double>(x.N) * static_cast<double>(x.K);
   }
 
-  static void draw(const Case& c, const std::string& name, std::vector<float>& values,
+  static bool draw(ladder::Problem& problem, const std::string& input,
                    ladder::Generator& generator) {
-    for (float& x : values)
-      x = name == "scale" ? generator.uniform(0.5f, 1.5f)
-                          : generator.uniform(-c.magnitude, c.magnitude);
-  }
-  static void draw(const Case&, const std::string& name, std::vector<std::uint8_t>& values,
-                   ladder::Generator& generator) {
-    const float values_of_one = name == "zero" && kBits == 4 ? 16.0f : 256.0f;
-    for (std::uint8_t& x : values)
-      x = static_cast<std::uint8_t>(
-          std::min(generator.uniform(0.0f, values_of_one), values_of_one - 1));
+    const float magnitude = problem.as<Case>().magnitude;
+    const float values_of_one = input == "zero" && kBits == 4 ? 16.0f : 256.0f;
+    if (input == "a" || input == "scale") {
+      for (float& x : problem[input])
+        x = input == "scale" ? generator.uniform(0.5f, 1.5f)
+                             : generator.uniform(-magnitude, magnitude);
+    } else {
+      for (std::uint8_t& x : problem.array<std::uint8_t>(input))
+        x = static_cast<std::uint8_t>(
+            std::min(generator.uniform(0.0f, values_of_one), values_of_one - 1));
+    }
+    return true;
   }
 
   // How a weight is read: rightly, or as a misconception has it.
@@ -81,8 +81,8 @@ struct LowBit
   static std::vector<double> values(const Matrix& c) { return {c.data(), c.data() + c.size()}; }
   static Matrix a_of(const Args& x) { return matrix_of(x.a, x.M, x.K); }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const Args& x = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const Args& x = problem.args<Args>();
     const Matrix a = a_of(x), w = weights(x, {});
     return {{values(product(a, w)), values(product(a.cwiseAbs2(), squares(x, w)).cwiseSqrt())}};
   }
@@ -99,8 +99,8 @@ struct LowBit
 
   static double additions(const Args& x) { return static_cast<double>(x.K) + 1; }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const Args& x = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const Args& x = problem.args<Args>();
     if (x.M * x.N * x.K == 0) return "";
     const Matrix a = a_of(x);
     const auto equals = [&](const Matrix& c) { return outputs[0].equals(values(c)); };
@@ -142,7 +142,22 @@ struct LowBit
   }
 };
 
-const ladder::OperatorRegistration<LowBit<8>> int8_registration;
-const ladder::OperatorRegistration<LowBit<4>> int4_registration;
+template <int kBits>
+ladder::Operator low_bit_matmul() {
+  using Op = LowBit<kBits>;
+  using Args = LowBitArgs<kBits>;
+  return ladder::with_types<Op, LowBitSizes, Args, Args>({
+      .name = Op::kName,
+      .fma_count = ladder::of_host(Op::fma_count),
+      .truth = Op::truth,
+      .additions = ladder::of_host(Op::additions),
+      .draw_input = Op::draw,
+      .wants = ladder::of_case(Op::wants),
+      .explain = Op::explain,
+  });
+}
+
+const ladder::OperatorRegistration int8_registration(low_bit_matmul<8>());
+const ladder::OperatorRegistration int4_registration(low_bit_matmul<4>());
 
 }  // namespace warmup

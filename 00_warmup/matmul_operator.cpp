@@ -5,7 +5,7 @@
 
 #include "00_warmup/matmul.hpp"
 #include "common/judge/matrix.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
@@ -13,9 +13,8 @@ using ladder::Matrix;
 using ladder::matrix_of;
 using ladder::product;
 
-struct Matmul
-    : ladder::SimpleOperator<Matmul, MatmulSizes, MatmulArgs, MatmulArgs, MatmulBf16Args> {
-  static constexpr const char* kName = "matmul";
+struct Matmul {
+  using Case = ladder::SizedCase<MatmulSizes>;
   static constexpr std::int64_t kDepths[] = {8, 16, 32, 64};  // of the lessons' tiles
 
   static bool wants(const Case& c, const std::string& array) {
@@ -33,8 +32,8 @@ struct Matmul
   }
   static std::vector<double> values(const Matrix& c) { return {c.data(), c.data() + c.size()}; }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const MatmulArgs& x = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const MatmulArgs& x = problem.args<MatmulArgs>();
     const Matrix a = matrix_of(x.a, x.M, x.K), b = matrix_of(x.b, x.K, x.N);
     Matrix squares = product(a.cwiseAbs2(), b.cwiseAbs2());
     if (x.bias != nullptr) squares.rowwise() += matrix_of(x.bias, 1, x.N).cwiseAbs2().row(0);
@@ -44,8 +43,8 @@ struct Matmul
   static double additions(const MatmulArgs& x) { return static_cast<double>(x.K) + 1; }
 
   // A wrong answer is computed only when a result is wrong already: the shapes of tests are small.
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const MatmulArgs& x = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const MatmulArgs& x = problem.args<MatmulArgs>();
     if (x.M * x.N == 0) return "";
     if (is_square_alone(x, *outputs[0].result, *outputs[0].truth))
       return "was written only where m < N and n < M: the mask has M and N exchanged\n";
@@ -251,6 +250,14 @@ struct Matmul
   }
 };
 
-const ladder::OperatorRegistration<Matmul> matmul_registration;
+const ladder::OperatorRegistration matmul_registration(
+    ladder::with_types<Matmul, MatmulSizes, MatmulArgs, MatmulArgs, MatmulBf16Args>({
+        .name = "matmul",
+        .fma_count = ladder::of_host(Matmul::fma_count),
+        .truth = Matmul::truth,
+        .additions = ladder::of_host(Matmul::additions),
+        .wants = ladder::of_case(Matmul::wants),
+        .explain = Matmul::explain,
+    }));
 
 }  // namespace warmup

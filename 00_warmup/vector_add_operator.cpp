@@ -5,18 +5,16 @@
 #include <sstream>
 
 #include "00_warmup/vector_add.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
-struct VectorAdd : ladder::SimpleOperator<VectorAdd, VectorAddSizes, VectorAddArgs, VectorAddArgs> {
-  static constexpr const char* kName = "vector_add";
-
+struct VectorAdd {
   static double fma_count(const VectorAddArgs& a) { return static_cast<double>(a.N); }
   static double additions(const VectorAddArgs&) { return 1; }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const VectorAddArgs& x = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const VectorAddArgs& x = problem.args<VectorAddArgs>();
     ladder::Truth c;
     for (std::int64_t i = 0; i < x.N; ++i) {
       const double a = x.a[i], b = x.b[i];
@@ -26,7 +24,7 @@ struct VectorAdd : ladder::SimpleOperator<VectorAdd, VectorAddSizes, VectorAddAr
     return {c};
   }
 
-  static std::string explain(const Problem&, const Parts& outputs) {
+  static std::string explain(const ladder::Problem&, const ladder::Parts& outputs) {
     const std::vector<float>& c = *outputs[0].result;
     const auto N = static_cast<std::int64_t>(c.size());
     const auto is_right = [&](std::int64_t i) {
@@ -80,6 +78,13 @@ struct VectorAdd : ladder::SimpleOperator<VectorAdd, VectorAddSizes, VectorAddAr
   }
 };
 
-const ladder::OperatorRegistration<VectorAdd> vector_add_registration;
+const ladder::OperatorRegistration vector_add_registration(
+    ladder::with_types<VectorAdd, VectorAddSizes, VectorAddArgs, VectorAddArgs>({
+        .name = "vector_add",
+        .fma_count = ladder::of_host(VectorAdd::fma_count),
+        .truth = VectorAdd::truth,
+        .additions = ladder::of_host(VectorAdd::additions),
+        .explain = VectorAdd::explain,
+    }));
 
 }  // namespace warmup

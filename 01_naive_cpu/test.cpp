@@ -86,8 +86,7 @@ void expect_one_u_for_all_batches() {
 }
 
 void expect_right(const WkvCase& c) {
-  ladder::testing::expect_right<ladder::Wkv>(ladder::find_implementation("wkv_naive"),
-                                             ladder::make_problem(c));
+  ladder::testing::expect_right(ladder::find_implementation("wkv_naive"), ladder::make_problem(c));
 }
 
 // Without a step the state is only handed on.

@@ -22,7 +22,7 @@ using ladder::WkvCase;
 namespace {
 
 void expect_right(const WkvCase& c) {
-  ladder::testing::expect_right<ladder::Wkv>(find_implementation("wkv_atomic"), make_problem(c));
+  ladder::testing::expect_right(find_implementation("wkv_atomic"), make_problem(c));
 }
 
 // Launches the kernel on that case; whether the result is right is another test's question.

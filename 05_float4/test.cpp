@@ -26,15 +26,13 @@ const bool registered = ladder::testing::register_suite(
 
 // Heads of four key rows: each row is one load, and the state has passed through it once.
 KERNEL_TEST(wkv_float4, Hole1LoadsFourFloats) {
-  ladder::testing::expect_right<ladder::Wkv>(
-      find_implementation("wkv_float4"),
-      make_problem(WkvCase{.B = 2, .T = 2, .H = 3, .K = 4, .V = 4}));
+  ladder::testing::expect_right(find_implementation("wkv_float4"),
+                                make_problem(WkvCase{.B = 2, .T = 2, .H = 3, .K = 4, .V = 4}));
 }
 
 KERNEL_TEST(wkv_float4, Hole2AddsAllSumsUp) {
-  ladder::testing::expect_right<ladder::Wkv>(
-      find_implementation("wkv_float4"),
-      make_problem(WkvCase{.B = 1, .T = 5, .H = 1, .K = 32, .V = 32}));
+  ladder::testing::expect_right(find_implementation("wkv_float4"),
+                                make_problem(WkvCase{.B = 1, .T = 5, .H = 1, .K = 32, .V = 32}));
 }
 
 // One float further on is a good place for a float, but not for a load of 16 bytes.

@@ -13,8 +13,7 @@ namespace flash_attention {
 
 inline void expect_right_forward(const char* name, ladder::AttentionCase c) {
   c.precision = ladder::Precision::kBf16;
-  ladder::testing::expect_right<ladder::Attention>(ladder::find_implementation(name),
-                                                   make_problem(c));
+  ladder::testing::expect_right(ladder::find_implementation(name), make_problem(c));
 }
 
 // For scratch_sm90.cu: a case in bf16. The loop that checks an exercise reports for which stage one

@@ -14,8 +14,7 @@ namespace flash_attention {
 inline void expect_right_gradients(const char* name, ladder::AttentionCase c) {
   c.D = 128;
   c.precision = ladder::Precision::kBf16;
-  ladder::testing::expect_right<ladder::AttentionBackward>(ladder::find_implementation(name),
-                                                           ladder::AttentionGradProblem(c));
+  ladder::testing::expect_right(ladder::find_implementation(name), ladder::AttentionGradProblem(c));
 }
 
 // A case for each stage of scratch_sm90.cu; the loop that checks an exercise reports for which

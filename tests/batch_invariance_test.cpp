@@ -19,16 +19,16 @@ namespace {
 template <typename Op>
 void expect_same_in_a_larger_batch(const ladder::Implementation& i, typename Op::Case c) {
   c.B = 1;
-  const auto one = Op::make_problem(c);
+  const typename Op::Problem one(c);
   c.B = 2;
-  auto two = Op::make_problem(c);
+  typename Op::Problem two(c);
   for (const auto& [name, count] : one.inputs()) {
     const bool once = two[name].size() == one[name].size();  // u
     two[name] = one[name];
     if (!once) two[name].insert(two[name].end(), one[name].begin(), one[name].end());
   }
-  const auto of_one = ladder::testing::computed(i, ladder::as_problem<Op>(one));
-  const auto of_two = ladder::testing::computed(i, ladder::as_problem<Op>(two));
+  const auto of_one = ladder::testing::computed(i, one);
+  const auto of_two = ladder::testing::computed(i, two);
   ASSERT_EQ(of_two.size(), 2 * of_one.size());
   EXPECT_TRUE(std::equal(of_one.begin(), of_one.end(), of_two.begin()))
       << i.name << " gives a sequence another result in a batch of two: " << name_of(c);

@@ -52,7 +52,7 @@ class New(InAFolder):
     def test_one_with_an_operator_of_its_own(self):
         texts = self.written("00.77_mean_of_mine", "--operator")
         self.assertIn("struct MeanOfMineArgs", texts["mean_of_mine.hpp"])
-        self.assertIn('kName = "mean_of_mine"', texts["mean_of_mine_operator.cpp"])
+        self.assertIn('.name = "mean_of_mine"', texts["mean_of_mine_operator.cpp"])
         self.assertIn("00_warmup/77_mean_of_mine/mean_of_mine.hpp", texts["kernel.cu"])
         self.assertIn("more/mistakes/last_term_forgotten.patch", texts)
         self.assertNotIn("matmul", "".join(texts.values()).lower())

@@ -240,7 +240,7 @@ class FirstWrong(unittest.TestCase):
     def test_all_that_ours_reads_of_an_array_is_counted_also_what_may_be_in_registers(self):
         ours = (*((_LOAD, 0, 1, "o", element, 7.0) for element in (1, 2, 3)), (_STORE, 0, 1, "o", 1, 3.0))
         said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours)
-        self.assertIn("Our block also reads 3 elements of o (the first that it reads: o[1]); yours does not, except perhaps 1 of them: its threads stored these themselves, and may have them in registers.", said)
+        self.assertIn("Our block also reads 3 elements of o (the first that it reads: o[1]); yours does not, except perhaps one of them, which its thread stored itself and may have in a register.", said)
 
     def test_an_element_of_several_words_counts_once(self):
         with mock.patch.dict(_ARRAYS[2], bytes=16, axes="[]=4"):

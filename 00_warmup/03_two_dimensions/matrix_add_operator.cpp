@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "00_warmup/03_two_dimensions/matrix_add.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
@@ -47,39 +47,37 @@ struct MatrixAddCase : ladder::SizedCase<MatrixAddSizes> {
   }
 };
 
-struct MatrixAdd : ladder::JudgedOperator<MatrixAdd, MatrixAddSizes, MatrixAddCase, MatrixAdd,
-                                          MatrixAddHost, MatrixAddArgs> {
-  static constexpr const char* kName = "matrix_add";
+struct MatrixAdd {
+  using Case = MatrixAddCase;
   using Memory = std::vector<double>;
 
-  static Case make_case(const Sizes& sizes) {
-    Case c;
-    static_cast<Sizes&>(c) = sizes;
-    return c;
+  static ladder::Struct case_of(const ladder::Struct& sizes) {
+    return ladder::Struct(Case{{sizes.as<MatrixAddSizes>()}});
   }
-  static MatrixAddHost sizes(const Case& c) {
+  static ladder::Struct host(const Case& c) {
     MatrixAddHost args;
-    static_cast<Sizes&>(args) = c;
+    static_cast<MatrixAddSizes&>(args) = c;
     args.a_strides = c.strides_of(c.a_view);
     args.b_strides = c.strides_of(c.b_view);
     args.c_strides = c.strides_of(c.c_view);
-    return args;
+    return ladder::Struct(args);
   }
   static double fma_count(const MatrixAddHost& a) {
     return static_cast<double>(a.M) * static_cast<double>(a.N);
   }
   static double additions(const MatrixAddHost&) { return 1; }
 
-  template <typename Element>
-  static void store(const Problem& problem, const MatrixAddArgs&, const std::string& name,
-                    std::vector<Element>& elements) {
-    const MatrixAddHost& x = problem.args();
-    scatter(x, name == "a" ? x.a_values : x.b_values, name == "a" ? x.a_strides : x.b_strides,
-            elements);
+  static bool store(const ladder::Problem& problem, const ladder::Struct&,
+                    const ladder::ListedArray& stored, void* elements) {
+    const auto x = problem.args<MatrixAddHost>();
+    const bool is_a = stored.name == "a";
+    scatter(x, is_a ? x.a_values : x.b_values, is_a ? x.a_strides : x.b_strides,
+            static_cast<float*>(elements));
+    return true;
   }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const MatrixAddHost& x = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const auto x = problem.args<MatrixAddHost>();
     ladder::Truth c;
     for (std::int64_t i = 0; i < x.M * x.N; ++i) {
       const double a = x.a_values[i], b = x.b_values[i];
@@ -90,20 +88,20 @@ struct MatrixAdd : ladder::JudgedOperator<MatrixAdd, MatrixAddSizes, MatrixAddCa
   }
 
   // A view is judged as a dense matrix.
-  static Outputs to_judge(const Problem& problem, const Outputs& outputs) {
-    const MatrixAddHost& x = problem.args();
+  static ladder::Outputs to_judge(const ladder::Problem& problem,
+                                  const ladder::OutputsAt& outputs) {
+    const auto x = problem.args<MatrixAddHost>();
     std::vector<float> dense;
     for_each_element(x, [&](std::int64_t row, std::int64_t col) {
-      dense.push_back(outputs[0][row * x.c_strides.row + col * x.c_strides.col]);
+      dense.push_back((*outputs[0])[row * x.c_strides.row + col * x.c_strides.col]);
     });
     return {dense};
   }
 
   // What lies between the view's elements must not be written.
-  static constexpr bool kJudgesItself = true;
-  static ladder::Verdict judge(const Problem& problem, const Outputs& outputs,
+  static ladder::Verdict judge(const ladder::Problem& problem, const ladder::Outputs& outputs,
                                ladder::Arithmetic arithmetic) {
-    const MatrixAddHost& x = problem.args();
+    const auto x = problem.args<MatrixAddHost>();
     std::vector<float> between = outputs[0];
     for_each_element(x, [&](std::int64_t row, std::int64_t col) {
       between[row * x.c_strides.row + col * x.c_strides.col] =
@@ -111,7 +109,7 @@ struct MatrixAdd : ladder::JudgedOperator<MatrixAdd, MatrixAddSizes, MatrixAddCa
     });
     const auto written =
         std::count_if(between.begin(), between.end(), [](float x) { return !std::isnan(x); });
-    ladder::Verdict verdict = JudgedOperator::judge(problem, outputs, arithmetic);
+    ladder::Verdict verdict = problem.op().judge(problem, ladder::at(outputs), arithmetic);
     if (written > 0) {
       std::ostringstream text;
       text << (verdict.right ? "WRONG RESULT in c\n" : verdict.message) << written
@@ -122,15 +120,15 @@ struct MatrixAdd : ladder::JudgedOperator<MatrixAdd, MatrixAddSizes, MatrixAddCa
     return verdict;
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const MatrixAddHost& x = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const auto x = problem.args<MatrixAddHost>();
     const std::vector<float>& c = *outputs[0].result;
     const Memory& right = *outputs[0].truth;
     const Strides dense{x.N, 1};
     // c as it would be if element (row, col) of a matrix were looked for where `wrong` says.
     const auto a_read_by = [&](const Strides& wrong) {
       Memory memory(static_cast<std::size_t>(x.span(x.a_strides)), nan());
-      scatter(x, x.a_values, x.a_strides, memory);
+      scatter(x, x.a_values, x.a_strides, memory.data());
       Memory other;
       for_each_element(x, [&](std::int64_t row, std::int64_t col) {
         other.push_back(memory[row * wrong.row + col * wrong.col] + x.b_values[row * x.N + col]);
@@ -139,7 +137,7 @@ struct MatrixAdd : ladder::JudgedOperator<MatrixAdd, MatrixAddSizes, MatrixAddCa
     };
     const auto c_written_by = [&](const Strides& wrong) {
       Memory memory(static_cast<std::size_t>(x.span(x.c_strides)), nan());
-      scatter(x, right.data(), wrong, memory);
+      scatter(x, right.data(), wrong, memory.data());
       Memory other;
       for_each_element(x, [&](std::int64_t row, std::int64_t col) {
         other.push_back(memory[row * x.c_strides.row + col * x.c_strides.col]);
@@ -167,7 +165,7 @@ struct MatrixAdd : ladder::JudgedOperator<MatrixAdd, MatrixAddSizes, MatrixAddCa
   }
   template <typename From, typename To>
   static void scatter(const MatrixAddViews& x, const From* values, const Strides& strides,
-                      std::vector<To>& memory) {
+                      To* memory) {
     for_each_element(x, [&](std::int64_t row, std::int64_t col) {
       memory[row * strides.row + col * strides.col] = static_cast<To>(values[row * x.N + col]);
     });
@@ -241,6 +239,18 @@ struct MatrixAdd : ladder::JudgedOperator<MatrixAdd, MatrixAddSizes, MatrixAddCa
   static constexpr std::int64_t kBlockRows = 8, kBlockColumns = 32;
 };
 
-const ladder::OperatorRegistration<MatrixAdd> matrix_add_registration;
+const ladder::OperatorRegistration matrix_add_registration(
+    ladder::with_case<MatrixAdd, MatrixAddSizes, MatrixAddCase, MatrixAddHost, MatrixAddArgs>({
+        .name = "matrix_add",
+        .case_with = MatrixAdd::case_of,
+        .host = ladder::of_case(MatrixAdd::host),
+        .fma_count = ladder::of_host(MatrixAdd::fma_count),
+        .truth = MatrixAdd::truth,
+        .additions = ladder::of_host(MatrixAdd::additions),
+        .store = MatrixAdd::store,
+        .own_judge = ladder::judge_by(MatrixAdd::judge),
+        .to_judge = MatrixAdd::to_judge,
+        .explain = MatrixAdd::explain,
+    }));
 
 }  // namespace warmup

@@ -3,27 +3,25 @@
 #include <string>
 
 #include "00_warmup/04_who_reads_what/warp_copy.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
-struct WarpCopy : ladder::SimpleOperator<WarpCopy, WarpCopySizes, WarpCopyArgs, WarpCopyArgs> {
-  static constexpr const char* kName = "warp_copy";
-
+struct WarpCopy {
   // The shape of the README's table. It is more than one warp, whose last lane would hide that a copy is misaligned.
   static ladder::Shape small_shape(const ladder::Shape&) { return {{"N", 4096}}; }
 
   static double fma_count(const WarpCopyArgs&) { return 0; }
   static double additions(const WarpCopyArgs&) { return 0; }
 
-  static std::vector<ladder::Truth> truth(const ladder::Drawn<WarpCopy>& problem) {
-    const WarpCopyArgs& args = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const WarpCopyArgs& args = problem.args<WarpCopyArgs>();
     return {{{args.x, args.x + args.N}}};
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
     const std::vector<double>& x = *outputs[0].truth;
-    const std::int64_t N = problem.args().N;
+    const std::int64_t N = problem.args<WarpCopyArgs>().N;
     const auto equals = [&](const auto& wrong) {
       std::vector<double> other(x.size());
       for (std::int64_t i = 0; i < N; ++i)
@@ -59,6 +57,14 @@ struct WarpCopy : ladder::SimpleOperator<WarpCopy, WarpCopySizes, WarpCopyArgs, 
   static constexpr std::int64_t kThreads = 256, kEach = 8, kBlock = kThreads * kEach;
 };
 
-const ladder::OperatorRegistration<WarpCopy> warp_copy_operator;
+const ladder::OperatorRegistration warp_copy_operator(
+    ladder::with_types<WarpCopy, WarpCopySizes, WarpCopyArgs, WarpCopyArgs>({
+        .name = "warp_copy",
+        .fma_count = ladder::of_host(WarpCopy::fma_count),
+        .truth = WarpCopy::truth,
+        .additions = ladder::of_host(WarpCopy::additions),
+        .own_small_shape_like = WarpCopy::small_shape,
+        .explain = WarpCopy::explain,
+    }));
 
 }  // namespace warmup

@@ -10,13 +10,11 @@
 
 #include "00_warmup/05_divergence/two_sides.hpp"
 #include "common/core/guarded_array.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
-struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, TwoSidesArgs> {
-  static constexpr const char* kName = "two_sides";
-
+struct TwoSides {
   static double fma_count(const TwoSidesArgs& a) {
     return static_cast<double>(a.N) * static_cast<double>(a.K);
   }
@@ -47,18 +45,18 @@ struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, 
     return even ? polynomial(a, a.x[i]) : largest(a, a.x[i]);
   }
 
-  static std::vector<ladder::Truth> truth(const ladder::Drawn<TwoSides>& problem) {
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
     ladder::Truth y;
-    for (std::int64_t i = 0; i < problem.args().N; ++i) {
-      const Value each = element(problem.args(), i, i % 2 == 0);
+    for (std::int64_t i = 0; i < problem.args<TwoSidesArgs>().N; ++i) {
+      const Value each = element(problem.args<TwoSidesArgs>(), i, i % 2 == 0);
       y.values.push_back(each.value);
       y.terms.push_back(std::sqrt(each.squares));
     }
     return {y};
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const TwoSidesArgs& a = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const TwoSidesArgs& a = problem.args<TwoSidesArgs>();
     const std::vector<double>& right = *outputs[0].truth;
     const auto equals = [&](const auto& wrong) {
       std::vector<double> other(right.size());
@@ -139,6 +137,13 @@ struct TwoSides : ladder::SimpleOperator<TwoSides, TwoSidesSizes, TwoSidesArgs, 
   }
 };
 
-const ladder::OperatorRegistration<TwoSides> two_sides_operator;
+const ladder::OperatorRegistration two_sides_operator(
+    ladder::with_types<TwoSides, TwoSidesSizes, TwoSidesArgs, TwoSidesArgs>({
+        .name = "two_sides",
+        .fma_count = ladder::of_host(TwoSides::fma_count),
+        .truth = TwoSides::truth,
+        .additions = ladder::of_host(TwoSides::additions),
+        .explain = TwoSides::explain,
+    }));
 
 }  // namespace warmup

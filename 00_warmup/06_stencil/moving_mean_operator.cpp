@@ -6,14 +6,11 @@
 #include <vector>
 
 #include "00_warmup/06_stencil/moving_mean.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
-struct MovingMean
-    : ladder::SimpleOperator<MovingMean, MovingMeanSizes, MovingMeanArgs, MovingMeanArgs> {
-  static constexpr const char* kName = "moving_mean";
-
+struct MovingMean {
   static double fma_count(const MovingMeanArgs& a) {
     return static_cast<double>(a.N) * static_cast<double>(2 * a.R + 1);
   }
@@ -34,8 +31,8 @@ struct MovingMean
     return {sum / count, std::sqrt(squares) / count};
   }
 
-  static std::vector<ladder::Truth> truth(const ladder::Drawn<MovingMean>& problem) {
-    const MovingMeanArgs& a = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const MovingMeanArgs& a = problem.args<MovingMeanArgs>();
     ladder::Truth y;
     for (std::int64_t i = 0; i < a.N; ++i) {
       const Mean mean = mean_around(a, i);
@@ -45,8 +42,8 @@ struct MovingMean
     return {y};
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const MovingMeanArgs& a = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const MovingMeanArgs& a = problem.args<MovingMeanArgs>();
     const std::vector<double>& right = *outputs[0].truth;
     const std::vector<float>& y = *outputs[0].result;
     const auto equals = [&](const auto& wrong) {
@@ -124,6 +121,13 @@ struct MovingMean
   static constexpr std::int64_t kTile = 128;  // elements of a block
 };
 
-const ladder::OperatorRegistration<MovingMean> moving_mean_operator;
+const ladder::OperatorRegistration moving_mean_operator(
+    ladder::with_types<MovingMean, MovingMeanSizes, MovingMeanArgs, MovingMeanArgs>({
+        .name = "moving_mean",
+        .fma_count = ladder::of_host(MovingMean::fma_count),
+        .truth = MovingMean::truth,
+        .additions = ladder::of_host(MovingMean::additions),
+        .explain = MovingMean::explain,
+    }));
 
 }  // namespace warmup

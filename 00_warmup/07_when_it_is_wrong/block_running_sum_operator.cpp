@@ -3,20 +3,17 @@
 #include <vector>
 
 #include "00_warmup/07_when_it_is_wrong/block_running_sum.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
-struct BlockRunningSum : ladder::SimpleOperator<BlockRunningSum, BlockRunningSumSizes,
-                                                BlockRunningSumArgs, BlockRunningSumArgs> {
-  static constexpr const char* kName = "block_running_sum";
-
+struct BlockRunningSum {
   static double fma_count(const BlockRunningSumArgs& a) { return 7 * static_cast<double>(a.N); }
   // In each of log2(128) steps one.
   static double additions(const BlockRunningSumArgs&) { return 7; }
 
-  static std::vector<ladder::Truth> truth(const ladder::Drawn<BlockRunningSum>& problem) {
-    const BlockRunningSumArgs& a = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const BlockRunningSumArgs& a = problem.args<BlockRunningSumArgs>();
     ladder::Truth y;
     double sum = 0, squares = 0;
     for (std::int64_t i = 0; i < a.N; ++i) {
@@ -30,8 +27,8 @@ struct BlockRunningSum : ladder::SimpleOperator<BlockRunningSum, BlockRunningSum
     return {y};
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const BlockRunningSumArgs& a = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const BlockRunningSumArgs& a = problem.args<BlockRunningSumArgs>();
     const ladder::Part& y = outputs[0];
     std::vector<double> without_own = *y.truth, overwritten(a.x, a.x + a.N), before = overwritten,
                         late = overwritten;
@@ -55,6 +52,14 @@ struct BlockRunningSum : ladder::SimpleOperator<BlockRunningSum, BlockRunningSum
   }
 };
 
-const ladder::OperatorRegistration<BlockRunningSum> block_running_sum_operator;
+const ladder::OperatorRegistration block_running_sum_operator(
+    ladder::with_types<BlockRunningSum, BlockRunningSumSizes, BlockRunningSumArgs,
+                       BlockRunningSumArgs>({
+        .name = "block_running_sum",
+        .fma_count = ladder::of_host(BlockRunningSum::fma_count),
+        .truth = BlockRunningSum::truth,
+        .additions = ladder::of_host(BlockRunningSum::additions),
+        .explain = BlockRunningSum::explain,
+    }));
 
 }  // namespace warmup

@@ -3,27 +3,25 @@
 #include <limits>
 
 #include "00_warmup/08_transpose/transpose.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
-struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeArgs, TransposeArgs> {
-  static constexpr const char* kName = "transpose";
-
+struct Transpose {
   static double fma_count(const TransposeArgs&) { return 0; }
   static double additions(const TransposeArgs&) { return 0; }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
     using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    const TransposeArgs& a = problem.args();
+    const TransposeArgs& a = problem.args<TransposeArgs>();
     const Matrix y = Eigen::Map<const Floats>(a.x, a.M, a.N).transpose().cast<double>();
     return {{{y.data(), y.data() + y.size()}}};
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
     constexpr std::int64_t kTile = 32, kWideTile = 64, kVec = 4;
-    const TransposeArgs& a = problem.args();
+    const TransposeArgs& a = problem.args<TransposeArgs>();
     // Where tiles land that are not moved or not turned, and NaN where nothing is written.
     const std::vector<double> nothing(outputs[0].truth->size(),
                                       std::numeric_limits<double>::quiet_NaN());
@@ -59,6 +57,13 @@ struct Transpose : ladder::SimpleOperator<Transpose, TransposeSizes, TransposeAr
   }
 };
 
-const ladder::OperatorRegistration<Transpose> transpose_operator_registration;
+const ladder::OperatorRegistration transpose_operator_registration(
+    ladder::with_types<Transpose, TransposeSizes, TransposeArgs, TransposeArgs>({
+        .name = "transpose",
+        .fma_count = ladder::of_host(Transpose::fma_count),
+        .truth = Transpose::truth,
+        .additions = ladder::of_host(Transpose::additions),
+        .explain = Transpose::explain,
+    }));
 
 }  // namespace warmup

@@ -4,27 +4,25 @@
 #include <utility>
 
 #include "00_warmup/09_sum/sum.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
-struct Sum : ladder::SimpleOperator<Sum, SumSizes, SumArgs, SumArgs> {
-  static constexpr const char* kName = "sum";
-
+struct Sum {
   static double fma_count(const SumArgs& a) { return static_cast<double>(a.N); }
   static double additions(const SumArgs& a) { return static_cast<double>(a.N); }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const SumArgs& a = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const SumArgs& a = problem.args<SumArgs>();
     const Eigen::VectorXd x = Eigen::Map<const Eigen::VectorXf>(a.x, a.N).cast<double>();
     return {{{x.sum()}, {x.norm()}}};
   }
 
   // Each misconception is a choice of elements. The thread of an element is that of a block of 256, whose threads take single
   // elements or vectors of four.
-  static std::string explain(const Problem& problem, const Parts& outputs) {
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
     constexpr std::int64_t kThreads = 256, kWarp = 32, kVec = 4;
-    const SumArgs& a = problem.args();
+    const SumArgs& a = problem.args<SumArgs>();
     const std::int64_t whole = a.N / kVec * kVec;  // elements in vectors
     const auto thread = [&](std::int64_t n, bool vectors) {
       return !vectors ? n % kThreads : n < whole ? n / kVec % kThreads : n - whole;
@@ -56,6 +54,13 @@ struct Sum : ladder::SimpleOperator<Sum, SumSizes, SumArgs, SumArgs> {
   }
 };
 
-const ladder::OperatorRegistration<Sum> sum_operator_registration;
+const ladder::OperatorRegistration sum_operator_registration(
+    ladder::with_types<Sum, SumSizes, SumArgs, SumArgs>({
+        .name = "sum",
+        .fma_count = ladder::of_host(Sum::fma_count),
+        .truth = Sum::truth,
+        .additions = ladder::of_host(Sum::additions),
+        .explain = Sum::explain,
+    }));
 
 }  // namespace warmup

@@ -2,29 +2,31 @@
 #include <algorithm>
 
 #include "00_warmup/10_histogram/histogram.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/core/generator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
-struct Histogram : ladder::SimpleOperator<Histogram, HistogramSizes, HistogramArgs, HistogramArgs> {
-  static constexpr const char* kName = "histogram";
-
+struct Histogram {
+  using Case = ladder::SizedCase<HistogramSizes>;
   static double fma_count(const HistogramArgs&) { return 0; }
   static double additions(const HistogramArgs&) { return 0; }  // of integers: none is rounded
 
-  static void draw(const Case& c, const std::string&, std::vector<std::int32_t>& values,
+  static bool draw(ladder::Problem& problem, const std::string& input,
                    ladder::Generator& generator) {
-    for (std::int32_t& value : values) {
+    const Case& c = problem.as<Case>();
+    for (std::int32_t& value : problem.array<std::int32_t>(input)) {
       const float drawn = generator.uniform(0.0f, static_cast<float>(c.BINS));
       value =
           c.one_bin
               ? 0
               : static_cast<std::int32_t>(std::min(static_cast<std::int64_t>(drawn), c.BINS - 1));
     }
+    return true;
   }
 
-  static void check_values(const Problem& problem) {
-    const HistogramArgs a = problem.args();
+  static void check_values(const ladder::Problem& problem) {
+    const HistogramArgs a = problem.args<HistogramArgs>();
     for (std::int64_t n = 0; n < a.N; ++n) {
       ladder::require(a.values[n] >= 0 && a.values[n] < a.BINS,
                       "values has " + std::to_string(a.values[n]) + "; allowed: 0 to BINS - 1");
@@ -37,13 +39,13 @@ struct Histogram : ladder::SimpleOperator<Histogram, HistogramSizes, HistogramAr
       counts[a.values[n]] += 1;
     return counts;
   }
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    return {{count(problem.args(), problem.args().N)}};
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    return {{count(problem.args<HistogramArgs>(), problem.args<HistogramArgs>().N)}};
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
     constexpr std::int64_t kThreads = 256, kVec = 4;
-    const HistogramArgs& a = problem.args();
+    const HistogramArgs& a = problem.args<HistogramArgs>();
     const std::vector<float>& is = *outputs[0].result;
     const std::vector<double>& should = *outputs[0].truth;
     const auto equals = [&](const std::vector<double>& other) {
@@ -68,6 +70,15 @@ struct Histogram : ladder::SimpleOperator<Histogram, HistogramSizes, HistogramAr
   }
 };
 
-const ladder::OperatorRegistration<Histogram> histogram_operator_registration;
+const ladder::OperatorRegistration histogram_operator_registration(
+    ladder::with_types<Histogram, HistogramSizes, HistogramArgs, HistogramArgs>({
+        .name = "histogram",
+        .fma_count = ladder::of_host(Histogram::fma_count),
+        .truth = Histogram::truth,
+        .additions = ladder::of_host(Histogram::additions),
+        .draw_input = Histogram::draw,
+        .check_values = Histogram::check_values,
+        .explain = Histogram::explain,
+    }));
 
 }  // namespace warmup

@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "00_warmup/11_rows/rows.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/core/generator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 namespace rows {
@@ -54,26 +55,28 @@ double half_sum(std::int64_t column, std::int64_t N, bool vectors, const Term& t
 
 }  // namespace rows
 
-struct Softmax : ladder::SimpleOperator<Softmax, SoftmaxSizes, SoftmaxArgs, SoftmaxArgs> {
-  static constexpr const char* kName = "softmax";
-
+struct Softmax {
+  using Case = ladder::SizedCase<SoftmaxSizes>;
   static double fma_count(const SoftmaxArgs& a) { return 2.0 * a.M * a.N; }
   static double additions(const SoftmaxArgs& a) { return static_cast<double>(a.N); }
 
   // Every second row lies below 0, with a large magnitude far below: a largest element that begins at 0 leaves only zeros to add.
-  static void draw(const Case& c, const std::string&, std::vector<float>& x,
+  static bool draw(ladder::Problem& problem, const std::string& input,
                    ladder::Generator& generator) {
+    const Case& c = problem.as<Case>();
     const SoftmaxSizes& sizes = c;
+    std::vector<float>& x = problem[input];
     for (std::int64_t m = 0; m < sizes.M; ++m) {
       const double shift = m % 2 == 0 ? 0.0 : -2.0 * c.magnitude;
       for (std::int64_t n = 0; n < sizes.N; ++n)
         x[m * sizes.N + n] =
             static_cast<float>(generator.uniform(-c.magnitude, c.magnitude) + shift);
     }
+    return true;
   }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const SoftmaxArgs& a = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const SoftmaxArgs& a = problem.args<SoftmaxArgs>();
     rows::Values y;
     for (std::int64_t m = 0; m < a.M && a.N > 0; ++m) {
       const Eigen::ArrayXd x = Eigen::Map<const Eigen::ArrayXf>(a.x + m * a.N, a.N).cast<double>();
@@ -117,8 +120,8 @@ struct Softmax : ladder::SimpleOperator<Softmax, SoftmaxSizes, SoftmaxArgs, Soft
     return y;
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const SoftmaxArgs& a = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const SoftmaxArgs& a = problem.args<SoftmaxArgs>();
     const rows::Result& y = *outputs[0].result;
     const rows::Values& should = *outputs[0].truth;
     if (overflows_without_the_maximum(a, y, should))
@@ -147,9 +150,7 @@ struct Softmax : ladder::SimpleOperator<Softmax, SoftmaxSizes, SoftmaxArgs, Soft
   }
 };
 
-struct RmsNorm : ladder::SimpleOperator<RmsNorm, RmsNormSizes, RmsNormArgs, RmsNormArgs> {
-  static constexpr const char* kName = "rms_norm";
-
+struct RmsNorm {
   static double fma_count(const RmsNormArgs& a) { return 2.0 * a.M * a.N; }
   static double additions(const RmsNormArgs& a) { return static_cast<double>(a.N); }
 
@@ -169,13 +170,13 @@ struct RmsNorm : ladder::SimpleOperator<RmsNorm, RmsNormSizes, RmsNormArgs, RmsN
   static double root_mean(const RmsNormArgs& a, double squares) {
     return std::sqrt(squares / static_cast<double>(a.N) + a.eps);
   }
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const RmsNormArgs& a = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const RmsNormArgs& a = problem.args<RmsNormArgs>();
     return {{with(a, [&](double squares) { return root_mean(a, squares); })}};
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const RmsNormArgs& a = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const RmsNormArgs& a = problem.args<RmsNormArgs>();
     const rows::Result& y = *outputs[0].result;
     const rows::Values& should = *outputs[0].truth;
     const auto is = [&](const rows::Values& other) { return outputs[0].equals(other); };
@@ -201,7 +202,22 @@ struct RmsNorm : ladder::SimpleOperator<RmsNorm, RmsNormSizes, RmsNormArgs, RmsN
   }
 };
 
-const ladder::OperatorRegistration<Softmax> softmax_operator_registration;
-const ladder::OperatorRegistration<RmsNorm> rms_norm_operator_registration;
+const ladder::OperatorRegistration softmax_operator_registration(
+    ladder::with_types<Softmax, SoftmaxSizes, SoftmaxArgs, SoftmaxArgs>({
+        .name = "softmax",
+        .fma_count = ladder::of_host(Softmax::fma_count),
+        .truth = Softmax::truth,
+        .additions = ladder::of_host(Softmax::additions),
+        .draw_input = Softmax::draw,
+        .explain = Softmax::explain,
+    }));
+const ladder::OperatorRegistration rms_norm_operator_registration(
+    ladder::with_types<RmsNorm, RmsNormSizes, RmsNormArgs, RmsNormArgs>({
+        .name = "rms_norm",
+        .fma_count = ladder::of_host(RmsNorm::fma_count),
+        .truth = RmsNorm::truth,
+        .additions = ladder::of_host(RmsNorm::additions),
+        .explain = RmsNorm::explain,
+    }));
 
 }  // namespace warmup

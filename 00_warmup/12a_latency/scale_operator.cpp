@@ -3,13 +3,11 @@
 #include <cmath>
 
 #include "00_warmup/12a_latency/scale.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
-struct Scale : ladder::SimpleOperator<Scale, ScaleSizes, ScaleArgs, ScaleArgs> {
-  static constexpr const char* kName = "scale";
-
+struct Scale {
   static double fma_count(const ScaleArgs& a) { return static_cast<double>(a.N); }
   static double additions(const ScaleArgs&) { return 0; }
 
@@ -19,12 +17,12 @@ struct Scale : ladder::SimpleOperator<Scale, ScaleSizes, ScaleArgs, ScaleArgs> {
       each *= factor;
     return y;
   }
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    return {{scaled(problem.args(), problem.args().factor)}};
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    return {{scaled(problem.args<ScaleArgs>(), problem.args<ScaleArgs>().factor)}};
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const ScaleArgs& a = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const ScaleArgs& a = problem.args<ScaleArgs>();
     if (outputs[0].equals(scaled(a, 1))) return "equals x: the factor is missing\n";
     std::vector<double> without_tail = scaled(a, a.factor);
     std::fill(without_tail.begin() + a.N / 4 * 4, without_tail.end(), NAN);
@@ -34,6 +32,13 @@ struct Scale : ladder::SimpleOperator<Scale, ScaleSizes, ScaleArgs, ScaleArgs> {
   }
 };
 
-const ladder::OperatorRegistration<Scale> scale_registration;
+const ladder::OperatorRegistration scale_registration(
+    ladder::with_types<Scale, ScaleSizes, ScaleArgs, ScaleArgs>({
+        .name = "scale",
+        .fma_count = ladder::of_host(Scale::fma_count),
+        .truth = Scale::truth,
+        .additions = ladder::of_host(Scale::additions),
+        .explain = Scale::explain,
+    }));
 
 }  // namespace warmup

@@ -2,14 +2,11 @@
 #include <cmath>
 
 #include "00_warmup/12b_roofline/multiply_adds.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
-struct MultiplyAdds
-    : ladder::SimpleOperator<MultiplyAdds, MultiplyAddsSizes, MultiplyAddsArgs, MultiplyAddsArgs> {
-  static constexpr const char* kName = "multiply_adds";
-
+struct MultiplyAdds {
   static double fma_count(const MultiplyAddsArgs& a) {
     return static_cast<double>(a.N) * static_cast<double>(a.rounds);
   }
@@ -28,12 +25,12 @@ struct MultiplyAdds
     }
     return y;
   }
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    return {after(problem.args(), problem.args().rounds)};
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    return {after(problem.args<MultiplyAddsArgs>(), problem.args<MultiplyAddsArgs>().rounds)};
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const MultiplyAddsArgs& a = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const MultiplyAddsArgs& a = problem.args<MultiplyAddsArgs>();
     for (const int off : {-1, 1}) {
       if (a.rounds + off >= 0 && outputs[0].equals(after(a, a.rounds + off).values))
         return off < 0 ? "equals the result with a round too few\n"
@@ -43,6 +40,13 @@ struct MultiplyAdds
   }
 };
 
-const ladder::OperatorRegistration<MultiplyAdds> multiply_adds_registration;
+const ladder::OperatorRegistration multiply_adds_registration(
+    ladder::with_types<MultiplyAdds, MultiplyAddsSizes, MultiplyAddsArgs, MultiplyAddsArgs>({
+        .name = "multiply_adds",
+        .fma_count = ladder::of_host(MultiplyAdds::fma_count),
+        .truth = MultiplyAdds::truth,
+        .additions = ladder::of_host(MultiplyAdds::additions),
+        .explain = MultiplyAdds::explain,
+    }));
 
 }  // namespace warmup

@@ -7,7 +7,7 @@
 #include "00_warmup/18_batched_matmul/batched_matmul.hpp"
 #include "00_warmup/known_part.hpp"
 #include "common/judge/matrix.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
@@ -15,10 +15,8 @@ using ladder::Matrix;
 using ladder::matrix_of;
 using ladder::product;
 
-struct BatchedMatmul : ladder::SimpleOperator<BatchedMatmul, BatchedMatmulSizes, BatchedMatmulArgs,
-                                              BatchedMatmulArgs> {
-  static constexpr const char* kName = "batched_matmul";
-
+struct BatchedMatmul {
+  using Case = ladder::SizedCase<BatchedMatmulSizes>;
   static bool wants(const Case& c, const std::string& array) {
     return array != "bias" || c.with_bias;
   }
@@ -43,8 +41,8 @@ struct BatchedMatmul : ladder::SimpleOperator<BatchedMatmul, BatchedMatmulSizes,
   static std::vector<double> values(const Matrix& c) { return {c.data(), c.data() + c.size()}; }
 
   // The batches' rows, one below the other: all are multiplied by the same b.
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const BatchedMatmulArgs& x = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const BatchedMatmulArgs& x = problem.args<BatchedMatmulArgs>();
     const Matrix a = matrix_of(x.a, x.B * x.M, x.K), b = matrix_of(x.b, x.K, x.N);
     Matrix squares = product(a.cwiseAbs2(), b.cwiseAbs2());
     if (x.bias != nullptr) squares.rowwise() += matrix_of(x.bias, 1, x.N).cwiseAbs2().row(0);
@@ -52,8 +50,8 @@ struct BatchedMatmul : ladder::SimpleOperator<BatchedMatmul, BatchedMatmulSizes,
   }
 
   // A wrong answer is computed only when a result is wrong already: the shapes of tests are small.
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const BatchedMatmulArgs& x = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const BatchedMatmulArgs& x = problem.args<BatchedMatmulArgs>();
     const std::vector<double>& right = *outputs[0].truth;
     if (right.empty()) return "";
     const auto equals = [&](const Matrix& c) { return equals_where_known(outputs[0], values(c)); };
@@ -132,6 +130,14 @@ struct BatchedMatmul : ladder::SimpleOperator<BatchedMatmul, BatchedMatmulSizes,
   }
 };
 
-const ladder::OperatorRegistration<BatchedMatmul> batched_matmul_operator_registration;
+const ladder::OperatorRegistration batched_matmul_operator_registration(
+    ladder::with_types<BatchedMatmul, BatchedMatmulSizes, BatchedMatmulArgs, BatchedMatmulArgs>({
+        .name = "batched_matmul",
+        .fma_count = ladder::of_host(BatchedMatmul::fma_count),
+        .truth = BatchedMatmul::truth,
+        .additions = ladder::of_host(BatchedMatmul::additions),
+        .wants = ladder::of_case(BatchedMatmul::wants),
+        .explain = BatchedMatmul::explain,
+    }));
 
 }  // namespace warmup

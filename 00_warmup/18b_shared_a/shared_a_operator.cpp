@@ -7,7 +7,7 @@
 #include "00_warmup/18b_shared_a/shared_a.hpp"
 #include "00_warmup/known_part.hpp"
 #include "common/judge/matrix.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
@@ -15,10 +15,8 @@ using ladder::Matrix;
 using ladder::matrix_of;
 using ladder::product;
 
-struct SharedAMatmul : ladder::SimpleOperator<SharedAMatmul, SharedAMatmulSizes, SharedAMatmulArgs,
-                                              SharedAMatmulArgs> {
-  static constexpr const char* kName = "shared_a_matmul";
-
+struct SharedAMatmul {
+  using Case = ladder::SizedCase<SharedAMatmulSizes>;
   static bool wants(const Case& c, const std::string& array) {
     return array != "bias" || c.with_bias;
   }
@@ -51,8 +49,8 @@ struct SharedAMatmul : ladder::SimpleOperator<SharedAMatmul, SharedAMatmulSizes,
     return c;
   }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const SharedAMatmulArgs& x = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const SharedAMatmulArgs& x = problem.args<SharedAMatmulArgs>();
     const auto bias = [&](std::int64_t batch, std::int64_t) {
       return x.bias == nullptr ? 0.0 : x.bias[batch];
     };
@@ -69,8 +67,8 @@ struct SharedAMatmul : ladder::SimpleOperator<SharedAMatmul, SharedAMatmulSizes,
   }
 
   // A wrong answer is computed only when a result is wrong already: the shapes of tests are small.
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const SharedAMatmulArgs& x = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const SharedAMatmulArgs& x = problem.args<SharedAMatmulArgs>();
     const std::vector<double>& right = *outputs[0].truth;
     if (right.empty()) return "";
     const auto only_where = [&](const std::function<bool(std::int64_t, std::int64_t)>& written) {
@@ -118,6 +116,14 @@ struct SharedAMatmul : ladder::SimpleOperator<SharedAMatmul, SharedAMatmulSizes,
   }
 };
 
-const ladder::OperatorRegistration<SharedAMatmul> shared_a_operator_registration;
+const ladder::OperatorRegistration shared_a_operator_registration(
+    ladder::with_types<SharedAMatmul, SharedAMatmulSizes, SharedAMatmulArgs, SharedAMatmulArgs>({
+        .name = "shared_a_matmul",
+        .fma_count = ladder::of_host(SharedAMatmul::fma_count),
+        .truth = SharedAMatmul::truth,
+        .additions = ladder::of_host(SharedAMatmul::additions),
+        .wants = ladder::of_case(SharedAMatmul::wants),
+        .explain = SharedAMatmul::explain,
+    }));
 
 }  // namespace warmup

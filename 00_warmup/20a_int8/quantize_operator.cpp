@@ -4,13 +4,13 @@
 #include <limits>
 
 #include "00_warmup/20a_int8/quantize.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/core/generator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace warmup {
 
-struct Quantize : ladder::SimpleOperator<Quantize, QuantizeSizes, QuantizeArgs, QuantizeArgs> {
-  static constexpr const char* kName = "quantize";
-
+struct Quantize {
+  using Case = ladder::SizedCase<QuantizeSizes>;
   static double fma_count(const QuantizeArgs& x) {
     return static_cast<double>(x.K) * static_cast<double>(x.N);
   }
@@ -19,8 +19,10 @@ struct Quantize : ladder::SimpleOperator<Quantize, QuantizeSizes, QuantizeArgs, 
   // Whole multiples of a scale and a little more, so that no right kernel rounds to another number. Each group has the ends of its range;
   // a symmetric one has only one of them, and the lower one where the column is odd.
   // Every eighth column has zeros alone.
-  static void draw(const Case& c, const std::string&, std::vector<float>& r,
+  static bool draw(ladder::Problem& problem, const std::string& input,
                    ladder::Generator& generator) {
+    const Case& c = problem.as<Case>();
+    std::vector<float>& r = problem[input];
     for (std::int64_t first = 0; first < c.K; first += c.GROUP) {
       const std::int64_t end = std::min(c.K, first + c.GROUP);
       for (std::int64_t n = 0; n < c.N; ++n) {
@@ -39,6 +41,7 @@ struct Quantize : ladder::SimpleOperator<Quantize, QuantizeSizes, QuantizeArgs, 
         }
       }
     }
+    return true;
   }
 
   using Values = std::vector<double>;
@@ -75,13 +78,13 @@ struct Quantize : ladder::SimpleOperator<Quantize, QuantizeSizes, QuantizeArgs, 
   }
   static double right_magnitude(double least, double most) { return std::max(-least, most); }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const Result right = quantized(problem.args(), right_magnitude);
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const Result right = quantized(problem.args<QuantizeArgs>(), right_magnitude);
     return {{right.q}, {right.scale}, {right.zero}};
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const QuantizeArgs& x = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const QuantizeArgs& x = problem.args<QuantizeArgs>();
     const auto equals = [&](const Result& other) {
       const Values* all[] = {&other.q, &other.scale, &other.zero};
       for (int n = 0; n < 3; ++n) {
@@ -106,6 +109,14 @@ struct Quantize : ladder::SimpleOperator<Quantize, QuantizeSizes, QuantizeArgs, 
   }
 };
 
-const ladder::OperatorRegistration<Quantize> quantize_registration;
+const ladder::OperatorRegistration quantize_registration(
+    ladder::with_types<Quantize, QuantizeSizes, QuantizeArgs, QuantizeArgs>({
+        .name = "quantize",
+        .fma_count = ladder::of_host(Quantize::fma_count),
+        .truth = Quantize::truth,
+        .additions = ladder::of_host(Quantize::additions),
+        .draw_input = Quantize::draw,
+        .explain = Quantize::explain,
+    }));
 
 }  // namespace warmup

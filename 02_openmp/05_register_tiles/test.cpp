@@ -30,7 +30,7 @@ TEST(wkv_openmp, Hole1AdvancesATile) {
                                               .initial_state = true,
                                               .final_state = true});
   std::fill(problem["u"].begin(), problem["u"].end(), 0.0f);
-  ladder::testing::expect_right<ladder::Wkv>(ladder::find_implementation("wkv_openmp"), problem);
+  ladder::testing::expect_right(ladder::find_implementation("wkv_openmp"), problem);
 }
 
 // One step from a state of zeros: o is the bonus alone. K is no multiple of a vector, and behind u is NaN.
@@ -49,7 +49,7 @@ TEST(wkv_openmp, Hole2AddsTheBonus) {
     ASSERT_FALSE(std::isnan(x)) << "WRONG RESULT: u is read behind its end: its last vector is not "
                                    "full, and is in tile.u, where zeros follow";
   }
-  ladder::testing::expect_right<ladder::Wkv>(
+  ladder::testing::expect_right(
       ladder::find_implementation("wkv_openmp"),
       ladder::make_problem(WkvCase{.B = 2, .T = 1, .H = 3, .K = kK, .V = 37}));
 }

@@ -4,10 +4,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/core/generator.hpp"
+
 namespace chunkwise::prefix_sums {
 
 namespace {
 
+using Case = ladder::SizedCase<PrefixSumSizes>;
 using Integers = std::vector<std::int32_t>;
 
 // The misconception whose sums these are, "" if none is known.
@@ -37,21 +40,22 @@ std::string misconception(const Integers& x, std::int64_t chunk, const Integers&
   return "";
 }
 
-}  // namespace
-
-void PrefixSum::draw(const Case&, const std::string&, std::vector<std::int32_t>& x,
-                     ladder::Generator& generator) {
-  for (std::int32_t& each : x)
+// From -50 to 50.
+bool draw(ladder::Problem& problem, const std::string& input, ladder::Generator& generator) {
+  for (std::int32_t& each : problem.array<std::int32_t>(input))
     each = static_cast<std::int32_t>(std::floor(generator.uniform(-50.0f, 50.999f)));
+  return true;
 }
 
-ladder::Verdict PrefixSum::judge(const ladder::Drawn<PrefixSum>& problem, const Outputs& outputs,
+}  // namespace
+
+ladder::Verdict judge_prefix_sum(const ladder::Problem& problem, const PrefixSumOutputs& outputs,
                                  ladder::Arithmetic) {
+  const std::int64_t chunk = problem.as<Case>().chunk;
   const Integers& x = problem.array<std::int32_t>("x");
   Integers sums(x.size()), carry;
   std::partial_sum(x.begin(), x.end(), sums.begin());
-  for (std::size_t first = 0; first < sums.size();
-       first += static_cast<std::size_t>(problem.drawn_case().chunk))
+  for (std::size_t first = 0; first < sums.size(); first += static_cast<std::size_t>(chunk))
     carry.push_back(first == 0 ? 0 : sums[first - 1]);
   ladder::Verdict verdict;
   const auto compare = [&](const char* name, const Integers& is, const Integers& should) {
@@ -66,7 +70,7 @@ ladder::Verdict PrefixSum::judge(const ladder::Drawn<PrefixSum>& problem, const 
   };
   compare("sums", outputs.sums, sums);
   if (!verdict.message.empty() && outputs.sums.size() == x.size())
-    verdict.message += misconception(x, problem.drawn_case().chunk, outputs.sums);
+    verdict.message += misconception(x, chunk, outputs.sums);
   compare("carry", outputs.carry, carry);
   verdict.right = verdict.message.empty();
   return verdict;
@@ -74,7 +78,26 @@ ladder::Verdict PrefixSum::judge(const ladder::Drawn<PrefixSum>& problem, const 
 
 namespace {
 
-const ladder::OperatorRegistration<PrefixSum> registration;
+const ladder::OperatorRegistration registration(
+    ladder::with_types<PrefixSum, PrefixSumSizes, PrefixSumArgs, PrefixSumArgs>({
+        .name = "prefix_sum",
+        .case_with =
+            [](const ladder::Struct& sizes) {
+              return ladder::Struct(Case{sizes.as<PrefixSumSizes>(), PrefixSumArgs::kStorage});
+            },
+        .host =
+            [](const ladder::Struct& value) {
+              const Case& c = value.as<Case>();
+              return ladder::Struct(PrefixSumArgs{.length = c.length, .chunk = c.chunk});
+            },
+        // Additions: in its chunk, and of the carry.
+        .fma_count =
+            [](const ladder::Struct& host) {
+              return 2.0 * static_cast<double>(host.as<PrefixSumArgs>().length);
+            },
+        .draw_input = draw,
+        .own_judge = ladder::judge_by(judge_prefix_sum),
+    }));
 
 }  // namespace
 

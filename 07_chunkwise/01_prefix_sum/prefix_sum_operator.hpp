@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "07_chunkwise/01_prefix_sum/prefix_sum.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace chunkwise::prefix_sums {
 
@@ -28,25 +28,11 @@ struct PrefixSumOutputs {
   }
 };
 
-struct PrefixSum : ladder::SimpleOperator<PrefixSum, PrefixSumSizes, PrefixSumArgs, PrefixSumArgs> {
-  static constexpr const char* kName = "prefix_sum";
+struct PrefixSum {
   using Outputs = PrefixSumOutputs;
-
-  static Case make_case(const Sizes& sizes) {
-    Case c{sizes};
-    c.precision = PrefixSumArgs::kStorage;
-    return c;
-  }
-  static PrefixSumArgs sizes(const Case& c) { return {.length = c.length, .chunk = c.chunk}; }
-  // From -50 to 50.
-  static void draw(const Case& c, const std::string& name, std::vector<std::int32_t>& x,
-                   ladder::Generator& generator);
-  static double fma_count(const PrefixSumArgs& args) {
-    return 2.0 * static_cast<double>(args.length);  // additions: in its chunk, and of the carry
-  }
-  static constexpr bool kJudgesItself = true;
-  static ladder::Verdict judge(const ladder::Drawn<PrefixSum>& problem, const Outputs& outputs,
-                               ladder::Arithmetic);
 };
+
+ladder::Verdict judge_prefix_sum(const ladder::Problem& problem, const PrefixSumOutputs& outputs,
+                                 ladder::Arithmetic);
 
 }  // namespace chunkwise::prefix_sums

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "common/core/on_device.hpp"
 #include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
@@ -20,22 +19,24 @@ using chunkwise::prefix_sums::PrefixSumArgs;
 using chunkwise::prefix_sums::PrefixSumOutputs;
 using Integers = std::vector<std::int32_t>;
 
+ladder::Problem problem_of(const Integers& x, std::int64_t chunk) {
+  const ladder::Shape shape = {{"length", static_cast<std::int64_t>(x.size())}, {"chunk", chunk}};
+  ladder::Problem problem =
+      *ladder::find_operator("prefix_sum").make_case(shape, {}, PrefixSumArgs::kStorage)->make();
+  problem.array<std::int32_t>("x") = x;
+  return problem;
+}
+
 // A problem of these numbers on the device.
 class OnDevice {
  public:
-  OnDevice(const Integers& x, std::int64_t chunk) : on_device_(device(), problem(x, chunk)) {}
+  OnDevice(const Integers& x, std::int64_t chunk) : on_device_(device(), problem_of(x, chunk)) {}
 
   const PrefixSumArgs& args() const { return on_device_.args(); }
   Integers sums() const { return downloaded().sums; }
   Integers carry() const { return downloaded().carry; }
 
  private:
-  static ladder::Drawn<PrefixSum> problem(const Integers& x, std::int64_t chunk) {
-    ladder::Drawn<PrefixSum> problem(
-        PrefixSum::make_case({.length = static_cast<std::int64_t>(x.size()), .chunk = chunk}));
-    problem.array<std::int32_t>("x") = x;
-    return problem;
-  }
   static ladder::Device& device() { return ladder::device(ladder::DeviceKind::kCuda); }
   PrefixSumOutputs downloaded() const {
     device().synchronize();
@@ -109,9 +110,8 @@ TEST(prefix_sum, PrintsTheExample) {
 
 // What adds the carry of chunk 0 adds something, and gives the same.
 TEST(prefix_sum, NamesLocalSumsByWordsThatAreTrueOfACarryOfZeroToo) {
-  ladder::Drawn<PrefixSum> problem(PrefixSum::make_case({.length = 6, .chunk = 3}));
-  problem.array<std::int32_t>("x") = {1, 2, 3, 4, 5, 6};
-  const ladder::Verdict verdict = PrefixSum::judge(
+  const ladder::Problem problem = problem_of({1, 2, 3, 4, 5, 6}, 3);
+  const ladder::Verdict verdict = chunkwise::prefix_sums::judge_prefix_sum(
       problem, {.sums = {1, 3, 6, 4, 9, 15}, .carry = {0, 6}}, ladder::Arithmetic::kFp32);
   EXPECT_NE(verdict.message.find("no carry is added, or one that is 0"), std::string::npos)
       << verdict.message;

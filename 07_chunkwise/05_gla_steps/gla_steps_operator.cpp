@@ -6,7 +6,7 @@
 #include <limits>
 #include <sstream>
 
-#include "common/judge/operator.hpp"
+#include "common/core/generator.hpp"
 
 namespace chunkwise::gla_steps {
 namespace {
@@ -90,8 +90,6 @@ float drawn_log_w(const StepCase& c, std::int64_t t, ladder::Generator& generato
   return generator.uniform(-c.decay, 0.0f);
 }
 
-}  // namespace
-
 Steps sizes_of(const StepCase& c) {
   Steps steps;
   WkvArgs& args = steps.args;
@@ -105,21 +103,8 @@ Steps sizes_of(const StepCase& c) {
   return steps;
 }
 
-void draw(const StepCase& c, const std::string& name, std::vector<float>& values,
-          ladder::Generator& generator) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (name != "log_w") {
-      values[i] = generator.uniform(-c.magnitude, c.magnitude);
-    } else {
-      const std::int64_t t = static_cast<std::int64_t>(i) / c.K / c.H % c.T;
-      values[i] = drawn_log_w(c, c.decay_per_head ? -1 : t, generator);
-    }
-  }
-}
-
 // log_decay, for the steps that only read it.
-void draw(const StepCase& c, const std::string&, std::vector<LogSum>& values,
-          ladder::Generator& generator) {
+void draw_log_decay(const StepCase& c, std::vector<LogSum>& values, ladder::Generator& generator) {
   const std::int64_t T_p = sizes_of(c).T_p;
   std::vector<double> sums(static_cast<std::size_t>(c.K));
   for (std::int64_t row = 0; row < c.B * c.H * T_p; ++row) {
@@ -134,16 +119,37 @@ void draw(const StepCase& c, const std::string&, std::vector<LogSum>& values,
   }
 }
 
+bool draw(ladder::Problem& problem, const std::string& input, ladder::Generator& generator) {
+  const StepCase& c = problem.as<StepCase>();
+  if (input == "log_decay") {
+    draw_log_decay(c, problem.array<LogSum>(input), generator);
+    return true;
+  }
+  if (input != "log_w") return false;
+  std::vector<float>& values = problem[input];
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::int64_t t = static_cast<std::int64_t>(i) / c.K / c.H % c.T;
+    values[i] = drawn_log_w(c, c.decay_per_head ? -1 : t, generator);
+  }
+  return true;
+}
+
+}  // namespace
+
 // ---- Step 1 ----
 
-double DecayCumsum::fma_count(const Steps& s) {
+namespace {
+
+double cumsum_fma(const Steps& s) {
   return count(s, s.T_p, s.args.K);
 }
 
-ladder::Verdict DecayCumsum::judge(const Problem& problem, const Outputs& outputs,
-                                   ladder::Arithmetic) {
+}  // namespace
+
+ladder::Verdict judge_cumsum(const ladder::Problem& problem, const DecayCumsumOutputs& outputs,
+                             ladder::Arithmetic) {
   constexpr double kLimit = 1e-12;
-  const Steps& s = problem.args();
+  const Steps& s = problem.args<DecayCumsumArgs>();
   ladder::Verdict verdict;
   verdict.array = "log_decay";
   verdict.limit.whole = verdict.limit.worst_row = kLimit;
@@ -170,12 +176,14 @@ ladder::Verdict DecayCumsum::judge(const Problem& problem, const Outputs& output
 
 // ---- Step 2 ----
 
-double PrepareQgKg::fma_count(const Steps& s) {
+namespace {
+
+double prepare_fma(const Steps& s) {
   return 2 * count(s, s.args.T, s.args.K);
 }
 
-std::vector<Truth> PrepareQgKg::truth(const Problem& problem) {
-  const Steps& s = problem.args();
+std::vector<Truth> prepare_truth(const ladder::Problem& problem, ladder::Arithmetic) {
+  const Steps& s = problem.args<PrepareQgKgArgs>();
   Truth qg, kg;
   for_each_row(s, s.T_p, [&](const Row& row) {
     const Row last = row.last_of_chunk();
@@ -192,12 +200,12 @@ std::vector<Truth> PrepareQgKg::truth(const Problem& problem) {
 
 // ---- Step 3 ----
 
-double InterChunk::fma_count(const Steps& s) {
+double inter_fma(const Steps& s) {
   return 2 * count(s, s.args.T, s.args.K * s.args.V);
 }
 
-std::vector<Truth> InterChunk::truth(const Problem& problem) {
-  const Steps& s = problem.args();
+std::vector<Truth> inter_truth(const ladder::Problem& problem, ladder::Arithmetic) {
+  const Steps& s = problem.args<InterChunkArgs>();
   const std::int64_t K = s.args.K, V = s.args.V;
   Truth o_inter, final_state;
   for (std::int64_t head = 0; head < s.args.B * s.args.H; ++head) {
@@ -236,8 +244,12 @@ std::vector<Truth> InterChunk::truth(const Problem& problem) {
   return {o_inter, final_state};
 }
 
-InterChunk::Outputs InterChunk::to_judge(const Problem& problem, Outputs outputs) {
-  const Steps& s = problem.args();
+// The rows of o_inter from T on are undefined.
+ladder::Outputs inter_to_judge(const ladder::Problem& problem, const ladder::OutputsAt& at) {
+  const Steps& s = problem.args<InterChunkArgs>();
+  ladder::Outputs outputs = {*at[0]};
+  for (std::size_t n = 1; n < at.size(); ++n)
+    outputs.push_back(*at[n]);
   for_each_row(s, s.T_p, [&](const Row& row) {
     if (row.step >= s.args.T)
       std::fill_n(outputs[0].begin() + row.row() * s.args.V, s.args.V, 0.0f);
@@ -247,12 +259,12 @@ InterChunk::Outputs InterChunk::to_judge(const Problem& problem, Outputs outputs
 
 // ---- Step 4 ----
 
-double IntraChunkScores::fma_count(const Steps& s) {
+double scores_fma(const Steps& s) {
   return count(s, s.args.T, s.args.K) * static_cast<double>(s.chunk) / 2;
 }
 
-std::vector<Truth> IntraChunkScores::truth(const Problem& problem) {
-  const Steps& s = problem.args();
+std::vector<Truth> scores_truth(const ladder::Problem& problem, ladder::Arithmetic) {
+  const Steps& s = problem.args<IntraChunkScoresArgs>();
   Truth scores;
   for_each_row(s, s.T_p, [&](const Row& query) {
     for (std::int64_t step = query.first_of_chunk().step; step <= query.last_of_chunk().step;
@@ -271,12 +283,12 @@ std::vector<Truth> IntraChunkScores::truth(const Problem& problem) {
 
 // ---- Step 5 ----
 
-double Combine::fma_count(const Steps& s) {
+double combine_fma(const Steps& s) {
   return count(s, s.args.T, s.args.V) * static_cast<double>(s.chunk) / 2;
 }
 
-std::vector<Truth> Combine::truth(const Problem& problem) {
-  const Steps& s = problem.args();
+std::vector<Truth> combine_truth(const ladder::Problem& problem, ladder::Arithmetic) {
+  const Steps& s = problem.args<CombineArgs>();
   const std::int64_t V = s.args.V;
   Truth o{std::vector<double>(s.args.B * s.args.T * s.args.H * V), {}};
   o.terms = o.values;
@@ -293,13 +305,58 @@ std::vector<Truth> Combine::truth(const Problem& problem) {
   return {o};
 }
 
-namespace {
+// ---- The operators ----
 
-const ladder::OperatorRegistration<DecayCumsum> decay_cumsum_registration(101);
-const ladder::OperatorRegistration<PrepareQgKg> prepare_qg_kg_registration(102);
-const ladder::OperatorRegistration<InterChunk> inter_chunk_registration(103);
-const ladder::OperatorRegistration<IntraChunkScores> intra_chunk_scores_registration(104);
-const ladder::OperatorRegistration<Combine> combine_registration(105);
+template <typename Op, typename Args>
+ladder::Operator step(double (*fma_count)(const Steps&), ladder::Operator op) {
+  op.name = Op::kName;
+  op.host = [](const ladder::Struct& c) {
+    return ladder::Struct(Args{{sizes_of(c.as<StepCase>())}});
+  };
+  op.fma_count = [fma_count](const ladder::Struct& host) { return fma_count(host.as<Args>()); };
+  op.draw_input = draw;
+  op.wants = [](const ladder::Struct& c, const std::string& array) {
+    return c.as<StepCase>().states || (array != "initial_state" && array != "final_state");
+  };
+  op.steps = "T";
+  return ladder::with_types<Op, StepSizes, Args, Args>(std::move(op));
+}
+
+template <typename Args>
+auto additions(double (*of)(const Steps&)) {
+  return [of](const ladder::Struct& host) { return of(host.as<Args>()); };
+}
+
+const ladder::OperatorRegistration decay_cumsum_registration(
+    step<DecayCumsum, DecayCumsumArgs>(cumsum_fma, {.own_judge = ladder::judge_by(judge_cumsum)}),
+    101);
+const ladder::OperatorRegistration prepare_qg_kg_registration(
+    step<PrepareQgKg, PrepareQgKgArgs>(
+        prepare_fma, {.truth = prepare_truth,
+                      .additions = additions<PrepareQgKgArgs>([](const Steps&) { return 0.0; })}),
+    102);
+const ladder::OperatorRegistration inter_chunk_registration(
+    step<InterChunk, InterChunkArgs>(inter_fma,
+                                     {.truth = inter_truth,
+                                      .additions = additions<InterChunkArgs>([](const Steps& s) {
+                                        return static_cast<double>(s.args.K + s.args.T);
+                                      }),
+                                      .to_judge = inter_to_judge}),
+    103);
+const ladder::OperatorRegistration intra_chunk_scores_registration(
+    step<IntraChunkScores, IntraChunkScoresArgs>(
+        scores_fma,
+        {.truth = scores_truth, .additions = additions<IntraChunkScoresArgs>([](const Steps& s) {
+                                  return static_cast<double>(s.args.K);
+                                })}),
+    104);
+const ladder::OperatorRegistration combine_registration(
+    step<Combine, CombineArgs>(combine_fma,
+                               {.truth = combine_truth,
+                                .additions = additions<CombineArgs>([](const Steps& s) {
+                                  return static_cast<double>(s.chunk);
+                                })}),
+    105);
 
 }  // namespace
 

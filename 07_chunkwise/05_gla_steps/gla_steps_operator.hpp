@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "07_chunkwise/05_gla_steps/gla_steps.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace chunkwise::gla_steps {
 
@@ -31,79 +31,44 @@ struct StepSizes {
 
 using StepCase = ladder::SizedCase<StepSizes>;
 
-Steps sizes_of(const StepCase& c);
-void draw(const StepCase& c, const std::string& name, std::vector<float>& values,
-          ladder::Generator& generator);
-void draw(const StepCase& c, const std::string& name, std::vector<LogSum>& values,
-          ladder::Generator& generator);
+// Each by its own type: log_w -> log_decay; q, k, log_decay -> qg, kg; qg, kg, v, log_decay, initial_state -> o_inter, final_state;
+// q, k, log_decay -> scores; o_inter, scores, v -> o.
+struct DecayCumsumOutputs {
+  std::vector<LogSum> log_decay;
 
-template <typename Op, typename Args>
-struct StepOperator : ladder::SimpleOperator<Op, StepSizes, Args, Args> {
-  static constexpr const char* kSteps = "T";
-  using Problem = ladder::Drawn<Op>;
-
-  static Args sizes(const StepCase& c) { return {{sizes_of(c)}}; }
-  static bool wants(const StepCase& c, const std::string& array) {
-    return c.states || (array != "initial_state" && array != "final_state");
-  }
-  template <typename Element>
-  static void draw(const StepCase& c, const std::string& name, std::vector<Element>& values,
-                   ladder::Generator& generator) {
-    gla_steps::draw(c, name, values, generator);
+  template <typename Self, typename Visit>
+  static void arrays(Self& s, const Visit& visit) {
+    visit("log_decay", s.log_decay);
   }
 };
-
-// log_w -> log_decay
-struct DecayCumsum : StepOperator<DecayCumsum, DecayCumsumArgs> {
+struct DecayCumsum {
   static constexpr const char* kName = "gla_decay_cumsum";
-  struct Outputs {
-    std::vector<LogSum> log_decay;
-
-    template <typename Self, typename Visit>
-    static void arrays(Self& s, const Visit& visit) {
-      visit("log_decay", s.log_decay);
-    }
-  };
-  static double fma_count(const Steps& steps);
-  // As a sum of two numbers in fp32, so that it is nearly as exact as the truth.
-  static constexpr bool kJudgesItself = true;
-  static ladder::Verdict judge(const Problem& problem, const Outputs& outputs, ladder::Arithmetic);
+  using Case = StepCase;
+  using Outputs = DecayCumsumOutputs;
 };
-
-// q, k, log_decay -> qg, kg
-struct PrepareQgKg : StepOperator<PrepareQgKg, PrepareQgKgArgs> {
+struct PrepareQgKg {
   static constexpr const char* kName = "gla_prepare_qg_kg";
-  static double fma_count(const Steps& steps);
-  static double additions(const Steps&) { return 0; }
-  static std::vector<ladder::Truth> truth(const Problem& problem);
+  using Case = StepCase;
+  using Outputs = ladder::Outputs;
 };
-
-// qg, kg, v, log_decay, initial_state -> o_inter, final_state
-struct InterChunk : StepOperator<InterChunk, InterChunkArgs> {
+struct InterChunk {
   static constexpr const char* kName = "gla_inter_chunk";
-  static double fma_count(const Steps& steps);
-  static double additions(const Steps& steps) {
-    return static_cast<double>(steps.args.K + steps.args.T);
-  }
-  static std::vector<ladder::Truth> truth(const Problem& problem);
-  // The rows of o_inter from T on are undefined.
-  static Outputs to_judge(const Problem& problem, Outputs outputs);
+  using Case = StepCase;
+  using Outputs = ladder::Outputs;
 };
-
-// q, k, log_decay -> scores
-struct IntraChunkScores : StepOperator<IntraChunkScores, IntraChunkScoresArgs> {
+struct IntraChunkScores {
   static constexpr const char* kName = "gla_intra_chunk_scores";
-  static double fma_count(const Steps& steps);
-  static double additions(const Steps& steps) { return static_cast<double>(steps.args.K); }
-  static std::vector<ladder::Truth> truth(const Problem& problem);
+  using Case = StepCase;
+  using Outputs = ladder::Outputs;
+};
+struct Combine {
+  static constexpr const char* kName = "gla_combine";
+  using Case = StepCase;
+  using Outputs = ladder::Outputs;
 };
 
-// o_inter, scores, v -> o
-struct Combine : StepOperator<Combine, CombineArgs> {
-  static constexpr const char* kName = "gla_combine";
-  static double fma_count(const Steps& steps);
-  static double additions(const Steps& steps) { return static_cast<double>(steps.chunk); }
-  static std::vector<ladder::Truth> truth(const Problem& problem);
-};
+// As a sum of two numbers in fp32, log_decay is nearly as exact as the truth.
+ladder::Verdict judge_cumsum(const ladder::Problem& problem, const DecayCumsumOutputs& outputs,
+                             ladder::Arithmetic);
 
 }  // namespace chunkwise::gla_steps

@@ -127,7 +127,7 @@ class Given {
 template <typename Op, typename Args>
 typename Op::Outputs run_with(const StepCase& c, void (*step)(const Steps&), const Floats& q,
                               const Floats& k, const std::vector<LogSum>& log_decay) {
-  const ladder::OnDevice<Op, Args> on_device(device(), Op::make_problem(c));
+  const ladder::OnDevice<Op, Args> on_device(device(), *ladder::as_case<Op>(c)->make());
   Given given;
   Args args = on_device.args();
   args.args.q = given(q);
@@ -164,11 +164,12 @@ KERNEL_TEST(gla_five_steps, NoRoundingMakesADecayGrow) {
 // is right to 3e-5. That is what `low` is for.
 KERNEL_TEST(gla_five_steps, KeepsWhatRoundingTakes) {
   const StepCase c{{.B = 1, .T = 64, .H = 1, .K = 64, .V = 1, .chunk = 64, .decay = 16}};
-  const auto problem = IntraChunkScores::make_problem(c);
-  const Steps& steps = problem.args();
+  const auto problem = ladder::as_case<IntraChunkScores>(c)->make();
+  const Steps& steps = problem->args<IntraChunkScoresArgs>();
   const Floats q(steps.args.q, steps.args.q + 64 * 64), k(steps.args.k, steps.args.k + 64 * 64);
   std::vector<LogSum> sums(steps.log_decay, steps.log_decay + 64 * 64);
-  const std::vector<double> truth = IntraChunkScores::truth(problem)[0].values;
+  const std::vector<double> truth =
+      problem->op().truth(*problem, ladder::Arithmetic::kFp32)[0].values;
   // Relative error of all scores but those of a step with itself.
   const auto error = [&] {
     const Floats scores =
@@ -194,12 +195,11 @@ KERNEL_TEST(gla_five_steps, KeepsWhatRoundingTakes) {
 
 TEST(gla_decay_cumsum, IsJudged) {
   const StepCase c{{.B = 1, .T = 20, .H = 2, .K = 3, .V = 1, .chunk = 16}};
-  const auto problem = DecayCumsum::make_problem(c);
+  const auto problem = ladder::as_case<DecayCumsum>(c)->make();
   DecayCumsum::Outputs outputs;
   for (std::int64_t i = 0; i < 2 * 32 * 3; ++i)
     outputs.log_decay.push_back({0, 0});
-  const std::string message =
-      DecayCumsum::judge(problem, outputs, ladder::Arithmetic::kFp32).message;
+  const std::string message = judge_cumsum(*problem, outputs, ladder::Arithmetic::kFp32).message;
   EXPECT_NE(message.find("WRONG RESULT in log_decay"), std::string::npos) << message;
 }
 

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "common/judge/operator.hpp"
+#include "common/core/generator.hpp"
 
 namespace ladder {
 namespace {
@@ -78,24 +78,6 @@ std::vector<Real> layer(const GlaLayerArgs& a) {
 
 }  // namespace
 
-void GlaLayer::draw(const GlaLayerCase& c, const std::string& name, std::vector<float>& values,
-                    Generator& generator) {
-  const auto uniform = [&](double middle, double spread) {
-    for (float& x : values) {
-      x = generator.uniform(static_cast<float>(middle - spread),
-                            static_cast<float>(middle + spread));
-    }
-  };
-  const auto weight = [&](std::int64_t inputs) {
-    uniform(0, std::sqrt(3.0 / static_cast<double>(inputs)));
-  };
-  if (name == "x") return uniform(0, 2);
-  if (name == "b") return uniform(0, 1);
-  if (name == "norm") return uniform(1, 0.5);
-  if (name == "w_2") return weight(c.rank);
-  weight(name == "w_o" ? c.H * c.V : c.d_model);
-}
-
 std::vector<double> gla_layer(const GlaLayerArgs& problem) {
   return layer<double>(problem);
 }
@@ -104,7 +86,30 @@ std::vector<float> gla_layer_plain_fp32(const GlaLayerArgs& problem) {
   return layer<float>(problem);
 }
 
-GlaLayerArgs GlaLayer::sizes(const GlaLayerCase& c) {
+namespace {
+
+// x about 1, weights about 1 / sqrt(inputs).
+bool draw(Problem& problem, const std::string& input, Generator& generator) {
+  const auto& c = problem.as<GlaLayerCase>();
+  const auto uniform = [&](double middle, double spread) {
+    for (float& x : problem[input]) {
+      x = generator.uniform(static_cast<float>(middle - spread),
+                            static_cast<float>(middle + spread));
+    }
+    return true;
+  };
+  const auto weight = [&](std::int64_t inputs) {
+    return uniform(0, std::sqrt(3.0 / static_cast<double>(inputs)));
+  };
+  if (input == "x") return uniform(0, 2);
+  if (input == "b") return uniform(0, 1);
+  if (input == "norm") return uniform(1, 0.5);
+  if (input == "w_2") return weight(c.rank);
+  return weight(input == "w_o" ? c.H * c.V : c.d_model);
+}
+
+Struct host(const Struct& value) {
+  const auto& c = value.as<GlaLayerCase>();
   GlaLayerArgs args;
   args.B = c.B;
   args.T = c.T;
@@ -114,11 +119,11 @@ GlaLayerArgs GlaLayer::sizes(const GlaLayerCase& c) {
   args.V = c.V;
   args.rank = c.rank;
   args.scale = 1.0f / std::sqrt(static_cast<float>(c.K));
-  return args;
+  return Struct(args);
 }
 
 // The products with weights, and the recurrence.
-double GlaLayer::fma_count(const GlaLayerArgs& a) {
+double fma_count(const GlaLayerArgs& a) {
   const double keys = static_cast<double>(a.H * a.K), values = static_cast<double>(a.H * a.V);
   const double weights = static_cast<double>(a.d_model) * (2 * keys + 3 * values) +
                          static_cast<double>(a.rank) * (static_cast<double>(a.d_model) + keys);
@@ -127,9 +132,9 @@ double GlaLayer::fma_count(const GlaLayerArgs& a) {
 }
 
 // A layer is too long a way for counted roundings: the same statements in fp32 say what may be lost on it.
-Verdict GlaLayer::judge(const Drawn<GlaLayer>& problem, const Outputs& y, Arithmetic) {
+Verdict judge_layer(const Problem& problem, const std::vector<float>& y, Arithmetic) {
   constexpr double kFewUlp = 8 * 1.1920929e-7;
-  const GlaLayerArgs args = problem.args();
+  const auto args = problem.args<GlaLayerArgs>();
   const std::vector<double> truth = gla_layer(args);
   Verdict verdict;
   verdict.array = "y";
@@ -152,8 +157,16 @@ Verdict GlaLayer::judge(const Drawn<GlaLayer>& problem, const Outputs& y, Arithm
   return verdict;
 }
 
-namespace {
-const OperatorRegistration<GlaLayer> registration;
+const OperatorRegistration registration(
+    with_types<GlaLayer, GlaLayerSizes, GlaLayerArgs, GlaLayerArgs>({
+        .name = "gla_layer",
+        .host = host,
+        .fma_count = of_host(fma_count),
+        .draw_input = draw,
+        .steps = "T",
+        .own_judge = judge_by(judge_layer),
+    }));
+
 }  // namespace
 
 }  // namespace ladder

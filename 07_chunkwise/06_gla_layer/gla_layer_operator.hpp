@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "07_chunkwise/06_gla_layer/gla_layer.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace ladder {
 
@@ -22,21 +22,15 @@ struct GlaLayerSizes {
 
 using GlaLayerCase = SizedCase<GlaLayerSizes>;
 
-struct GlaLayer : SimpleOperator<GlaLayer, GlaLayerSizes, GlaLayerArgs, GlaLayerArgs> {
-  static constexpr const char* kName = "gla_layer";
-  static constexpr const char* kSteps = "T";
+struct GlaLayer {
+  using Op = GlaLayer;
+  using Case = GlaLayerCase;
+  using Host = GlaLayerArgs;
   using Outputs = std::vector<float>;  // y
-
-  static GlaLayerArgs sizes(const GlaLayerCase& c);
-  static double fma_count(const GlaLayerArgs& args);
-  // x about 1, weights about 1 / sqrt(inputs), scale 1 / sqrt(K).
-  static void draw(const GlaLayerCase& c, const std::string& name, std::vector<float>& values,
-                   Generator& generator);
-  static constexpr bool kJudgesItself = true;
-  static Verdict judge(const Drawn<GlaLayer>& problem, const Outputs& y, Arithmetic arithmetic);
+  static const Operator& of(const Case&) { return find_operator("gla_layer"); }
 };
 
-using GlaLayerProblem = Drawn<GlaLayer>;
+using GlaLayerProblem = ProblemOf<GlaLayer>;
 
 std::vector<double> gla_layer(const GlaLayerArgs& problem);  // y, (B, T, d_model)
 

@@ -38,7 +38,7 @@ ladder::LinearAttentionProblem usual_problem() {
 // The error of the whole result, relative to it.
 double error_of(const std::vector<float>& o, const ladder::LinearAttentionProblem& problem) {
   const std::vector<double> truth =
-      ladder::LinearAttention::truth(problem, ladder::Arithmetic::kFp32).front().values;
+      problem.op().truth(problem, ladder::Arithmetic::kFp32).front().values;
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < truth.size(); ++i) {
     difference += (o[i] - truth[i]) * (o[i] - truth[i]);
@@ -77,8 +77,9 @@ TEST(linear_attention_three_products, HasTheErrorsThatThePageSays) {
   if (has_no_gpu()) return;
   const double one = error_of(Products::kOne), nearest = error_of(Products::kNearest),
                cheap = error_of(Products::kCheap);
-  const double loop = error_of(
-      ladder::LinearAttention::plain(usual_problem(), ladder::Arithmetic::kFp32), usual_problem());
+  const ladder::LinearAttentionProblem problem = usual_problem();
+  const double loop =
+      error_of(problem.op().plain(problem, ladder::Arithmetic::kFp32).front(), problem);
   EXPECT_NEAR(loop, 2.8e-7, 0.4e-7);
   EXPECT_NEAR(one, 3.8e-4, 0.4e-4);
   const bool is_emulated = ladder::device(ladder::DeviceKind::kCuda).back_end() == "emulator";

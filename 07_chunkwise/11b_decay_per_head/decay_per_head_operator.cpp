@@ -8,14 +8,13 @@
 
 #include "07_chunkwise/11b_decay_per_head/decay_per_head.hpp"
 #include "common/core/bfloat16.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/core/generator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace chunkwise {
 
-struct DecayPerHead
-    : ladder::SimpleOperator<DecayPerHead, DecayPerHeadSizes, DecayPerHeadArgs<float>,
-                             DecayPerHeadArgs<ladder::bfloat16>> {
-  static constexpr const char* kName = "decay_per_head";
+struct DecayPerHead {
+  using Case = ladder::SizedCase<DecayPerHeadSizes>;
   static constexpr std::int64_t kChunks[] = {16, 64};  // in which misconceptions are looked for
   using Args = DecayPerHeadArgs<float>;
   using State = Eigen::
@@ -30,10 +29,10 @@ struct DecayPerHead
     }
     return small;
   }
-  static Case make_case(const Sizes& sizes) {
-    Case c{sizes};
+  static ladder::Struct case_of(const ladder::Struct& sizes) {
+    Case c{sizes.as<DecayPerHeadSizes>()};
     c.precision = "bf16";
-    return c;
+    return ladder::Struct(c);
   }
 
   // The state: decay, add, read.
@@ -43,10 +42,12 @@ struct DecayPerHead
   static double additions(const Args& x) { return static_cast<double>(x.K + x.T); }
 
   // Heads differ: a mild decay, one that some steps forget everything with, a strong one, and none.
-  static void draw(const Case& c, const std::string& name, std::vector<float>& values,
+  static bool draw(ladder::Problem& problem, const std::string& input,
                    ladder::Generator& generator) {
+    const Case& c = problem.as<Case>();
+    std::vector<float>& values = problem[input];
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (name != "log_w") {
+      if (input != "log_w") {
         values[i] = generator.uniform(-c.magnitude, c.magnitude);
         continue;
       }
@@ -54,6 +55,7 @@ struct DecayPerHead
       const float drawn[] = {-0.3f * x, x < 0.1f ? -INFINITY : -0.3f * x, -12 * x, 0};
       values[i] = drawn[i % static_cast<std::size_t>(c.H) % 4];
     }
+    return true;
   }
 
   // Calls step(log_w, k, v, q) for each step of each head, `begin` before a head's first one; `step` returns the row of o.
@@ -82,8 +84,8 @@ struct DecayPerHead
     return (state.matrix() * q.matrix()).array();
   }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const Args& x = problem.args();
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const Args& x = problem.args<DecayPerHeadArgs<float>>();
     State state, squares;
     const auto begin = [&] { state = squares = State::Zero(x.V, x.K); };
     const auto values =
@@ -166,8 +168,8 @@ struct DecayPerHead
     return "";
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const Args& x = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const Args& x = problem.args<DecayPerHeadArgs<float>>();
     const std::vector<float>& result = *outputs[0].result;
     if (!std::all_of(result.begin(), result.end(), [](float o) { return std::isfinite(o); }))
       return explain_no_numbers(x, result);
@@ -211,6 +213,17 @@ struct DecayPerHead
   }
 };
 
-const ladder::OperatorRegistration<DecayPerHead> decay_per_head_operator_registration;
+const ladder::OperatorRegistration decay_per_head_operator_registration(
+    ladder::with_types<DecayPerHead, DecayPerHeadSizes, DecayPerHeadArgs<float>,
+                       DecayPerHeadArgs<ladder::bfloat16>>({
+        .name = "decay_per_head",
+        .case_with = DecayPerHead::case_of,
+        .fma_count = ladder::of_host(DecayPerHead::fma_count),
+        .truth = DecayPerHead::truth,
+        .additions = ladder::of_host(DecayPerHead::additions),
+        .draw_input = DecayPerHead::draw,
+        .own_small_shape_like = DecayPerHead::small_shape,
+        .explain = DecayPerHead::explain,
+    }));
 
 }  // namespace chunkwise

@@ -143,8 +143,7 @@ KERNEL_TEST(wkv_segments, WalksLongSegmentsOnASmallDevice) {
                               .initial_state = true,
                               .final_state = true,
                               .precision = ladder::Precision::kBf16});
-    ladder::testing::expect_right<ladder::Wkv>(ladder::find_implementation("wkv_segments"),
-                                               problem);
+    ladder::testing::expect_right(ladder::find_implementation("wkv_segments"), problem);
   }
 }
 

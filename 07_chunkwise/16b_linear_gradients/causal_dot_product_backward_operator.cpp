@@ -8,24 +8,19 @@
 #include "common/core/bfloat16.hpp"
 #include "common/judge/matrix.hpp"
 #include "common/judge/sequences.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace chunkwise {
 
-struct CausalDotProductBackward
-    : ladder::SimpleOperator<CausalDotProductBackward, CausalDotProductBackwardSizes,
-                             CausalDotProductBackwardArgs<float>,
-                             CausalDotProductBackwardArgs<ladder::bfloat16>>,
-      ladder::SequenceOperator {
-  static constexpr const char* kName = "causal_dot_product_backward";
-  static constexpr const char* kLinearIn[] = {"q", "k", "v", "d_o"};
+struct CausalDotProductBackward {
+  using Case = ladder::SizedCase<CausalDotProductBackwardSizes>;
   using Args = CausalDotProductBackwardArgs<float>;
   using Matrix = ladder::Matrix;  // a row for each token
 
-  static Case make_case(const Sizes& sizes) {
-    Case c{sizes};
+  static ladder::Struct case_of(const ladder::Struct& sizes) {
+    Case c{sizes.as<CausalDotProductBackwardSizes>()};
     c.precision = "bf16";
-    return c;
+    return ladder::Struct(c);
   }
 
   // S += k v, dq += S d_o; D += q d_o, dk += D v, dv += D k.
@@ -79,9 +74,9 @@ struct CausalDotProductBackward
     return arrays;
   }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem) {
-    const auto values = of_all_heads(problem.args(), gradients);
-    const auto terms = of_all_heads(problem.args(), [](const Inputs& x) {
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
+    const auto values = of_all_heads(problem.args<Args>(), gradients);
+    const auto terms = of_all_heads(problem.args<Args>(), [](const Inputs& x) {
       Gradients squares =
           gradients({x.q.cwiseAbs2(), x.k.cwiseAbs2(), x.v.cwiseAbs2(), x.d_o.cwiseAbs2()});
       for (Matrix& each : squares)
@@ -118,13 +113,13 @@ struct CausalDotProductBackward
   static constexpr double kMostExplained = 1e7;  // multiply-adds, of 128 products
 
   // Exchanged arrays. All else is found by running the kernel.
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    if (fma_count(problem.args()) > kMostExplained) return "";
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    if (fma_count(problem.args<Args>()) > kMostExplained) return "";
     for (std::size_t n = 0; n < outputs.size(); ++n) {
       if (judge_part(outputs[n]).right) continue;
       for (int number = 0; number < 128; ++number) {
         const Run run{number % 4, number / 4 % 4, number / 16 % 4, number >= 64};
-        const auto result = of_all_heads(problem.args(), [&](const Inputs& x) {
+        const auto result = of_all_heads(problem.args<Args>(), [&](const Inputs& x) {
           return run.product(x, outputs[n].layout.row());
         });
         if (!result[0].empty() && outputs[n].equals(result[0]))
@@ -136,7 +131,18 @@ struct CausalDotProductBackward
   }
 };
 
-const ladder::OperatorRegistration<CausalDotProductBackward>
-    causal_dot_product_backward_operator_registration;
+const ladder::OperatorRegistration causal_dot_product_backward_operator_registration(
+    ladder::on_sequences(
+        ladder::with_types<CausalDotProductBackward, CausalDotProductBackwardSizes,
+                           CausalDotProductBackwardArgs<float>, CausalDotProductBackwardArgs<float>,
+                           CausalDotProductBackwardArgs<ladder::bfloat16>>({
+            .name = "causal_dot_product_backward",
+            .case_with = CausalDotProductBackward::case_of,
+            .fma_count = ladder::of_host(CausalDotProductBackward::fma_count),
+            .truth = CausalDotProductBackward::truth,
+            .additions = ladder::of_host(CausalDotProductBackward::additions),
+            .linear_in = {"q", "k", "v", "d_o"},
+            .explain = CausalDotProductBackward::explain,
+        })));
 
 }  // namespace chunkwise

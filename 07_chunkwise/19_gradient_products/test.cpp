@@ -70,7 +70,7 @@ WkvGradients run(const WkvGradProblem& problem, DLogW way) {
 class Sums {
  public:
   explicit Sums(const WkvGradProblem& problem)
-      : truth_(WkvBackward::truth(problem, ladder::Arithmetic::kFp32)) {
+      : truth_(problem.op().truth(problem, ladder::Arithmetic::kFp32)) {
     const auto& k = problem["k"];
     const auto& q = problem["q"];
     for (std::int64_t i = 0; i < std::ssize(q); ++i) {
@@ -167,7 +167,7 @@ void expect_right_beside_its_sums(Decay decay, std::int64_t T) {
   }
   // The other gradients are right by the operator's own limits.
   yours.d_log_w.assign(sums.d_log_w().begin(), sums.d_log_w().end());
-  const ladder::Verdict verdict = WkvBackward::judge(problem, yours, ladder::Arithmetic::kFp32);
+  const ladder::Verdict verdict = judge(problem, yours, ladder::Arithmetic::kFp32);
   EXPECT_TRUE(verdict.right) << verdict.message;
 }
 
@@ -253,7 +253,7 @@ TEST(wkv_gradient_products, JudgeRefusesTheDifference) {
   for (const Decay decay : {Decay::kNone, Decay::kMild, Decay::kStrong, Decay::kTotal}) {
     const WkvGradProblem problem = problem_of(decay, 64);
     const auto verdict_on = [&](DLogW way) {
-      return WkvBackward::judge(problem, run(problem, way), ladder::Arithmetic::kFp32);
+      return judge(problem, run(problem, way), ladder::Arithmetic::kFp32);
     };
     EXPECT_TRUE(verdict_on(DLogW::kChainRule).right);
     const ladder::Verdict verdict = verdict_on(DLogW::kDifference);

@@ -10,8 +10,7 @@ using ladder::AttentionCase;
 using ladder::Precision;
 
 void expect_right(const AttentionCase& c) {
-  ladder::testing::expect_right<ladder::Attention>(ladder::find_implementation("attention_tma"),
-                                                   make_problem(c));
+  ladder::testing::expect_right(ladder::find_implementation("attention_tma"), make_problem(c));
 }
 
 // Two panels of each tile. Its second head and its second batch begin elsewhere.

@@ -4,21 +4,19 @@
 #include <tuple>
 
 #include "08_flash_attention/20b_paged_cache/paged_attention.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/core/generator.hpp"
+#include "common/judge/typed.hpp"
 #include "common/operators/attention/operator.hpp"
 
 namespace flash_attention {
 
-struct PagedAttention
-    : ladder::SimpleOperator<PagedAttention, PagedAttentionSizes, PagedAttentionArgs,
-                             PagedAttentionBf16Args, PagedAttentionFp16Args> {
-  static constexpr const char* kName = "paged_attention";
-
-  static PagedAttentionArgs sizes(const Case& c) {
+struct PagedAttention {
+  using Case = ladder::SizedCase<PagedAttentionSizes>;
+  static ladder::Struct host(const Case& c) {
     PagedAttentionArgs args;
     static_cast<PagedAttentionPart&>(args) = c;
     static_cast<PagedAttentionOptions&>(args) = c;
-    return args;
+    return ladder::Struct(args);
   }
   static double fma_count(const PagedAttentionArgs& a) {
     return static_cast<double>(a.B * a.T_q * a.H_q * (a.D + a.channels_of_v())) *
@@ -27,24 +25,29 @@ struct PagedAttention
 
   // The first batch's last page is partly filled, the second has no key, the third all, then one, then whole pages only; others have any
   // number. A page may be anybody's, and twice.
-  static void draw(const Case& c, const std::string&, std::vector<std::int64_t>& lengths,
+  static bool draw(ladder::Problem& problem, const std::string& input,
                    ladder::Generator& generator) {
-    const std::int64_t most = c.max_pages * c.page_keys;
-    lengths = generator.key_lengths(c.B, most);
-    const std::int64_t first[] = {most - 3, 0, most, 1, most - c.page_keys};
-    for (std::size_t b = 0; b < std::min(std::size(first), lengths.size()); ++b)
-      lengths[b] = std::clamp<std::int64_t>(first[b], 0, most);
-  }
-  static void draw(const Case& c, const std::string&, std::vector<std::int32_t>& table,
-                   ladder::Generator& generator) {
-    for (std::int32_t& page : table) {
-      const float drawn = generator.uniform(0.0f, static_cast<float>(c.pages));
-      page = static_cast<std::int32_t>(std::min(static_cast<std::int64_t>(drawn), c.pages - 1));
+    const Case& c = problem.as<Case>();
+    if (input == "key_lengths") {
+      const std::int64_t most = c.max_pages * c.page_keys;
+      std::vector<std::int64_t>& lengths = problem.array<std::int64_t>(input);
+      lengths = generator.key_lengths(c.B, most);
+      const std::int64_t first[] = {most - 3, 0, most, 1, most - c.page_keys};
+      for (std::size_t b = 0; b < std::min(std::size(first), lengths.size()); ++b)
+        lengths[b] = std::clamp<std::int64_t>(first[b], 0, most);
+    } else if (input == "block_table") {
+      for (std::int32_t& page : problem.array<std::int32_t>(input)) {
+        const float drawn = generator.uniform(0.0f, static_cast<float>(c.pages));
+        page = static_cast<std::int32_t>(std::min(static_cast<std::int64_t>(drawn), c.pages - 1));
+      }
+    } else {
+      return false;
     }
+    return true;
   }
 
-  static void check_values(const Problem& problem) {
-    const PagedAttentionArgs& a = problem.args();
+  static void check_values(const ladder::Problem& problem) {
+    const PagedAttentionArgs& a = problem.args<PagedAttentionArgs>();
     ladder::require(a.H_q % a.H_kv == 0, "H_q is " + std::to_string(a.H_q) +
                                              "; allowed: a multiple of H_kv, which is " +
                                              std::to_string(a.H_kv));
@@ -70,12 +73,13 @@ struct PagedAttention
             [](std::int64_t length) { return length; }};
   }
 
-  static std::vector<ladder::Truth> truth(const Problem& problem, ladder::Arithmetic arithmetic) {
-    return truth_of_gathered(problem, right(problem.args()), arithmetic);
+  static std::vector<ladder::Truth> truth(const ladder::Problem& problem,
+                                          ladder::Arithmetic arithmetic) {
+    return truth_of_gathered(problem, right(problem.args<PagedAttentionArgs>()), arithmetic);
   }
 
-  static std::string explain(const Problem& problem, const Parts& outputs) {
-    const PagedAttentionArgs& a = problem.args();
+  static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
+    const PagedAttentionArgs& a = problem.args<PagedAttentionArgs>();
     const auto equals = [&](const Gathering& other) {
       return outputs[0].equals(
           truth_of_gathered(problem, other, ladder::Arithmetic::kFp32)[0].values);
@@ -99,22 +103,21 @@ struct PagedAttention
   }
 
  private:
-  static std::vector<ladder::Truth> truth_of_gathered(const Problem& problem,
+  static std::vector<ladder::Truth> truth_of_gathered(const ladder::Problem& problem,
                                                       const Gathering& gathering,
                                                       ladder::Arithmetic arithmetic) {
-    const PagedAttentionArgs& a = problem.args();
+    const PagedAttentionArgs& a = problem.args<PagedAttentionArgs>();
     const std::int64_t T_k = a.max_pages * a.page_keys;
-    ladder::AttentionProblem gathered;
-    gathered.drawn_case() = {
+    ladder::AttentionCase c{
         .B = a.B, .T_q = a.T_q, .T_k = T_k, .H_q = a.H_q, .H_kv = a.H_kv, .D = a.D};
-    ladder::AttentionCase& c = gathered.drawn_case();
     c.causal = a.causal;
     c.key_lengths = true;
     c.scale = a.scale;
     c.window = a.window;
     c.softcap = a.softcap;
     c.D_v = a.D_v;
-    c.precision = ladder::precision_of(problem.drawn_case().precision);
+    c.precision = ladder::precision_of(problem.as<Case>().precision);
+    auto gathered = ladder::AttentionProblem::without_inputs(c);
     gathered["q"].assign(a.q, a.q + a.B * a.T_q * a.H_q * a.D);
     // A case takes a scale of 0 for the usual one. Queries of zeros have scores of 0, too.
     if (a.scale == 0.0f) gathered["q"].assign(gathered["q"].size(), 0.0f);
@@ -134,10 +137,20 @@ struct PagedAttention
         }
       }
     }
-    return ladder::Attention::truth(gathered, arithmetic);
+    return ladder::attention_truth(gathered, arithmetic);
   }
 };
 
-const ladder::OperatorRegistration<PagedAttention> paged_attention_operator;
+const ladder::OperatorRegistration paged_attention_operator(
+    ladder::with_types<PagedAttention, PagedAttentionSizes, PagedAttentionArgs,
+                       PagedAttentionBf16Args, PagedAttentionFp16Args>({
+        .name = "paged_attention",
+        .host = ladder::of_case(PagedAttention::host),
+        .fma_count = ladder::of_host(PagedAttention::fma_count),
+        .truth = PagedAttention::truth,
+        .draw_input = PagedAttention::draw,
+        .check_values = PagedAttention::check_values,
+        .explain = PagedAttention::explain,
+    }));
 
 }  // namespace flash_attention

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <any>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +39,9 @@ struct ElementType {
   void (*to_integers)(const void* elements, std::size_t count, std::int64_t* numbers);
   void (*from_integers)(const std::int64_t* numbers, std::size_t count, void* elements);
   bool is_pair;  // two floats, high and low: no number, and their sum is one
+  // A std::vector of `count` elements, and its elements' bytes.
+  std::any (*vector_of)(std::size_t count);
+  std::pair<unsigned char*, std::size_t> (*bytes_of)(std::any& vector);
 };
 
 // What an output holds before anything is written to it: a NaN of its own, or a number that no result is by accident.
@@ -90,6 +94,16 @@ void from_numbers(const Number* numbers, std::size_t count, void* elements) {
 }
 
 template <typename Element>
+std::any vector_of(std::size_t count) {
+  return std::vector<Element>(count);
+}
+template <typename Element>
+std::pair<unsigned char*, std::size_t> bytes_of(std::any& vector) {
+  auto& elements = std::any_cast<std::vector<Element>&>(vector);
+  return {reinterpret_cast<unsigned char*>(elements.data()), elements.size() * sizeof(Element)};
+}
+
+template <typename Element>
 inline constexpr bool kIsPair = false;
 template <typename Element>
 requires requires(const Element& pair) {
@@ -111,7 +125,9 @@ constexpr ElementType element_type() {
                    nullptr,
                    nullptr,
                    nullptr,
-                   kIsPair<Element>};
+                   kIsPair<Element>,
+                   vector_of<Element>,
+                   bytes_of<Element>};
   if constexpr (std::is_arithmetic_v<Element> || bf16 || fp16) {
     type.to_floats = to_numbers<Element, float>;
     type.from_floats = from_numbers<Element, float>;

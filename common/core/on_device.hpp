@@ -1,15 +1,5 @@
-// A problem of any operator on a device, the way tests and the ladder run it: outputs are poisoned, every array lies between guard
+// The arrays of a problem on a device, the way tests and the ladder run it: outputs are poisoned, every array lies between guard
 // zones, and inputs must come back unchanged.
-//
-// What is asked of an operator here (common/judge/operator_of.hpp has the rest):
-//
-//     Problem, Outputs        what it computes from and to, on the host
-//     Storages                Types<...>: the argument structs that its launchers may take
-//     args(problem)           an argument struct whose inputs point at host arrays; its outputs need not point anywhere
-//     case_of(problem)        the case that the problem was drawn for
-//     wants(case, name)       whether the case has that array; without it all are there
-//     store(problem, args, name, elements)   fills a stored array that the host's list does not have; its elements are poisoned
-//     kName
 #pragma once
 
 #include <cstddef>
@@ -32,28 +22,6 @@ namespace ladder {
 
 template <typename... Each>
 struct Types {};
-
-template <typename Op, typename Case>
-bool wants(const Case& c, const std::string& array) {
-  if constexpr (requires { Op::wants(c, array); }) {
-    return Op::wants(c, array);
-  } else {
-    return true;
-  }
-}
-
-// The operator whose launchers compute Op: Op itself, unless it names another one as its Key.
-template <typename Op>
-struct KeyOf {
-  using type = Op;
-};
-template <typename Op>
-requires requires {
-  typename Op::Key;
-}
-struct KeyOf<Op> {
-  using type = typename Op::Key;
-};
 
 // The arrays of an argument struct on a device.
 class DeviceArrays {
@@ -114,70 +82,6 @@ Outputs downloaded(const DeviceArrays& arrays) {
   return outputs;
 }
 
-// Fills an array by the operator's `store`; false where it has none for it.
-template <typename Op, typename Args>
-bool store_by(const typename Op::Problem& problem, const Args& args, const ListedArray& stored,
-              void* elements) {
-  bool is_stored = false;
-  // Of: clang before 16 looks up names of Op in the lambda whatever the condition says.
-  Args::arrays(
-      args, [&]<typename Of = Op>(const char* name, const auto& pointer, const Axes&, auto...) {
-        using Element = Pointee<decltype(pointer)>;
-        if constexpr (requires(std::vector<Element> x) { Of::store(problem, args, name, x); }) {
-          if (stored.name != name) return;
-          std::vector<Element> values(static_cast<std::size_t>(stored.elements()));
-          const std::size_t bytes = values.size() * sizeof(Element);
-          if (bytes > 0) std::memcpy(values.data(), elements, bytes);
-          Of::store(problem, args, name, values);
-          if (bytes > 0) std::memcpy(elements, values.data(), bytes);
-          is_stored = true;
-        }
-      });
-  return is_stored;
-}
-
-// The arrays of the list that the case has.
-template <typename Op>
-std::vector<ListedArray> those_wanted(const typename Op::Case& c, std::vector<ListedArray> arrays) {
-  std::erase_if(arrays, [&](const ListedArray& array) { return !wants<Op>(c, array.name); });
-  return arrays;
-}
-
-template <typename Op, typename StoredArgs>
-class OnDevice {
- public:
-  using Args = StoredArgs;
-  using Problem = typename Op::Problem;
-  using Outputs = typename Op::Outputs;
-
-  OnDevice(Device& device, const Problem& problem)
-      : OnDevice(device, problem, Op::args(problem), Args()) {}
-
-  const Args& args() const { return args_; }
-
-  // See `downloaded`.
-  Outputs download() const { return downloaded<Outputs>(arrays_); }
-  const DeviceArrays& arrays() const { return arrays_; }
-
- private:
-  template <typename Host>
-  OnDevice(Device& device, const Problem& problem, const Host& host, const Args& args)
-      : args_(sized(host, args)),
-        arrays_(device, Op::kName, those_wanted<Op>(Op::case_of(problem), arrays_of(args_)),
-                arrays_of(host), [&](const ListedArray& stored, void* elements) {
-                  return store_by<Op>(problem, args_, stored, elements);
-                }) {}
-
-  template <typename Host>
-  static Args sized(const Host& host, Args args) {
-    copy_fields(host, args);
-    return args;
-  }
-
-  Args args_;
-  DeviceArrays arrays_;
-};
-
 // "fp32", "bf16": what the operator's tensors may be stored as.
 template <typename... Args>
 std::vector<std::string> storages_of(Types<Args...>) {
@@ -213,39 +117,6 @@ std::string storage_of(const Case& c) {
   } else {
     return c.precision;
   }
-}
-
-// The list of a case's storage, and that of the host, with arrays that the case has not. They point nowhere.
-template <typename Op>
-std::vector<ListedArray> stored_list(const typename Op::Case& c) {
-  return with_storage<Op>(storage_of(c), [&]<typename Args>() {
-    Args args;
-    copy_fields(Op::sizes(c), args);
-    return unbound(arrays_of(args));
-  });
-}
-template <typename Op>
-std::vector<ListedArray> host_list(const typename Op::Case& c) {
-  return unbound(arrays_of(Op::sizes(c)));
-}
-
-// Runs the implementation once on fresh, poisoned outputs. Throws what it throws, or WroteElsewhere; std::invalid_argument where it
-// has no launcher.
-template <typename Op>
-typename Op::Outputs run_as(const Implementation& implementation,
-                            const typename Op::Problem& problem) {
-  return with_storage<Op>(storage_of(Op::case_of(problem)), [&]<typename Args>() {
-    const auto launch = launcher<typename KeyOf<Op>::type, Args>(implementation);
-    require(launch != nullptr,
-            implementation.name + " does not compute " + Op::kName +
-                " in this precision; allowed: " + joined(storages_of(typename Op::Storages())) +
-                ", as far as it has a launcher");
-    Device& where = device(implementation.device);
-    const OnDevice<Op, Args> on_device(where, problem);
-    launch(on_device.args());
-    where.synchronize();
-    return on_device.download();
-  });
 }
 
 }  // namespace ladder

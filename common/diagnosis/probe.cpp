@@ -15,8 +15,8 @@
 #include "common/core/poison.hpp"
 #include "common/core/text.hpp"
 #include "common/diagnosis/regions.hpp"
-#include "common/judge/drawn.hpp"
 #include "common/judge/mistakes.hpp"
+#include "common/judge/named_arrays.hpp"
 
 namespace ladder {
 namespace {
@@ -574,14 +574,18 @@ class Probe {
         if (axes.empty()) continue;
         const std::size_t differ = axes.size() + (comes_too_far ? 0 : layout_.axes.size());
         if (differ >= fewest) continue;
-        fewest = differ;
-        said = "A change of " + input.layout().position(element) + " alone changes ";
         if (yours.front().empty()) {
-          said += "nothing in " + layout_.array + "; it should";
+          fewest = differ;
+          said = "A change of " + input.layout().position(element) + " alone changes nothing in " +
+                 layout_.array + "; it should";
           continue;
         }
         const auto changed = without_faint_gaps(yours, *response, by_chance);
-        said += places(axes, changed) + "; it should change " + places(axes, right);
+        const std::string is = places(axes, changed), should = places(axes, right);
+        if (is == should) continue;  // what differs is too faint to be told by its places
+        fewest = differ;
+        said = "A change of " + input.layout().position(element) + " alone changes " + is +
+               "; it should change " + should;
         // Where `right` is too faint to be seen above the noise, nobody can tell whether yours changes; and where yours does, but below the
         // noise, nobody can tell whether more than rounding has changed.
         const auto visible = where(response->right, 10 * noise), any = where(response->yours, 0);

@@ -11,9 +11,9 @@
 #include "common/core/float16.hpp"
 #include "common/core/registry.hpp"
 #include "common/judge/design.hpp"
-#include "common/judge/drawn.hpp"
 #include "common/judge/limits.hpp"
 #include "common/judge/matrix.hpp"
+#include "common/judge/named_arrays.hpp"
 #include "common/judge/pairwise.hpp"
 
 namespace ladder {

@@ -117,7 +117,8 @@ std::string picture(const Layout& layout, const std::vector<std::int64_t>& bad) 
   for (const auto& line : best->lines)
     widest = std::max(widest, line.first.size());
   std::string text = "right (.) and wrong (x), " + layout.range(best_across, 0, columns - 1) +
-                     (each > 1 ? ", " + std::to_string(each) + " to a sign" : "") + ":\n";
+                     (each > 1 ? ", each sign for " + std::to_string(each) + " of them" : "") +
+                     ":\n";
   for (const auto& [label, cells] : best->lines)
     text += best->lines.size() == 1
                 ? cells + "\n"
@@ -207,7 +208,7 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
   const float yours = result[bad[0]];
   const double right = truth[bad[0]];
   text << layout.place(bad[0]) << ": "
-       << (is_never_written(yours) ? "never written, right " + short_number(right)
+       << (is_never_written(yours) ? "never written; right is " + short_number(right)
                                    : yours_and_right(yours, right))
        << "\n";
   if (bad.size() == 1 && truth.size() > 1) return text.str() + "all other elements are right\n";

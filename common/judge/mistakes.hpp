@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct Mistakes {
   bool together = false;
   // Multiply-adds of the problem. There are about a hundred mistakes, each of which computes it again: none is looked for above the most.
   double work = 0, most_work = 3e7;
+  std::shared_ptr<const void> kept = {};  // what the answers refer to
 };
 
 // The variants as known mistakes. `loop(switches)` is the Answer; it may refer to the problem.

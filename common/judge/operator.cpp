@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <list>
 #include <stdexcept>
 #include <tuple>
 
+#include "common/core/generator.hpp"
 #include "common/core/parcel.hpp"
 #include "common/core/text.hpp"
 
@@ -46,6 +48,13 @@ Struct stored_args(const Operator::Stored& stored, const Struct& host) {
   return args;
 }
 
+std::vector<ListedArray> stored_outputs(const Operator& op, const Struct& c) {
+  const Struct args = stored_args(op.stored_as(op.storage_of(c)), op.host(c));
+  std::vector<ListedArray> outputs = wanted(op, c, unbound(args.arrays()));
+  std::erase_if(outputs, [](const ListedArray& array) { return array.is_input; });
+  return outputs;
+}
+
 bool is_one_of(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -66,6 +75,30 @@ Size largest(const Shape& shape) {
     if (size.value > most.value) most = size;
   }
   return most;
+}
+
+// By the list: each input that the case has, in order.
+void draw_each(Problem& problem) {
+  const Operator& op = problem.op();
+  const std::vector<ListedOption> listed = problem.drawn_case().options();
+  const auto option = [&]<typename Value>(const char* name, Value usual) {
+    for (const ListedOption& each : listed) {
+      if (each.name == name) return *static_cast<const Value*>(each.value);
+    }
+    return usual;
+  };
+  Generator generator(option("seed", std::uint32_t{1}));
+  const float magnitude = option("magnitude", 1.0f);
+  const Struct host = op.host(problem.drawn_case());
+  for (const ListedArray& array : wanted(op, problem.drawn_case(), host.arrays())) {
+    if (!array.is_input) continue;
+    problem.add(array.name, *array.type, static_cast<std::size_t>(array.elements()));
+    if (op.draw_input(problem, array.name, generator)) continue;
+    if (array.type != &kElementType<float>)
+      throw std::logic_error("draw_input of " + op.name + " leaves out " + array.name);
+    for (float& x : problem[array.name])
+      x = generator.uniform(-magnitude, magnitude);
+  }
 }
 
 void write_case(std::ostream& out, const Operator& op, const Struct& c) {
@@ -119,7 +152,7 @@ double Case::truth_bytes() const {
 }
 
 std::unique_ptr<Problem> Case::make() const {
-  return std::make_unique<Problem>(op_, op_.draw(typed_));
+  return std::make_unique<Problem>(op_.drawn(typed_));
 }
 
 bool Case::launch(const Implementation& implementation, const Place& place) const {
@@ -233,69 +266,99 @@ std::shared_ptr<const Case> Case::with(const Options& options, const std::string
   return op_.case_from(std::move(changed));
 }
 
-const DrawnArrays& Problem::arrays() const {
-  return op_.arrays(const_cast<std::any&>(typed_));
+Problem Problem::as_of(const Operator& op) const {
+  Problem other = *this;
+  other.op_ = &op;
+  return other;
 }
 
-DrawnArrays& Problem::arrays() {
-  return op_.arrays(typed_);
-}
-
-Struct Problem::drawn_case() const {
-  return op_.case_of(typed_);
+Struct Problem::args() const {
+  Struct args = op_->host(case_);
+  set_pointers(args.arrays());
+  return args;
 }
 
 std::string Problem::name() const {
-  return op_.name_of(drawn_case());
+  return op_->name_of(case_);
 }
 
 std::string Problem::storage() const {
-  return op_.storage_of(drawn_case());
+  return op_->storage_of(case_);
+}
+
+void Problem::round_to_storage() {
+  round(stored_args(op_->stored_as(storage()), op_->host(case_)).arrays());
+}
+
+std::vector<ListedArray> Problem::outputs() const {
+  return op_->outputs_of(case_);
+}
+
+Outputs Problem::stored(const Answer& answer) const {
+  Outputs result;
+  for (const ListedArray& array : stored_outputs(*op_, case_)) {
+    std::vector<float>& values = result.emplace_back();
+    for (const double x : answer.at(result.size() - 1))
+      values.push_back(is_unwritten(x) ? held(x) : rounding_of(array.type->precision)(x));
+  }
+  return result;
+}
+
+std::vector<unsigned char> Problem::bytes_of(const OutputsAt& outputs) const {
+  std::vector<unsigned char> bytes;
+  std::size_t n = 0;
+  for (const ListedArray& array : stored_outputs(*op_, case_)) {
+    const std::vector<float>& values = *outputs.at(n++);
+    const std::size_t first = bytes.size();
+    bytes.resize(first + values.size() * array.type->size);
+    convert(kElementType<float>, values.data(), values.size(), *array.type, bytes.data() + first);
+  }
+  return bytes;
 }
 
 std::vector<RealInput> Problem::real_inputs() const {
-  const std::vector<ListedArray> host = unbound(op_.host(drawn_case()).arrays());
-  std::vector<RealInput> inputs;
-  for (const auto& [name, count] : arrays().inputs()) {
-    if (is_one_of(op_.derived, name)) continue;
+  const std::vector<ListedArray> host = unbound(op_->host(case_).arrays());
+  std::vector<RealInput> reals;
+  for (const auto& [name, count] : inputs()) {
+    if (is_one_of(op_->derived, name)) continue;
     const auto listed = std::find_if(
         host.begin(), host.end(), [&, &of = name](const auto& array) { return array.name == of; });
     if (listed == host.end()) throw std::logic_error("no array is called " + name);
-    RealInput input{*listed, {}, arrays()[name], is_one_of(op_.linear_in, name)};
+    RealInput input{*listed, {}, (*this)[name], is_one_of(op_->linear_in, name)};
     for (const Axis& axis : input.array.axes) {
-      if (op_.axis_word) input.words.push_back(op_.axis_word(name, axis.name));
+      if (op_->axis_word) input.words.push_back(op_->axis_word(name, axis.name));
     }
-    inputs.push_back(std::move(input));
+    reals.push_back(std::move(input));
   }
-  return inputs;
+  return reals;
 }
 
 std::unique_ptr<Problem> Problem::with(const std::string& input, std::int64_t element,
                                        float value) const {
   auto changed = std::make_unique<Problem>(*this);
-  changed->arrays()[input].at(static_cast<std::size_t>(element)) = value;
+  (*changed)[input].at(static_cast<std::size_t>(element)) = value;
   return changed;
 }
 
 std::unique_ptr<Problem> Problem::with(const std::string& input,
                                        const std::vector<float>& values) const {
   auto changed = std::make_unique<Problem>(*this);
-  changed->arrays()[input] = values;
-  op_.derive(changed->typed_);
-  op_.round_to_storage(changed->typed_);
+  (*changed)[input] = values;
+  op_->derive(*changed);
+  changed->round_to_storage();
   return changed;
 }
 
 void Problem::with_mistakes(const std::function<void(const Mistakes&)>& use) const {
-  if (!op_.mistakes) return;
-  const std::vector<Truth> truth = op_.truth(*this, Arithmetic::kFp32);
-  use(op_.mistakes(*this, truth, Arithmetic::kFp32));
+  if (!op_->mistakes) return;
+  const std::vector<Truth> truth = op_->truth(*this, Arithmetic::kFp32);
+  use(op_->mistakes(*this, truth, Arithmetic::kFp32));
 }
 
 // By the axes of the array: "h" is a head, "b" a batch, "sequence" a packed sequence.
 Belonging Problem::belonging(const std::string& array, std::int64_t element) const {
   Belonging result;
-  const Struct host = op_.host(drawn_case());
+  const Struct host = op_->host(case_);
   for (const ListedArray& listed : host.arrays()) {
     if (listed.name != array) continue;
     const Layout layout = layout_of(listed);
@@ -304,14 +367,14 @@ Belonging Problem::belonging(const std::string& array, std::int64_t element) con
       const std::string& axis = layout.axes[n];
       if (axis == "h") result.head = at[n];
       if (axis == "b" || axis == "sequence") result.sequence = at[n];
-      op_.settle_belonging(*this, array, axis, at[n], result);
+      op_->settle_belonging(*this, array, axis, at[n], result);
     }
   }
   return result;
 }
 
 std::unique_ptr<Placed> Problem::place(Device& device, const Implementation& implementation) const {
-  const Operator::Stored& stored = op_.stored_as(storage());
+  const Operator::Stored& stored = op_->stored_as(storage());
   Launch launch = stored.launcher(implementation);
   if (launch == nullptr) return nullptr;
   return std::make_unique<Placed>(device, *this, implementation, stored, std::move(launch));
@@ -321,30 +384,30 @@ std::unique_ptr<Placed> Problem::holding(const std::vector<unsigned char>& outpu
                                          const std::string& implementation) const {
   auto held = std::make_unique<Placed>(device(DeviceKind::kCpu), *this,
                                        Implementation{.name = implementation},
-                                       op_.stored_as(storage()), nullptr);
+                                       op_->stored_as(storage()), nullptr);
   held->set_outputs(outputs);
   return held;
 }
 
 void Problem::write(std::ostream& out) const {
-  write_case(out, op_, drawn_case());
-  arrays().write(out);
+  write_case(out, *op_, case_);
+  NamedArrays::write(out);
 }
 
 void Problem::check_values() const {
-  op_.check_values(*this);
+  op_->check_values(*this);
 }
 
 std::unique_ptr<Problem> read_problem(std::istream& in) {
   const Operator& op = find_operator(take(in));
-  const Struct c = read_case(in, op);
-  return std::make_unique<Problem>(op, op.read(c, in));
+  auto problem = std::make_unique<Problem>(op, read_case(in, op));
+  problem->read(in, op.host(problem->drawn_case()).arrays());
+  return problem;
 }
 
 Placed::Placed(Device& device, const Problem& problem, const Implementation& implementation,
                const Operator::Stored& stored, Launch launch)
-    : Placed(device, problem, implementation, stored, problem.op().args(problem),
-             std::move(launch)) {}
+    : Placed(device, problem, implementation, stored, problem.args(), std::move(launch)) {}
 
 Placed::Placed(Device& device, const Problem& problem, const Implementation& implementation,
                const Operator::Stored& stored, const Struct& host, Launch launch)
@@ -422,6 +485,17 @@ std::unique_ptr<Case> Operator::make_case(const Shape& shape, const Options& opt
   settle(c, settled);
   const Options unusual = options_of(c.options(), case_with(sizes).options());
   return std::make_unique<Case>(*this, std::move(c), settled, unusual);
+}
+
+Problem Operator::drawn(Struct c) const {
+  Problem problem(*this, std::move(c));
+  if (draw) {
+    draw(problem);
+  } else {
+    draw_each(problem);
+  }
+  problem.round_to_storage();
+  return problem;
 }
 
 std::shared_ptr<const Case> Operator::case_from(Struct c) const {
@@ -579,7 +653,7 @@ Verdict all_finite(const Operator& op, const Problem& problem, const OutputsAt& 
   Verdict verdict;
   verdict.right = true;
   std::size_t n = 0;
-  for (const ListedArray& listed : op.outputs_of(problem.drawn_case())) {
+  for (const ListedArray& listed : problem.outputs()) {
     const std::vector<float>& values = *outputs.at(n++);
     if (op.may_be_infinite(listed.name) ||
         std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); }))
@@ -652,19 +726,27 @@ const Operator& find_operator(const std::string& name) {
 
 void add_operator(const Operator& op, int place) {
   auto& [operators, places] = registered();
+  // Before main, nobody would catch an exception, and std::cerr may not exist yet.
+  const auto fail = [&](const char* why) {
+    std::fputs(("operator '" + op.name + "' " + why + "\n").c_str(), stderr);
+    std::exit(EXIT_FAILURE);
+  };
+  if (!op.case_with || !op.host || !op.name_of || !op.fma_count || (!op.truth && !op.own_judge))
+    fail("is not whole: case_with, host, name_of, fma_count, and truth or own_judge are needed");
+  for (const Operator* each : operators) {
+    if (each->name == op.name) fail("is registered twice");
+  }
   std::size_t at = 0;
   for (; at < operators.size(); ++at) {
-    if (operators[at]->name == op.name) {
-      // Before main, nobody would catch an exception, and std::cerr may not exist yet.
-      std::fputs(("operator '" + op.name + "' is registered twice\n").c_str(), stderr);
-      std::exit(EXIT_FAILURE);
-    }
-  }
-  for (at = 0; at < operators.size(); ++at) {
     if (std::tuple(place, op.name) < std::tuple(places[at], operators[at]->name)) break;
   }
   operators.insert(operators.begin() + static_cast<std::ptrdiff_t>(at), &op);
   places.insert(places.begin() + static_cast<std::ptrdiff_t>(at), place);
+}
+
+OperatorRegistration::OperatorRegistration(Operator&& op, int place) {
+  static std::list<Operator> kept;
+  add_operator(kept.emplace_back(std::move(op)), place);
 }
 
 }  // namespace ladder

@@ -1,7 +1,7 @@
 // The open operator, as a value: what the ladder, the X-ray and the suites see of any operator. Nothing here knows one.
 //
-// An Operator has lists and functions. The functions that have a default need not be given. common/judge/operator_of.hpp makes one from a
-// struct of functions that know the types of its arguments, and registers it.
+// An Operator has lists and functions. Functions with a default need not be given. common/judge/typed.hpp fills in what depends on the
+// types of its arguments.
 #pragma once
 
 #include <any>
@@ -22,8 +22,8 @@
 #include "common/core/registry.hpp"
 #include "common/core/shape.hpp"
 #include "common/core/verdict.hpp"
-#include "common/judge/drawn.hpp"
 #include "common/judge/mistakes.hpp"
+#include "common/judge/named_arrays.hpp"
 
 namespace ladder {
 
@@ -33,7 +33,8 @@ struct Support;
 class Problem;
 struct SupportWords;
 struct TriedOption;
-class Random;  // common/judge/random.hpp
+class Random;     // common/judge/random.hpp
+class Generator;  // common/core/generator.hpp
 
 // Calls its argument with a result beside its truth, and what is known of wrong ones.
 using Examine = std::function<void(const std::function<void(const Examined&)>&)>;
@@ -162,27 +163,40 @@ class Case {
 
 class Placed;
 
-// A case with its inputs.
-class Problem {
+// A case with its inputs, by the names of the host's list.
+class Problem : public NamedArrays {
  public:
-  Problem(const Operator& op, std::any typed) : op_(op), typed_(std::move(typed)) {}
+  // It has no inputs yet.
+  Problem(const Operator& op, Struct c) : op_(&op), case_(std::move(c)) {}
 
-  const Operator& op() const { return op_; }
-  template <typename T>
-  const T& as() const {
-    return std::any_cast<const T&>(typed_);
+  const Operator& op() const { return *op_; }
+  const Struct& drawn_case() const { return case_; }
+  template <typename OpCase>
+  const OpCase& as() const {
+    return case_.as<OpCase>();
   }
-  const DrawnArrays& arrays() const;
-  Struct drawn_case() const;
+  // Another operator's, with the same case and inputs.
+  Problem as_of(const Operator& op) const;
+  // The host's arguments, whose inputs point into this problem.
+  Struct args() const;
+  template <typename Args>
+  Args args() const {
+    return args().template as<Args>();
+  }
   std::string name() const;  // its case's
   std::string storage() const;
-  // The inputs of real numbers that have elements, and how many.
-  std::vector<std::pair<std::string, std::int64_t>> inputs() const { return arrays().inputs(); }
-  // Those of them that do not follow from others.
+  // The inputs of real numbers that do not follow from others.
   std::vector<RealInput> real_inputs() const;
   // It with one element changed, and with other elements in one input.
   std::unique_ptr<Problem> with(const std::string& input, std::int64_t element, float value) const;
   std::unique_ptr<Problem> with(const std::string& input, const std::vector<float>& values) const;
+  // Only values that the arrays can hold where they are stored.
+  void round_to_storage();
+  // The outputs that its case has, in the list's order.
+  std::vector<ListedArray> outputs() const;
+  // What an answer is when it is stored; and the bytes of outputs as they are stored, one array behind the other.
+  Outputs stored(const Answer& answer) const;
+  std::vector<unsigned char> bytes_of(const OutputsAt& outputs) const;
   // Those that are known; none is looked for here.
   void with_mistakes(const std::function<void(const Mistakes&)>& use) const;
   // What is known of one element of an input or of an output.
@@ -197,11 +211,12 @@ class Problem {
   // Refuses values of inputs that were not drawn and that no implementation may get (std::invalid_argument).
   void check_values() const;
 
- private:
-  DrawnArrays& arrays();
+ protected:
+  Struct& own_case() { return case_; }
 
-  const Operator& op_;
-  std::any typed_;
+ private:
+  const Operator* op_;
+  Struct case_;
 };
 
 std::unique_ptr<Problem> read_problem(std::istream& in);
@@ -219,31 +234,30 @@ struct Operator {
   using Cases = std::vector<std::shared_ptr<const Case>>;
   using Fma = std::function<double(const Shape&)>;
 
-  std::string name;
-  // What an absent implementation calls it: operators may share launchers.
-  std::string launchers;
+  std::string name = {};
+  // What an absent implementation calls it: operators may share launchers. Empty: its name.
+  std::string launchers = {};
 
-  // Its types.
-  Struct default_sizes;  // what --shape says
-  std::vector<Stored> stored;
-  std::function<Struct(const Struct& sizes)> case_with;
-  std::function<std::string(const Struct&c)> name_of, storage_of;
+  // What common/judge/typed.hpp fills in, unless it is given.
+  Struct default_sizes = {};  // what --shape says
+  std::vector<Stored> stored = {};
+  std::function<Struct(const Struct& sizes)> case_with = {};
+  std::function<Struct(const Struct& c)> host = {};  // the arguments, with sizes and no pointers
+  std::function<std::string(const Struct&c)> name_of = {}, storage_of = {};
   // Sets a case's storage, and returns what is allowed instead, or nothing.
-  std::function<std::string(const std::string& storage, Struct& c)> read_storage;
-  std::function<Struct(const Struct& c)>
-      host;  // the arguments, with their sizes set and no pointers
-  std::function<std::any(const Struct& c)> draw;
-  std::function<std::any(const Struct& c, std::istream& in)> read;  // what DrawnArrays::write wrote
-  std::function<Struct(const std::any& problem)> case_of;
-  std::function<DrawnArrays&(std::any& problem)> arrays;
-  std::function<Struct(const Problem&)> args;  // the host's, whose inputs point into the problem
-  std::function<void(std::any& problem)> round_to_storage;
+  std::function<std::string(const std::string& storage, Struct& c)> read_storage = {};
 
   // What it computes: multiply-adds, from the sizes alone, and the truth in float64.
-  std::function<double(const Struct& host)> fma_count;
+  std::function<double(const Struct& host)> fma_count = {};
   std::function<std::vector<Truth>(const Problem&, Arithmetic)> truth = {};  // null: own_judge
   // That an element is made with: what its limit is counted from, where the truth says no roundings.
   std::function<double(const Struct& host)> additions = {};
+
+  // The inputs of a problem that has none yet. Null: each by draw_input, in the list's order, from a Generator with the case's seed.
+  std::function<void(Problem&)> draw = {};
+  // Fills an input, all 0, that the problem has by that name. False: real numbers are drawn up to the case's magnitude.
+  std::function<bool(Problem&, const std::string& input, Generator&)> draw_input =
+      [](Problem&, const std::string&, Generator&) { return false; };
 
   // What may be left out.
   std::function<bool(const Struct& c, const std::string& array)> wants =
@@ -261,7 +275,7 @@ struct Operator {
   std::vector<std::string> linear_in = {};
   // Names of inputs that follow from the others, and what sets them.
   std::vector<std::string> derived = {};
-  std::function<void(std::any& problem)> derive = [](std::any&) {};
+  std::function<void(Problem&)> derive = [](Problem&) {};
   // What an axis is called in a sentence: "step". Null: by its name.
   std::function<std::string(const std::string& array, const std::string& axis)> axis_word = {};
   std::function<double(const Struct& c)> judged_fma = {};  // null: fma_count
@@ -335,6 +349,7 @@ struct Operator {
                                        const Options& options, const std::string& storage) const;
   // A case's value, before it is settled.
   Struct made(const Shape& shape, const Options& options, const std::string& storage) const;
+  Problem drawn(Struct c) const;
   Struct usual_case() const { return case_with(default_sizes); }
   void set_storage(Struct& c, const std::string& storage) const;
 
@@ -391,6 +406,8 @@ class Placed {
     arrays_.set_output_bytes(bytes);
   }
   bool is_untouched() const { return arrays_.is_untouched(); }  // nothing was written
+  const Struct& args() const { return args_; }
+  const DeviceArrays& arrays() const { return arrays_; }
   // Calls try_it(argument, call) for every bad input that the operator's lists tell, and those that it knows of besides; `call` hands it
   // to the launcher.
   using TryIt = std::function<void(const std::string&, const std::function<void()>&)>;
@@ -416,16 +433,10 @@ const Operator& find_operator(const std::string& name);
 // It must live as long as the program. `place`: where it stands in the list; those with the same one are sorted by name.
 void add_operator(const Operator& op, int place);
 
-// The one that common/judge/operator_of.hpp makes of a struct; a case and a problem of that struct's.
-template <typename Op>
-Operator& operator_of();
-template <typename Op>
-std::shared_ptr<const Case> as_case(const typename Op::Case& c) {
-  return operator_of<Op>().case_from(Struct(c));
-}
-template <typename Op>
-Problem as_problem(const typename Op::Problem& problem) {
-  return Problem(operator_of<Op>(), problem);
-}
+// It stands in the operator's own .cpp file.
+struct OperatorRegistration {
+  explicit OperatorRegistration(const Operator& op, int place = 100) { add_operator(op, place); }
+  explicit OperatorRegistration(Operator&& op, int place = 100);  // it is kept
+};
 
 }  // namespace ladder

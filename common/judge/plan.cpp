@@ -6,7 +6,7 @@
 #include <set>
 
 #include "common/core/text.hpp"
-#include "common/judge/drawn.hpp"
+#include "common/judge/named_arrays.hpp"
 #include "common/judge/pairwise.hpp"
 
 namespace ladder {

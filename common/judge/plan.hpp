@@ -144,32 +144,6 @@ Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
 void plan_borders(Plan& plan, const Operator& op, const Support& support, const Shape& small,
                   const Options& options = {}, const std::function<void(Shape&)>& follow = {});
 
-// One bad change to good arguments, and the name its refusal must hold.
-template <typename Args>
-struct BadInput {
-  std::string argument;
-  std::function<void(Args&)> spoil;
-};
-
-template <typename Pointer>
-void misalign(Pointer& pointer) {
-  pointer = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(pointer) + 1);
-}
-
-// A wrong result is reported; and what the implementation makes of the problem, where that is wrong.
-template <typename Op>
-void expect_right(Report& report, const typename Op::Problem& problem,
-                  const typename Op::Outputs& outputs, Arithmetic arithmetic) {
-  const Verdict verdict = Op::judge(problem, outputs, arithmetic);
-  if (verdict.right) return;
-  const auto any = as_problem<Op>(problem);
-  report.wrong(verdict, *any.holding(output_bytes<Op>(Op::case_of(problem), outputs), ""),
-               arithmetic);
-}
+// What the implementation makes of the problem is right, or reported.
 void expect_right(Report& report, const Implementation& i, const Problem& problem);
-template <typename Op>
-void expect_right(Report& report, const Implementation& i, const typename Op::Problem& problem) {
-  expect_right(report, i, as_problem<Op>(problem));
-}
-
 }  // namespace ladder

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace ladder {
 
@@ -33,11 +33,10 @@ ElementPlace place_of(const ListedArray& output, std::int64_t element);
 
 // Reports elements that were wrongly reached, or not reached: `reach(place)` is what must hold of each. `clean` is what the implementation
 // has made of the problem without that number.
-template <typename Op>
-void expect_reach(Report& report, const typename Op::Case& c, const typename Op::Outputs& clean,
-                  const typename Op::Outputs& spoilt, const Support& support,
-                  const std::function<Reach(const ElementPlace&)>& reach) {
-  const std::vector<ListedArray> outputs = outputs_of<Op>(c);
+template <typename Typed>
+void expect_reach(Report& report, const Problem& problem, const Typed& clean, const Typed& spoilt,
+                  const Support& support, const std::function<Reach(const ElementPlace&)>& reach) {
+  const std::vector<ListedArray> outputs = problem.outputs();
   for (std::size_t n = 0; n < outputs.size(); ++n) {
     const std::string& name = outputs[n].name;
     report.expect(wrong_reach(

@@ -20,20 +20,18 @@ void set_heads(Shape& part, std::int64_t heads, const Shape& whole) {
   if (whole["H_kv"] > 0) part.set("H_kv", count);
 }
 
-}  // namespace
-
-Shape SequenceOperator::small_shape() {
+Shape small_shape() {
   return {{"B", 1}, {"T", 16}, {"H", 2}, {"K", 64}, {"V", 64}};
 }
 
-Shape SequenceOperator::small_shape(const Shape& like) {
+Shape small_shape_like(const Shape& like) {
   Shape small = small_shape();
   for (const char* channels : {"K", "V"})
     small.set(channels, like[channels]);
   return small;
 }
 
-std::string SequenceOperator::axis_word(const std::string&, const std::string& axis) {
+std::string axis_word(const std::string&, const std::string& axis) {
   for (const auto& [letter, word] :
        {std::pair{"b", "batch"}, {"t", "step"}, {"h", "head"}, {"i", "column"}, {"j", "key row"}}) {
     if (axis == letter) return word;
@@ -41,8 +39,7 @@ std::string SequenceOperator::axis_word(const std::string&, const std::string& a
   return axis;
 }
 
-Shape SequenceOperator::part(const Shape& whole, const std::function<double(const Shape&)>& fma,
-                             double most) {
+Shape part_of(const Shape& whole, const Operator::Fma& fma, double most) {
   Shape part = whole;
   part.set("B", 1);
   part.set("T", std::min(whole["T"], kPartSteps));
@@ -61,7 +58,7 @@ Shape SequenceOperator::part(const Shape& whole, const std::function<double(cons
   return part;
 }
 
-Shape SequenceOperator::larger(const Shape& part, const Shape& whole) {
+Shape larger_part(const Shape& part, const Shape& whole) {
   Shape larger = part;
   if (part["T"] < whole["T"] || part["T_q"] < whole["T_q"]) {
     larger.set("T", std::min(4 * part["T"], whole["T"]));
@@ -72,6 +69,18 @@ Shape SequenceOperator::larger(const Shape& part, const Shape& whole) {
     set_heads(larger, 4 * part["H"], whole);
   }
   return larger;
+}
+
+}  // namespace
+
+Operator on_sequences(Operator op) {
+  op.steps = "T";
+  if (!op.axis_word) op.axis_word = axis_word;
+  op.own_small_shape = small_shape;
+  op.own_small_shape_like = small_shape_like;
+  op.own_part = part_of;
+  op.own_larger = larger_part;
+  return op;
 }
 
 }  // namespace ladder

@@ -12,28 +12,19 @@
 #include "common/core/errors.hpp"
 #include "common/core/precision.hpp"
 #include "common/core/shape.hpp"
+#include "common/judge/operator.hpp"
 
 namespace ladder {
 
-struct SequenceOperator {
-  static constexpr const char* kSteps = "T";
+// Sets what operators on sequences have in common: their steps, what axes are called, and how shapes are cut. The small shape is B=1,
+// T=16, H=2, with the K and V of another; a part has some heads and few steps, with the shape's K and V.
+Operator on_sequences(Operator op);
 
-  // B=1, T=16, H=2; with the K and V of `like`.
-  static Shape small_shape();
-  static Shape small_shape(const Shape& like);
-  // Some heads and few steps, with the shape's K and V; the shape itself if that is small.
-  static Shape part(const Shape& whole, const std::function<double(const Shape&)>& fma,
-                    double most);
-  static Shape larger(const Shape& part, const Shape& whole);
-
-  static std::string axis_word(const std::string& array, const std::string& axis);
-
-  // What the float64 reference of a recurrence takes: it walks with three states of (K, V) per thread, and a thread per head.
-  static double bytes_of_walk(std::int64_t K, std::int64_t V, std::int64_t heads) {
-    return 3.0 * sizeof(double) * static_cast<double>(K * V) *
-           std::min(64.0, static_cast<double>(heads));
-  }
-};
+// What the float64 reference of a recurrence takes: it walks with three states of (K, V) per thread, and a thread per head.
+inline double bytes_of_walk(std::int64_t K, std::int64_t V, std::int64_t heads) {
+  return 3.0 * sizeof(double) * static_cast<double>(K * V) *
+         std::min(64.0, static_cast<double>(heads));
+}
 
 // For check_values: where packed sequences end, and how many keys each batch has. No kernel looks for itself.
 inline void check_ends(const std::string& name, const std::vector<std::int64_t>& ends,

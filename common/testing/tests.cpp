@@ -136,6 +136,11 @@ void expect_same_bits(const std::string& what, const std::vector<float>& yours,
   }
 }
 
+void expect_right(const Implementation& i, const Problem& problem) {
+  TestReport report;
+  ladder::expect_right(report, i, problem);
+}
+
 bool device_is_missing(const Implementation& implementation) {
   const std::string why = why_unavailable(implementation.device);
   if (why.empty()) return false;

@@ -13,7 +13,7 @@
 #include "common/core/verdict.hpp"
 #include "common/diagnosis/second_start.hpp"
 #include "common/judge/plan.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace ladder::testing {
 
@@ -99,23 +99,16 @@ class TestReport : public Report {
 };
 
 // A verdict as an assertion: EXPECT_TRUE(is_right(problem, outputs)).
-template <typename Inputs, typename Outputs>
-::testing::AssertionResult is_right(const Drawn<Inputs>& problem, const Outputs& outputs,
+template <typename Typed>
+::testing::AssertionResult is_right(const Problem& problem, const Typed& outputs,
                                     Arithmetic arithmetic = Arithmetic::kFp32) {
-  using Op = typename Inputs::Operator;
-  const Verdict verdict = Op::judge(problem, outputs, arithmetic);
+  const Verdict verdict = judge(problem, outputs, arithmetic);
   if (verdict.right) return ::testing::AssertionSuccess();
-  const auto any = as_problem<Op>(problem);
-  return ::testing::AssertionFailure()
-         << named(verdict, *any.holding(output_bytes<Op>(Op::case_of(problem), outputs), ""),
-                  arithmetic);
+  const auto held = problem.holding(problem.bytes_of(outputs_at(problem, outputs)), "");
+  return ::testing::AssertionFailure() << named(verdict, *held, arithmetic);
 }
 
 // Judged by the arithmetic that the implementation is registered with.
-template <typename Op>
-void expect_right(const Implementation& i, const typename Op::Problem& problem) {
-  TestReport report;
-  ladder::expect_right<Op>(report, i, problem);
-}
+void expect_right(const Implementation& i, const Problem& problem);
 
 }  // namespace ladder::testing

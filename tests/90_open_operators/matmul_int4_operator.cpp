@@ -2,7 +2,8 @@
 // are only where they are stored.
 #include <cmath>
 
-#include "common/judge/simple_operator.hpp"
+#include "common/core/generator.hpp"
+#include "common/judge/typed.hpp"
 #include "tests/90_open_operators/matmul_int4.hpp"
 
 namespace ladder {
@@ -27,31 +28,35 @@ struct MatmulInt4Host : MatmulInt4Sizes {
   }
 };
 
-struct MatmulInt4 : SimpleOperator<MatmulInt4, MatmulInt4Sizes, MatmulInt4Host, MatmulInt4Args> {
-  static constexpr const char* kName = "matmul_int4";
+struct MatmulInt4 {
+  using Case = SizedCase<MatmulInt4Sizes>;
+  using Host = MatmulInt4Host;
 
-  static Case make_case(const Sizes& sizes) {
+  static Struct case_of(const Struct& any) {
+    const auto& sizes = any.as<MatmulInt4Sizes>();
     require(sizes.K % kInt4Group == 0,
             "K is " + std::to_string(sizes.K) + "; allowed: multiples of 32");
     Case c{sizes};
     c.precision = MatmulInt4Args::kStorage;
-    return c;
+    return Struct(c);
   }
-  static void draw(const Case&, const std::string&, std::vector<std::int32_t>& codes,
-                   Generator& generator) {
-    for (std::int32_t& code : codes)
+  static bool draw(Problem& problem, const std::string& input, Generator& generator) {
+    if (input != "code" && input != "zero") return false;
+    for (std::int32_t& code : problem.array<std::int32_t>(input))
       code = static_cast<std::int32_t>(generator.uniform(0.0f, 15.999f));
+    return true;
   }
-  static void store(const Problem& problem, const MatmulInt4Args& args, const std::string&,
-                    std::vector<std::uint32_t>& packed) {
-    const Host& host = problem.args();
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(packed.size()); ++i) {
+  static bool store(const Problem& problem, const Struct& args, const ListedArray& stored,
+                    void* elements) {
+    const Host host = problem.args<Host>();
+    const std::int64_t N = args.as<MatmulInt4Args>().N;
+    auto* const packed = static_cast<std::uint32_t*>(elements);
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(stored.elements()); ++i) {
       packed[i] = 0;
       for (std::int64_t j = 0; j < 8; ++j)
-        packed[i] |=
-            static_cast<std::uint32_t>(host.code[(i / args.N * 8 + j) * args.N + i % args.N])
-            << (4 * j);
+        packed[i] |= static_cast<std::uint32_t>(host.code[(i / N * 8 + j) * N + i % N]) << (4 * j);
     }
+    return true;
   }
 
   static double fma_count(const Host& a) {
@@ -59,8 +64,8 @@ struct MatmulInt4 : SimpleOperator<MatmulInt4, MatmulInt4Sizes, MatmulInt4Host, 
   }
   // Besides the sum: the difference to the zero point and the product with the scale.
   static double additions(const Host& a) { return static_cast<double>(a.K) + 2; }
-  static std::vector<Truth> truth(const Problem& problem) {
-    const Host& x = problem.args();
+  static std::vector<Truth> truth(const Problem& problem, Arithmetic) {
+    const Host& x = problem.args<MatmulInt4Host>();
     const auto elements = static_cast<std::size_t>(x.M * x.N);
     Truth c{std::vector<double>(elements), std::vector<double>(elements)};
     for (std::int64_t i = 0; i < x.M * x.N; ++i) {
@@ -76,7 +81,16 @@ struct MatmulInt4 : SimpleOperator<MatmulInt4, MatmulInt4Sizes, MatmulInt4Host, 
 };
 
 namespace {
-const OperatorRegistration<MatmulInt4> matmul_int4_registration;
+const OperatorRegistration matmul_int4_registration(
+    with_types<MatmulInt4, MatmulInt4Sizes, MatmulInt4Host, MatmulInt4Args>({
+        .name = "matmul_int4",
+        .case_with = MatmulInt4::case_of,
+        .fma_count = of_host(MatmulInt4::fma_count),
+        .truth = MatmulInt4::truth,
+        .additions = of_host(MatmulInt4::additions),
+        .draw_input = MatmulInt4::draw,
+        .store = MatmulInt4::store,
+    }));
 }  // namespace
 
 }  // namespace ladder

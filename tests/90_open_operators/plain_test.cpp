@@ -8,7 +8,7 @@
 
 #include "common/core/text.hpp"
 #include "common/diagnosis/diagnosis.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 #include "tests/90_open_operators/matmul.hpp"
 
 namespace ladder {
@@ -129,27 +129,29 @@ struct EachArgs : EachSizes {
     visit("bias", s.bias, {{"n", s.N}}, Presence::kOptional);
   }
 };
-template <typename Op>
-struct EachOperator : JudgedOperator<Op, EachSizes, EachCase, Op, EachArgs, EachArgs> {
-  static EachCase make_case(const EachSizes& sizes) { return {{sizes}}; }
-  static EachArgs sizes(const EachCase& c) { return {{c}}; }
-  static double fma_count(const EachArgs&) { return 0; }
-  static std::vector<Truth> truth(const Drawn<Op>&) { return {}; }
-};
-struct Each : EachOperator<Each> {
-  static constexpr const char* kName = "each";
-  static bool wants(const EachCase& c, const std::string& array) {
-    return array != "bias" || c.with_bias;
-  }
-};
-struct NeverNull : EachOperator<NeverNull> {
-  static constexpr const char* kName = "never_null";
-};
+struct Each {};
+Operator each(const char* name) {
+  return with_case<Each, EachSizes, EachCase, EachArgs, EachArgs>({
+      .name = name,
+      .case_with = [](const Struct& sizes) { return Struct(EachCase{{sizes.as<EachSizes>()}}); },
+      .host = [](const Struct& c) { return Struct(EachArgs{{c.as<EachCase>()}}); },
+      .fma_count = [](const Struct&) { return 0.0; },
+      .truth = [](const Problem&, Arithmetic) { return std::vector<Truth>(); },
+      .wants =
+          [](const Struct& c, const std::string& array) {
+            return array != "bias" || c.as<EachCase>().with_bias;
+          },
+  });
+}
+Operator never_null() {
+  Operator op = each("never_null");
+  op.wants = [](const Struct&, const std::string&) { return true; };
+  return op;
+}
 
-template <typename Op>
-std::string refusal_of(const Support& support) {
+std::string refusal_of(const Operator& op, const Support& support) {
   try {
-    operator_of<Op>().plan(support);
+    op.plan(support);
   } catch (const std::invalid_argument& error) {
     return error.what();
   }
@@ -158,7 +160,8 @@ std::string refusal_of(const Support& support) {
 
 TEST(OpenOperator, TriesEveryOption) {
   const Support support{.sizes = {{"N", {4}}}, .options = {{"eps", {"1", "2"}}}};
-  const Plan plan = *operator_of<Each>().plan(support);
+  const Operator op = each("each");
+  const Plan plan = *op.plan(support);
   std::set<std::string> pairs, biases;
   for (const PlannedCase& c : plan.cases) {
     for (const std::string& one : c.levels) {
@@ -176,22 +179,23 @@ TEST(OpenOperator, TriesEveryOption) {
 
 TEST(OpenOperator, RefusesASuiteThatWouldTryLess) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> eps = {{"eps", {"1", "2"}}};
-  EXPECT_EQ(refusal_of<Each>({.options = eps}), "");
-  EXPECT_EQ(refusal_of<Each>({}),
+  EXPECT_EQ(refusal_of(each("each"), {.options = eps}), "");
+  EXPECT_EQ(refusal_of(each("each"), {}),
             "option eps of each is a number, and the suite says not which are tried; needed: "
             ".options = {{\"eps\", {VALUE, VALUE}}}");
-  EXPECT_EQ(refusal_of<NeverNull>({.options = eps}),
+  EXPECT_EQ(refusal_of(never_null(), {.options = eps}),
             "bias of never_null is optional, and with every option it is there; needed: an option, "
             "and a wants(case, name) that leaves it out");
-  EXPECT_EQ(refusal_of<Each>({.sizes = {{"n", {4}}}}),
+  EXPECT_EQ(refusal_of(each("each"), {.sizes = {{"n", {4}}}}),
             "a suite of each has .sizes 'n'; allowed: N");
-  EXPECT_EQ(refusal_of<Each>({.options = {{"epsilon", {"1"}}}}),
+  EXPECT_EQ(refusal_of(each("each"), {.options = {{"epsilon", {"1"}}}}),
             "a suite of each has .options 'epsilon'; allowed: with_bias, eps, magnitude, seed, "
             "order");
-  EXPECT_EQ(refusal_of<Each>({.refuses = {"bias"}}),
+  EXPECT_EQ(refusal_of(each("each"), {.refuses = {"bias"}}),
             "a suite of each has .refuses 'bias'; allowed: none, for its tests look at none");
-  EXPECT_EQ(refusal_of<Each>({.most = {{"n", 4}}}), "a suite of each has .most 'n'; allowed: N");
-  EXPECT_EQ(refusal_of<Each>({.nan_tile = 16}),
+  EXPECT_EQ(refusal_of(each("each"), {.most = {{"n", 4}}}),
+            "a suite of each has .most 'n'; allowed: N");
+  EXPECT_EQ(refusal_of(each("each"), {.nan_tile = 16}),
             "a suite of each has a field 'nan_tile'; allowed: none, for its tests look at none");
 }
 

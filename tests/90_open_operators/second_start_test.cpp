@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 
 namespace ladder {
 namespace {
@@ -37,11 +37,10 @@ struct DoubleArgs : DoubleSizes {
     visit("x", s.x, {{"n", s.N}}), visit("y", s.y, {{"n", s.N}});
   }
 };
-struct Double : SimpleOperator<Double, DoubleSizes, DoubleArgs, DoubleArgs> {
-  static constexpr const char* kName = "double";
+struct Double {
   static double fma_count(const DoubleArgs& args) { return static_cast<double>(args.N); }
   static double additions(const DoubleArgs&) { return 0; }
-  static std::vector<Truth> truth(const Problem& problem) {
+  static std::vector<Truth> truth(const Problem& problem, Arithmetic) {
     Truth y;
     for (const float x : problem["x"])
       y.values.push_back(2.0 * x);
@@ -49,15 +48,22 @@ struct Double : SimpleOperator<Double, DoubleSizes, DoubleArgs, DoubleArgs> {
   }
   static std::string explain(const Problem& problem, const std::vector<Part>& outputs) {
     const Implementation copies = find_implementation("double_that_copies");
-    const float probe = problem.drawn_case().probe;
-    const auto changed = as_problem<Double>(problem).with("x", 0, probe);
+    const float probe = problem.as<SizedCase<DoubleSizes>>().probe;
+    const auto changed = problem.with("x", 0, probe);
     const auto placed = changed->place(device(copies.device), copies);
     placed->call();
     std::vector<double> x(problem["x"].begin(), problem["x"].end());
     return outputs[0].equals(x) ? "equals x, and y[0] is " + to_text(probe) + " of that" : "";
   }
 };
-const OperatorRegistration<Double> double_registration;
+const OperatorRegistration double_registration(
+    with_types<Double, DoubleSizes, DoubleArgs, DoubleArgs>({
+        .name = "double",
+        .fma_count = of_host(Double::fma_count),
+        .truth = Double::truth,
+        .additions = of_host(Double::additions),
+        .explain = Double::explain,
+    }));
 
 constexpr float kCrashes = -1, kEndsNever = -2, kThrows = -3, kPrints = -4, kExits = -5,
                 kWaits = -6;

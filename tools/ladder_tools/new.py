@@ -209,7 +209,7 @@ def new(words, preset, caller):
     implementations = {name for path in sources for name in registered_names(path.read_text(errors="replace"))}
     kernel = "".join(text for file, text in written.items() if file.stem == "kernel")
     for what, taken in (("implementation", implementations & set(registered_names(kernel))),
-                        ("operator", operators().keys() & set(re.findall(r'\bkName = "(\w+)"', "".join(written.values()))))):
+                        ("operator", operators().keys() & set(re.findall(r'with_types<[^{]*\{\s*\.name = "(\w+)"', "".join(written.values()))))):
         if taken:
             raise Refused(f"'{min(taken)}' is an {what} already; allowed: words that are free")
     for file, text in {**written, Path("README.md"): _page(source, arguments)}.items():

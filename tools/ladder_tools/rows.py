@@ -1,6 +1,6 @@
 """What the ladder's programs show, read from the sources: so that a program is built of the lessons that were asked for."""
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ladder_tools.place import ABOVE_THE_CHAPTERS, ROOT, Place, chapters, in_lessons, lessons, number_of, place_of, registered_names, text_of
 
@@ -55,16 +55,19 @@ class Operator:
 
 
 def operators():
-    """By name, from what their structs say: kName, perhaps the Key of another's launchers, kClimbed."""
-    found = {}
-    sources = [*ROOT.glob("common/operators/*/*.hpp"), *(ROOT / path for path in in_lessons("*_operator.[ch]pp"))]
-    for source in sources:
-        for struct in re.split(r"^struct (?=\w+\s*[:{])", source.read_text(), flags=re.MULTILINE)[1:]:
+    """By name: of a type with kName, which may have the Key of another's launchers, or of a file that makes an operator with_types<...>."""
+    found, climbed = {}, set()
+    for source in [*ROOT.glob("common/operators/*/operator.[ch]pp"), *(ROOT / path for path in in_lessons("*_operator.[ch]pp"))]:
+        text, folder = source.read_text(), str(source.parent.relative_to(ROOT))
+        for struct in re.split(r"^struct (?=\w+\s*[:{])", text, flags=re.MULTILINE)[1:]:
             names = re.search(r"\bkName = ([^;]+);", struct)  # a template's depends on its parameter
             for name in re.findall(r'"(\w+)"', names[1] if names else ""):
                 key = re.search(r"using Key = (\w+);", struct)
-                found[name] = Operator(key[1] if key else re.match(r"\w+", struct)[0], str(source.parent.relative_to(ROOT)), "kClimbed" in struct)
-    return found
+                found[name] = Operator(key[1] if key else re.match(r"\w+", struct)[0], folder, False)
+        for type_, name in re.findall(r'with_(?:types|case)<\s*(?:\w+::)*(\w+)\b[^{]*\{\s*\.name = "(\w+)"', text):
+            found[name] = Operator(type_, folder, False)
+        climbed |= {type_ for type_, made in re.findall(r"operator_of<(\w+)>\(\) \{(.*?)return op;", text, re.DOTALL) if ".climbed = " in made}
+    return {name: replace(each, climbed=each.type in climbed) for name, each in found.items()}
 
 
 def members_of_cases():

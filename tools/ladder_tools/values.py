@@ -479,7 +479,9 @@ def _unread(mine, right, wrong, half):
     counts = Counter(name for name, _ in elements)
     them = "it" if len(elements) == 1 else "them"
     kept = len(elements.keys() - {right.element(row) for row in told if (right.names[row[5]], row[6]) not in stored})
-    does_not = f"does not, except perhaps {kept} of them: its threads stored these themselves, and may have them in registers" if kept else "does not"
+    one = "one of them, which its thread stored itself and may have in a register"
+    does_not = ("does not, except perhaps " + (one if kept == 1 else f"{kept} of them, which their threads stored themselves and may have in registers")
+                if kept else "does not")
     return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in counts.items())}"
             f" (the first that it reads: {Touch(right.trail, told[0]).name()}); "
             f"yours {does_not if tell else f'overwrites {them} before it reads {them}, or does not read {them}'}.")

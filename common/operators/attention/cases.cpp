@@ -109,8 +109,8 @@ AttentionArgs sizes_of(const AttentionCase& c) {
   return args;
 }
 
-void AttentionInputs::draw(AttentionProblem& problem) {
-  const AttentionCase& c = problem.drawn_case();
+void draw_attention(Problem& problem) {
+  const AttentionCase& c = problem.as<AttentionCase>();
   Generator generator(c.seed);
   const float m = std::sqrt(3.0f) * c.magnitude;  // a variance of 1
   problem["q"] = generator.reals(c.B * c.T_q * c.H_q * c.D, -m, m);

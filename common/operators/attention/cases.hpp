@@ -9,7 +9,7 @@
 
 #include "common/core/precision.hpp"
 #include "common/judge/design.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 #include "common/operators/attention/attention.hpp"
 
 namespace ladder {
@@ -76,42 +76,31 @@ AttentionCase packed(AttentionCase c, std::vector<AttentionCase::Lengths> length
 AttentionArgs sizes_of(const AttentionCase& c);
 
 struct AttentionInputs {
-  using Operator = Attention;
+  using Op = Attention;
   using Case = AttentionCase;
   using Host = AttentionArgs;
-  using Storages = Types<AttentionArgs, AttentionBf16Args, AttentionFp16Args>;
-  static constexpr const char* kName = "attention";
-
-  static AttentionArgs sizes(const Case& c) { return sizes_of(c); }
-  static void draw(Drawn<AttentionInputs>& problem);
+  static const Operator& of(const Case& c);
 };
 
 // The gradients of sum(o * d_o): o and lse are what the forward pass gives.
 struct AttentionGradInputs {
-  using Operator = AttentionBackward;
+  using Op = AttentionBackward;
   using Case = AttentionCase;
   using Host = AttentionGradArgs;
-  using Storages = Types<AttentionGradArgs, AttentionGradBf16Args, AttentionGradFp16Args>;
-  static constexpr const char* kName = "attention_backward";
-
-  static AttentionGradArgs sizes(const Case& c) {
-    AttentionGradArgs args;
-    args.forward = sizes_of(c);
-    return args;
-  }
-  static void draw(Drawn<AttentionGradInputs>& problem);
+  static const Operator& of(const Case& c);
 };
 
-using AttentionProblem = Drawn<AttentionInputs>;
-using AttentionGradProblem = Drawn<AttentionGradInputs>;
+using AttentionProblem = ProblemOf<AttentionInputs>;
+using AttentionGradProblem = ProblemOf<AttentionGradInputs>;
 
+void draw_attention(Problem& problem);
 inline AttentionProblem make_problem(const AttentionCase& c) {
   return AttentionProblem(c);
 }
 // With the exact o and lse of these inputs, rounded to what they are stored in, and d_o drawn.
 AttentionGradProblem make_grad_problem(const AttentionProblem& forward);
 // Sets o and lse to those of its other inputs.
-void take_forward_pass(AttentionGradProblem& problem);
+void take_forward_pass(Problem& problem);
 
 struct AttentionOutputs {
   std::vector<float> o;    // (B, T_q, H_q, D_v)

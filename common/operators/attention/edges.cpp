@@ -45,9 +45,9 @@ Case with_mask(Case c, bool causal) {
 template <typename Op>
 void expect(const Implementation& i, Report& report, const AttentionProblem& forward) {
   if constexpr (std::is_same_v<Op, Attention>) {
-    expect_right<Op>(report, i, forward);
+    expect_right(report, i, forward);
   } else {
-    expect_right<Op>(report, i, make_grad_problem(forward));
+    expect_right(report, i, make_grad_problem(forward));
   }
 }
 
@@ -123,11 +123,10 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   for (const float value : kNotANumber) {
     AttentionProblem spoilt = clean;
     place.spoil(spoilt, value);
-    expect_reach<Attention>(
-        report, c, before, run(i, spoilt), support, [&](const ElementPlace& at) {
-          const Reach reach = place.of_query(at.row, at.h, support.nan_tile);
-          return at.output == "lse" && reach == Reach::kMust ? Reach::kMay : reach;
-        });
+    expect_reach(report, clean, before, run(i, spoilt), support, [&](const ElementPlace& at) {
+      const Reach reach = place.of_query(at.row, at.h, support.nan_tile);
+      return at.output == "lse" && reach == Reach::kMust ? Reach::kMay : reach;
+    });
   }
 }
 
@@ -144,7 +143,7 @@ void expect_isolated_gradients(const Implementation& i, Report& report, const Su
   AttentionGradProblem spoilt = clean;
   place.spoil(spoilt, kNotANumber[turn % std::size(kNotANumber)]);
   const AttentionGradients after = run_backward(i, spoilt);
-  expect_reach<AttentionBackward>(report, c, before, after, support, [&](const ElementPlace& at) {
+  expect_reach(report, clean, before, after, support, [&](const ElementPlace& at) {
     const bool mine =
         at.output == "dq"
             ? is_within(at.row, s.first_query, s.queries) && at.h / place.group == Spoilt::kHead
@@ -274,7 +273,7 @@ std::shared_ptr<Plan> common_plan(const Support& support, const std::string& pre
   plan->bad_input = {{"", planned<Op>(ragged_attention_case(support))}};
   const std::int64_t D = ragged_attention_case(support).D;
   for (const bool causal : attention_masks(support)) {
-    plan_borders(*plan, find_operator(Op::kName), support,
+    plan_borders(*plan, operator_of<Op>(), support,
                  {{"B", 1},
                   {"T", 20},
                   {"H", 2},
@@ -478,28 +477,27 @@ std::vector<BadInput<Args>> common_bad_inputs(const Support& support) {
 }  // namespace
 
 template <typename Args>
-std::vector<BadInput<Args>> Attention::bad_inputs(const Support& support, DeviceKind) {
-  return common_bad_inputs<Args>(support);
-}
-
-template <typename Args>
-std::vector<BadInput<Args>> AttentionBackward::bad_inputs(const Support& support, DeviceKind) {
-  std::vector<BadInput<Args>> bad;
-  for (const auto& [argument, spoil] : common_bad_inputs<decltype(Args::forward)>(support))
-    bad.push_back({argument, [spoil = spoil](Args& a) { spoil(a.forward); }});
-  return bad;
+std::vector<BadInput<Args>> attention_bad_inputs(const Support& support) {
+  if constexpr (requires(Args & a) { a.forward; }) {
+    std::vector<BadInput<Args>> bad;
+    for (const auto& [argument, spoil] : common_bad_inputs<decltype(Args::forward)>(support))
+      bad.push_back({argument, [spoil = spoil](Args& a) { spoil(a.forward); }});
+    return bad;
+  } else {
+    return common_bad_inputs<Args>(support);
+  }
 }
 
 template <typename Args>
 using Bad = std::vector<BadInput<Args>>;
-template Bad<AttentionArgs> Attention::bad_inputs(const Support&, DeviceKind);
-template Bad<AttentionBf16Args> Attention::bad_inputs(const Support&, DeviceKind);
-template Bad<AttentionFp16Args> Attention::bad_inputs(const Support&, DeviceKind);
-template Bad<AttentionGradArgs> AttentionBackward::bad_inputs(const Support&, DeviceKind);
-template Bad<AttentionGradBf16Args> AttentionBackward::bad_inputs(const Support&, DeviceKind);
-template Bad<AttentionGradFp16Args> AttentionBackward::bad_inputs(const Support&, DeviceKind);
+template Bad<AttentionArgs> attention_bad_inputs(const Support&);
+template Bad<AttentionBf16Args> attention_bad_inputs(const Support&);
+template Bad<AttentionFp16Args> attention_bad_inputs(const Support&);
+template Bad<AttentionGradArgs> attention_bad_inputs(const Support&);
+template Bad<AttentionGradBf16Args> attention_bad_inputs(const Support&);
+template Bad<AttentionGradFp16Args> attention_bad_inputs(const Support&);
 
-SupportWords AttentionOperator::words() {
+SupportWords attention_support_words() {
   return {.sizes = {"T_q", "T_k", "D"},
           .options = {"window", "softcap", "scale", "D_v"},
           .refuses = {"causal", "groups", "packed", "key_lengths"},
@@ -507,13 +505,15 @@ SupportWords AttentionOperator::words() {
           .fields = {"plain_steps", "nan_tile", "also", "not_repeatable"}};
 }
 
-std::shared_ptr<const Plan> Attention::own_plan(const Support& support) {
+template <>
+std::shared_ptr<const Plan> attention_plan<Attention>(const Support& support) {
   const auto plan = common_plan<Attention>(support, "");
   plan->repeated = planned<Attention>(grouped_heads(support, 65, 130));
   return plan;
 }
 
-std::shared_ptr<const Plan> AttentionBackward::own_plan(const Support& support) {
+template <>
+std::shared_ptr<const Plan> attention_plan<AttentionBackward>(const Support& support) {
   const auto plan = common_plan<AttentionBackward>(support, "Backward");
   plan->edges.push_back({"IsRepeatable",
                          [=](const Implementation& i, Report& report) {

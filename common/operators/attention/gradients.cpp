@@ -5,7 +5,6 @@
 
 #include "common/core/generator.hpp"
 #include "common/core/threads.hpp"
-#include "common/operators/attention/operator.hpp"
 #include "common/operators/attention/truth.hpp"
 #include "common/operators/attention/truth_parts.hpp"
 
@@ -110,7 +109,8 @@ Gradients attention_gradients(const AttentionGradArgs& a) {
   return sum_gradients(a, attention_closed_sum(a.forward), Of::kValue);
 }
 
-std::vector<Truth> AttentionBackward::truth(const Problem& problem, Arithmetic arithmetic) {
+std::vector<Truth> attention_gradients_truth(const AttentionGradProblem& problem,
+                                             Arithmetic arithmetic) {
   const AttentionGradArgs args = problem.args();
   const AttentionArgs& a = args.forward;
   const Precision stored = problem.drawn_case().precision;
@@ -137,16 +137,15 @@ std::vector<Truth> AttentionBackward::truth(const Problem& problem, Arithmetic a
           {std::move(values.dv), std::move(terms.dv), of_dv, of_keys(a.channels_of_v())}};
 }
 
-void take_forward_pass(AttentionGradProblem& problem) {
-  const AttentionResult exact = attention_closed_sum(problem.args().forward);
+void take_forward_pass(Problem& problem) {
+  const AttentionResult exact = attention_closed_sum(problem.args<AttentionGradArgs>().forward);
   problem["o"] = {exact.o.begin(), exact.o.end()};
   problem["lse"] = {exact.lse.begin(), exact.lse.end()};
 }
 
 AttentionGradProblem make_grad_problem(const AttentionProblem& forward) {
   const AttentionCase& c = forward.drawn_case();
-  AttentionGradProblem problem;
-  problem.drawn_case() = c;
+  auto problem = AttentionGradProblem::without_inputs(c);
   for (const char* name : {"q", "k", "v"})
     problem[name] = forward[name];
   for (const char* name : {"key_lengths", "cu_seqlens_q", "cu_seqlens_k"})
@@ -155,10 +154,6 @@ AttentionGradProblem make_grad_problem(const AttentionProblem& forward) {
   problem["d_o"] = Generator(~c.seed).reals(c.B * c.T_q * c.H_q * c.channels_of_v(), -1.0f, 1.0f);
   problem.round_to_storage();
   return problem;
-}
-
-void AttentionGradInputs::draw(AttentionGradProblem& problem) {
-  problem = make_grad_problem(make_problem(problem.drawn_case()));
 }
 
 }  // namespace ladder

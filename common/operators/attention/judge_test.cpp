@@ -30,13 +30,12 @@ TEST(Fp16, IsOneOfThreeStorages) {
 constexpr Arithmetic kFp32 = Arithmetic::kFp32;
 
 // The first wrong answer of the list whose words begin like that, in these tiles, as it is stored; and what it must be called.
-template <typename Op>
-std::pair<typename Op::Outputs, std::string> wrong_answer(const typename Op::Problem& problem,
-                                                          const std::string& words,
-                                                          std::int64_t tile) {
-  for (const Misconception& each : Op::mistakes(problem, {}, kFp32).known) {
+std::pair<Outputs, std::string> wrong_answer(const Problem& problem, const std::string& words,
+                                             std::int64_t tile) {
+  const Mistakes mistakes = problem.op().mistakes(problem, {}, kFp32);
+  for (const Misconception& each : mistakes.known) {
     if (each.words.starts_with(words) && each.tile == tile)
-      return {stored<Op>(problem, each.answer()),
+      return {problem.stored(each.answer()),
               each.words.substr(0, each.words.find('*')) + (tile > 0 ? std::to_string(tile) : "")};
   }
   throw std::invalid_argument("no misconception has the words " + words);
@@ -48,7 +47,7 @@ void expect_named(const std::string& words, AttentionCase c, std::int64_t tile) 
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
     c.precision = precision;
     const typename Op::Problem problem(c);
-    const auto [wrong, name] = wrong_answer<Op>(problem, words, tile);
+    const auto [wrong, name] = wrong_answer(problem, words, tile);
     expect_wrong(name, problem, wrong);
   }
 }
@@ -63,16 +62,16 @@ void expect_backward_diagnosis(const std::string& words, const AttentionCase& c,
 TEST(AttentionJudge, AcceptsTheRightAnswer) {
   for (const AttentionCase& c : {kFull, kCausal}) {
     const AttentionProblem problem = make_problem(c);
-    EXPECT_EQ(verdict(problem, Attention::plain(problem, kFp32)), "right");
+    EXPECT_EQ(verdict(problem, problem.op().plain(problem, kFp32)), "right");
     const AttentionGradProblem gradients(c);
-    EXPECT_EQ(verdict(gradients, AttentionBackward::plain(gradients, kFp32)), "right");
+    EXPECT_EQ(verdict(gradients, gradients.op().plain(gradients, kFp32)), "right");
   }
 }
 
 void expect_refused(const std::string& words, const std::function<void(AttentionOutputs&)>& spoil) {
   const AttentionProblem problem =
       make_problem(with(kCausal, [](AttentionCase& c) { c.T_k = 9; }));  // ten see no key
-  AttentionOutputs outputs = Attention::plain(problem, kFp32);
+  AttentionOutputs outputs = plain_answer(problem);
   ASSERT_EQ(verdict(problem, outputs), "right");
   spoil(outputs);
   expect_wrong(words, problem, outputs);
@@ -95,7 +94,7 @@ TEST(AttentionJudge, RefusesSmallErrors) {
 // What o is divided by and what lse is the logarithm of is the same l; where o alone is wrong, or another factor of it, it is not l.
 TEST(AttentionJudge, SaysThatTheSumOfTheWeightsIsWrongWhereBothOutputsShowIt) {
   const AttentionProblem problem = make_problem({.T_q = 3, .T_k = 9, .H_q = 2, .H_kv = 1, .D = 8});
-  const AttentionOutputs right = Attention::plain(problem, kFp32);
+  const AttentionOutputs right = plain_answer(problem);
   const auto said_of = [&](float of_l, float of_o) {
     AttentionOutputs wrong = right;
     for (std::size_t l = 1; l < 3; ++l) {  // of head 1
@@ -126,7 +125,7 @@ TEST(AttentionJudge, WantsExactlyNothingWithoutKeys) {
 TEST(AttentionJudge, WantsExactlyNoGradientsWhereNothingIsSeen) {
   const AttentionGradProblem problem(
       {.B = 2, .T_q = 3, .T_k = 4, .H_q = 2, .H_kv = 2, .D = 8, .key_lengths = true});
-  const AttentionGradients right = AttentionBackward::plain(problem, kFp32);
+  const AttentionGradients right = plain_answer(problem);
   ASSERT_EQ(verdict(problem, right), "right");
   for (auto array : {&AttentionGradients::dq, &AttentionGradients::dk, &AttentionGradients::dv}) {
     AttentionGradients wrong = right;
@@ -140,21 +139,21 @@ TEST(AttentionJudge, AllowsTheRoundingOfOperandsWhereItIsAnnounced) {
     const AttentionProblem problem =
         make_problem({.T_q = 20, .T_k = 300, .H_q = 2, .H_kv = 2, .D = 64, .precision = precision});
     const auto rounded = Arithmetic::kBf16Operands;
-    EXPECT_TRUE(is_right(problem, Attention::plain(problem, rounded), rounded));
+    EXPECT_TRUE(is_right(problem, problem.op().plain(problem, rounded), rounded));
     const AttentionGradProblem gradients = make_grad_problem(problem);
-    EXPECT_TRUE(is_right(gradients, AttentionBackward::plain(gradients, rounded), rounded));
+    EXPECT_TRUE(is_right(gradients, gradients.op().plain(gradients, rounded), rounded));
   }
 }
 
 TEST(AttentionJudge, RefusesOneHeadAndOneRowIn16Bits) {
   AttentionCase c{.B = 2, .T_q = 40, .T_k = 70, .H_q = 3, .H_kv = 3, .D = 64};
   c.precision = Precision::kBf16;
-  expect_one_head_refused<Attention>(make_problem(c), Arithmetic::kFp32);
-  EXPECT_EQ(shifted_rows_refused<Attention>(make_problem(c), Arithmetic::kFp32), 1);
-  expect_one_head_refused<Attention>(make_problem(c), Arithmetic::kBf16Operands);
-  EXPECT_GT(shifted_rows_refused<Attention>(make_problem(c), Arithmetic::kBf16Operands), 0.8);
+  expect_one_head_refused(make_problem(c), Arithmetic::kFp32);
+  EXPECT_EQ(shifted_rows_refused(make_problem(c), Arithmetic::kFp32), 1);
+  expect_one_head_refused(make_problem(c), Arithmetic::kBf16Operands);
+  EXPECT_GT(shifted_rows_refused(make_problem(c), Arithmetic::kBf16Operands), 0.8);
   c.T_q = c.T_k = 300;
-  expect_one_head_refused<AttentionBackward>(AttentionGradProblem(c), Arithmetic::kBf16Operands);
+  expect_one_head_refused(AttentionGradProblem(c), Arithmetic::kBf16Operands);
 }
 
 TEST(AttentionJudge, RefusesABiasIn16Bits) {
@@ -162,11 +161,11 @@ TEST(AttentionJudge, RefusesABiasIn16Bits) {
     AttentionCase c = kFull;
     c.T_q = 100;
     c.precision = precision;
-    expect_bias_refused<Attention>(make_problem(c), Arithmetic::kFp32);
-    expect_bias_refused<AttentionBackward>(AttentionGradProblem(c), Arithmetic::kFp32);
+    expect_bias_refused(make_problem(c), Arithmetic::kFp32);
+    expect_bias_refused(AttentionGradProblem(c), Arithmetic::kFp32);
     c.T_q = 200, c.T_k = 200, c.H_kv = 4;
-    expect_bias_refused<Attention>(make_problem(c), Arithmetic::kBf16Operands);
-    expect_bias_refused<AttentionBackward>(AttentionGradProblem(c), Arithmetic::kBf16Operands);
+    expect_bias_refused(make_problem(c), Arithmetic::kBf16Operands);
+    expect_bias_refused(AttentionGradProblem(c), Arithmetic::kBf16Operands);
   }
 }
 
@@ -175,8 +174,8 @@ TEST(AttentionDiagnosis, SpeaksOfEmptySizesToo) {
   for (const auto& [T_q, T_k] : {std::pair{3, 0}, {0, 3}, {0, 0}, {1, 1}}) {
     AttentionCase c = kFull;
     c.T_q = T_q, c.T_k = T_k;
-    expect_words_for_empty<Attention>(make_problem(c));
-    expect_words_for_empty<AttentionBackward>(AttentionGradProblem(c));
+    expect_words_for_empty(make_problem(c));
+    expect_words_for_empty(AttentionGradProblem(c));
   }
 }
 
@@ -214,7 +213,7 @@ TEST(AttentionDiagnosis, Rescaling) {
 TEST(AttentionDiagnosis, MaximumNotCarried) {
   const std::string words = "the result with the maximum not carried from tile to tile";
   const AttentionProblem problem = make_problem(kFull);
-  const auto wrong = wrong_answer<Attention>(problem, "equals " + words + ", in", 32).first;
+  const auto wrong = wrong_answer(problem, "equals " + words + ", in", 32).first;
   EXPECT_EQ(verdict(problem, wrong), "right");  // it only overflows
   expect_diagnosis(words + ", in", with(kFull, [](AttentionCase& c) { c.magnitude = 100.0f; }), 32);
   expect_diagnosis(words + " and without rescaling o and the sum", kFull, 32);
@@ -246,7 +245,7 @@ TEST(AttentionDiagnosis, Gradients) {
   expect_backward_diagnosis("with the derivative of the softcap forgotten", bent);
   // One gradient alone is wrong.
   const AttentionGradProblem problem(kFull);
-  AttentionGradients wrong = AttentionBackward::plain(problem, kFp32);
+  AttentionGradients wrong = plain_answer(problem);
   for (float& x : wrong.dk)
     x /= problem.args().forward.scale;
   expect_wrong("WRONG RESULT in dk", problem, wrong);

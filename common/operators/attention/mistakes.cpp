@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/core/threads.hpp"
-#include "common/judge/stored.hpp"
+#include "common/judge/typed.hpp"
 #include "common/operators/attention/operator.hpp"
 
 namespace ladder {
@@ -338,25 +338,25 @@ Precision operands_of(Arithmetic arithmetic, Precision stored) {
   return arithmetic == Arithmetic::kFp32 ? Precision::kFp32 : stored;
 }
 
-}  // namespace
-
-Attention::Outputs Attention::plain(const Problem& problem, Arithmetic arithmetic) {
+Outputs plain(const AttentionProblem& problem, Arithmetic arithmetic) {
   S plain;
   plain.operands = operands_of(arithmetic, problem.drawn_case().precision);
   const auto result = attention_loop<float>(problem.args(), plain);
-  return stored<Attention>(
-      problem, {{result.o.begin(), result.o.end()}, {result.lse.begin(), result.lse.end()}});
+  return problem.stored(
+      {{result.o.begin(), result.o.end()}, {result.lse.begin(), result.lse.end()}});
 }
 
 // With the problem's own o and lse.
-AttentionBackward::Outputs AttentionBackward::plain(const Problem& problem, Arithmetic arithmetic) {
+Outputs plain_gradients(const AttentionGradProblem& problem, Arithmetic arithmetic) {
   const AttentionCase& c = problem.drawn_case();
   G plain;
   plain.operands = operands_of(arithmetic, c.precision);
-  const Outputs result =
+  const AttentionGradients result =
       attention_gradient_loop<float>(problem.args(), {problem["o"], problem["lse"], {}}, plain);
-  return stored<AttentionBackward>(problem, answer_of<AttentionBackward>(c, result));
+  return problem.stored(answer_of(problem, result));
 }
+
+}  // namespace
 
 Variants<S> attention_variants(const AttentionCase& c) {
   VariantList<S> variants;
@@ -564,9 +564,7 @@ std::string wrong_sum(const AttentionArgs& a, const std::vector<Part>& parts) {
   return is_within_limits_of(of_that_sum, o) ? words : "";
 }
 
-}  // namespace
-
-Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, Arithmetic) {
+Mistakes mistakes_of(const AttentionProblem& problem, const std::vector<Truth>&, Arithmetic) {
   const AttentionCase& c = problem.drawn_case();
   const AttentionArgs a = problem.args();
   const auto answer = [](const AttentionArgs& args, const S& s) {
@@ -574,7 +572,7 @@ Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, 
     return Answer{std::move(result.o), std::move(result.lse)};
   };
   Mistakes mistakes;
-  mistakes.work = fma_count(a);
+  mistakes.work = attention_fma_count(a);
   mistakes.most_work = kMostExplainedHere;
   add_variants(mistakes, "equals the result ", attention_variants(c), S{},
                [=](const S& s) { return answer(a, s); });
@@ -601,14 +599,15 @@ Mistakes Attention::mistakes(const Problem& problem, const std::vector<Truth>&, 
     add(
         what, [=] { return answer(a, s); }, tile);
   });
-  add_tf32(mistakes, problem, [=](const Problem& changed) { return answer(changed.args(), {}); });
+  add_tf32(mistakes, problem,
+           [=](const AttentionProblem& changed) { return answer(changed.args(), {}); });
   if (c.lengths.empty())
     mistakes.own = [=](const std::vector<Part>& parts) { return wrong_sum(a, parts); };
   return mistakes;
 }
 
-Mistakes AttentionBackward::mistakes(const Problem& problem, const std::vector<Truth>&,
-                                     Arithmetic) {
+Mistakes mistakes_of_gradients(const AttentionGradProblem& problem, const std::vector<Truth>&,
+                               Arithmetic) {
   const AttentionCase& c = problem.drawn_case();
   const AttentionGradArgs a = problem.args();
   const auto answer = [](const AttentionGradArgs& args, const AttentionArgs& forward, const G& s) {
@@ -632,17 +631,21 @@ Mistakes AttentionBackward::mistakes(const Problem& problem, const std::vector<T
     mistakes.known.push_back({equals + "with the last partial tile of * queries missing",
                               [=] { return answer(a, a.forward, {.query_tile = tile}); }, tile});
   }
-  add_tf32(mistakes, problem, [=](const Problem& changed) {
+  add_tf32(mistakes, problem, [=](const AttentionGradProblem& changed) {
     const AttentionGradArgs args = changed.args();
     return answer(args, args.forward, {});
   });
   return mistakes;
 }
 
-namespace {
-
-const KnownRegistration<Attention> known_of_attention;
-const KnownRegistration<AttentionBackward> known_of_attention_backward;
+[[maybe_unused]] const bool known = [] {
+  Operator &forward = operator_of<Attention>(), &backward = operator_of<AttentionBackward>();
+  forward.mistakes = mistakes_by(mistakes_of);
+  forward.plain = of_any(plain);
+  backward.mistakes = mistakes_by(mistakes_of_gradients);
+  backward.plain = of_any(plain_gradients);
+  return true;
+}();
 
 }  // namespace
 

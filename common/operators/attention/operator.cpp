@@ -52,36 +52,30 @@ std::vector<Window> windows_of(const AttentionCase& c) {
   return windows;
 }
 
-}  // namespace
-
-AttentionCase AttentionOperator::make_case(const AttentionSizes& s) {
+// std::invalid_argument where H is no multiple of H_kv.
+Struct case_of(const Struct& sizes) {
+  const auto& s = sizes.as<AttentionSizes>();
   require(s.H_kv == 0 || s.H % s.H_kv == 0, "--shape has H=" + std::to_string(s.H) +
                                                 " and H_kv=" + std::to_string(s.H_kv) +
                                                 "; allowed: H a multiple of H_kv");
-  return {.B = s.B,
-          .T_q = s.T_q > 0 ? s.T_q : s.T,
-          .T_k = s.T,
-          .H_q = s.H,
-          .H_kv = s.H_kv > 0 ? s.H_kv : s.H,
-          .D = s.K,
-          .D_v = s.V};
+  return Struct(AttentionCase{.B = s.B,
+                              .T_q = s.T_q > 0 ? s.T_q : s.T,
+                              .T_k = s.T,
+                              .H_q = s.H,
+                              .H_kv = s.H_kv > 0 ? s.H_kv : s.H,
+                              .D = s.K,
+                              .D_v = s.V});
 }
 
-std::vector<std::pair<std::string, Shape>> Attention::named_shapes() {
-  return {{"attention", {{"B", 4}, {"T", 4096}, {"H", 16}, {"K", 128}, {"V", 128}}},
-          {"llama3-8b", {{"B", 1}, {"T", 8192}, {"H", 32}, {"K", 128}, {"V", 128}, {"H_kv", 8}}},
-          {"llama3-8b-decode",
-           {{"B", 1}, {"T", 32768}, {"H", 32}, {"K", 128}, {"V", 128}, {"T_q", 1}, {"H_kv", 8}}}};
-}
-
-bool AttentionOperator::set_size(Shape& shape, const std::string& name, std::int64_t value) {
+bool set_other_size(Shape& shape, const std::string& name, std::int64_t value) {
   if (name != "D" && name != "D_v") return false;
   if (name == "D") shape.set("K", value);
   shape.set("V", value);  // of D_v, or until more is said
   return true;
 }
 
-void AttentionOperator::settle(AttentionCase& c, Shape& shape) {
+void settle(Struct& value, Shape& shape) {
+  AttentionCase& c = value.as<AttentionCase>();
   if (c.lengths.empty()) return;
   c = packed(c, c.lengths);
   shape.set("B", c.B);
@@ -89,13 +83,14 @@ void AttentionOperator::settle(AttentionCase& c, Shape& shape) {
   shape.set("T_q", c.T_q == c.T_k ? 0 : c.T_q);
 }
 
-bool AttentionOperator::wants(const AttentionCase& c, const std::string& array) {
+bool wants(const Struct& value, const std::string& array) {
+  const AttentionCase& c = value.as<AttentionCase>();
   if (array == "key_lengths") return c.key_lengths;
   if (array == "cu_seqlens_q" || array == "cu_seqlens_k") return !c.lengths.empty();
   return true;
 }
 
-const char* AttentionOperator::axis_word(const std::string& array, const std::string& axis) {
+std::string axis_word(const std::string& array, const std::string& axis) {
   return axis == "b"         ? "batch"
          : axis == "h"       ? "head"
          : axis == "i"       ? "column"
@@ -103,8 +98,10 @@ const char* AttentionOperator::axis_word(const std::string& array, const std::st
                              : "query";
 }
 
-void AttentionOperator::settle(const AttentionCase& c, const std::string& array,
-                               const std::string& axis, std::int64_t index, Belonging& belonging) {
+// Heads are key heads.
+void settle_belonging(const Problem& problem, const std::string& array, const std::string& axis,
+                      std::int64_t index, Belonging& belonging) {
+  const AttentionCase& c = problem.as<AttentionCase>();
   if (axis == "h" && !is_of_keys(array)) belonging.head = index / (c.H_q / c.H_kv);
   if (axis != "t" || c.lengths.empty()) return;
   belonging.sequence = -1;
@@ -114,25 +111,49 @@ void AttentionOperator::settle(const AttentionCase& c, const std::string& array,
   }
 }
 
-double Attention::judged_fma(const Case& c) {
-  return judged(fma_count(sizes(c)), kSampledQueries / (static_cast<double>(c.B) * c.T_q));
+void check_values(const Problem& problem) {
+  const AttentionCase& c = problem.as<AttentionCase>();
+  const auto numbers = [&](const char* name) -> const auto& {
+    return problem.array<std::int64_t>(name);
+  };
+  check_key_lengths(numbers("key_lengths"), c.T_k);
+  check_ends("cu_seqlens_q", numbers("cu_seqlens_q"), c.B, c.T_q);
+  check_ends("cu_seqlens_k", numbers("cu_seqlens_k"), c.B, c.T_k);
 }
 
-std::optional<std::pair<AttentionProblem, AttentionOutputs>> Attention::sample(
-    const Problem& problem, const Outputs& outputs, double most_judged_whole) {
+}  // namespace
+
+Operator attention_operator(Operator op) {
+  op.case_with = case_of;
+  op.name_of = [](const Struct& c) { return name_of(c.as<AttentionCase>()); };
+  op.wants = wants;
+  op.check_values = check_values;
+  op.settle = settle;
+  op.axis_word = axis_word;
+  op.set_other_size = set_other_size;
+  op.settle_belonging = settle_belonging;
+  return on_sequences(std::move(op));
+}
+
+double judged_fma(const AttentionArgs& a) {
+  return judged(attention_fma_count(a), kSampledQueries / (static_cast<double>(a.B) * a.T_q));
+}
+
+std::optional<Operator::Sample> sample_of(const AttentionProblem& problem,
+                                          const AttentionOutputs& outputs,
+                                          double most_judged_whole) {
   const AttentionCase& c = problem.drawn_case();
-  if (!is_sampled(c, fma_count(sizes(c)), most_judged_whole)) return std::nullopt;
+  if (!is_sampled(c, attention_fma_count(sizes_of(c)), most_judged_whole)) return std::nullopt;
   const std::vector<Window> windows = windows_of(c);
   std::vector<AttentionCase::Lengths> lengths;
   for (const Window& w : windows)
     lengths.push_back({w.queries, w.keys});
-  Problem sample;
-  sample.drawn_case() = packed(c, lengths);
+  auto sample = AttentionProblem::without_inputs(packed(c, lengths));
   const std::int64_t T_q = sample.drawn_case().T_q;
   std::vector<std::int64_t>&first_query = sample.array<std::int64_t>("cu_seqlens_q"),
   &first_key = sample.array<std::int64_t>("cu_seqlens_k");
   first_query = first_key = {0};
-  Outputs part;
+  AttentionOutputs part;
   part.lse.resize(c.H_q * T_q);
   for (const auto& [b, first, queries, keys] : windows) {
     append(sample["q"], problem["q"], b * c.T_q + first, queries, c.H_q * c.D);
@@ -146,26 +167,29 @@ std::optional<std::pair<AttentionProblem, AttentionOutputs>> Attention::sample(
     first_query.push_back(first_query.back() + queries);
     first_key.push_back(first_key.back() + keys);
   }
-  return std::pair{std::move(sample), std::move(part)};
+  Outputs judged = untyped(sample, part);
+  return Operator::Sample{std::move(sample), std::move(judged)};
 }
 
-double AttentionBackward::judged_fma(const Case& c) {
-  return judged(fma_count(sizes(c)), kSampledHeads / (static_cast<double>(c.B) * c.H_q));
+double judged_fma(const AttentionGradArgs& args) {
+  const AttentionArgs& a = args.forward;
+  return judged(attention_fma_count(args), kSampledHeads / (static_cast<double>(a.B) * a.H_q));
 }
 
-std::optional<std::pair<AttentionGradProblem, AttentionGradients>> AttentionBackward::sample(
-    const Problem& problem, const Outputs& gradients, double most_judged_whole) {
+std::optional<Operator::Sample> sample_of(const AttentionGradProblem& problem,
+                                          const AttentionGradients& gradients,
+                                          double most_judged_whole) {
   const AttentionCase& c = problem.drawn_case();
-  if (!is_sampled(c, fma_count(sizes(c)), most_judged_whole)) return std::nullopt;
+  if (!is_sampled(c, attention_fma_count(problem.args()), most_judged_whole)) return std::nullopt;
   const std::int64_t group = c.H_q / c.H_kv, heads = c.B * c.H_kv;
   const std::int64_t count =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(kSampledHeads) / group, 1, heads);
-  Problem sample;
-  AttentionCase& s = sample.drawn_case() = c;
+  AttentionCase s = c;
   s.B = count;
   s.H_q = group;
   s.H_kv = 1;
-  Outputs part;
+  auto sample = AttentionGradProblem::without_inputs(s);
+  AttentionGradients part;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t head = count == 1 ? 0 : i * (heads - 1) / (count - 1);
     const std::int64_t b = head / c.H_kv, h = head % c.H_kv;
@@ -191,14 +215,43 @@ std::optional<std::pair<AttentionGradProblem, AttentionGradients>> AttentionBack
     }
     append(sample["lse"], problem["lse"], b * c.H_q + h * group, group, c.T_q);
   }
-  return std::pair{std::move(sample), std::move(part)};
+  Outputs judged = untyped(sample, part);
+  return Operator::Sample{std::move(sample), std::move(judged)};
 }
 
-template Operator& operator_of<Attention>();
+template <>
+Operator& operator_of<Attention>() {
+  using Case = AttentionCase;
+  using Args = AttentionArgs;
+  static Operator op = with_case<Attention, AttentionSizes, Case, Args, Args, AttentionBf16Args,
+                                 AttentionFp16Args>(attention_operator({
+      .name = Attention::kName,
+      .host = [](const Struct& c) { return Struct(sizes_of(c.as<Case>())); },
+      .fma_count = [](const Struct& host) { return attention_fma_count(host.as<Args>()); },
+      .truth = of_any(attention_truth),
+      .draw = draw_attention,
+      .linear_in = {"v"},
+      .judged_fma = [](const Struct& c) { return judged_fma(sizes_of(c.as<Case>())); },
+      .climbed = {"bf16"},
+      .named_shapes =
+          {{"attention", {{"B", 4}, {"T", 4096}, {"H", 16}, {"K", 128}, {"V", 128}}},
+           {"llama3-8b", {{"B", 1}, {"T", 8192}, {"H", 32}, {"K", 128}, {"V", 128}, {"H_kv", 8}}},
+           {"llama3-8b-decode",
+            {{"B", 1}, {"T", 32768}, {"H", 32}, {"K", 128}, {"V", 128}, {"T_q", 1}, {"H_kv", 8}}}},
+      .sample = sample_by<AttentionProblem>,
+      .may_be_infinite = [](const std::string& output) { return output == "lse"; },
+      .reports_first = true,
+  }));
+  return op;
+}
+
+const Operator& AttentionInputs::of(const AttentionCase&) {
+  return operator_of<Attention>();
+}
 
 namespace {
 
-const OperatorRegistration<Attention> attention_registration(7);
+const OperatorRegistration attention_registration(operator_of<Attention>(), 7);
 
 }  // namespace
 

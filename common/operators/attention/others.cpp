@@ -2,6 +2,44 @@
 #include "common/operators/attention/operator.hpp"
 
 namespace ladder {
+namespace {
+
+AttentionGradArgs gradient_sizes_of(const Struct& c) {
+  AttentionGradArgs args;
+  args.forward = sizes_of(c.as<AttentionCase>());
+  return args;
+}
+
+void draw(Problem& problem) {
+  problem = make_grad_problem(make_problem(problem.as<AttentionCase>()));
+}
+
+}  // namespace
+
+template <>
+Operator& operator_of<AttentionBackward>() {
+  using Case = AttentionCase;
+  using Args = AttentionGradArgs;
+  static Operator op = with_case<AttentionBackward, AttentionSizes, Case, Args, Args,
+                                 AttentionGradBf16Args, AttentionGradFp16Args>(attention_operator({
+      .name = AttentionBackward::kName,
+      .host = [](const Struct& c) { return Struct(gradient_sizes_of(c)); },
+      .fma_count = [](const Struct& host) { return attention_fma_count(host.as<Args>()); },
+      .truth = of_any(attention_gradients_truth),
+      .draw = draw,
+      .linear_in = {"d_o"},
+      .derived = {"o", "lse"},
+      .derive = take_forward_pass,
+      .judged_fma = [](const Struct& c) { return judged_fma(gradient_sizes_of(c)); },
+      .draws_with_work = true,  // the forward pass's outputs are inputs
+      .sample = sample_by<AttentionGradProblem>,
+  }));
+  return op;
+}
+
+const Operator& AttentionGradInputs::of(const AttentionCase&) {
+  return operator_of<AttentionBackward>();
+}
 
 AttentionOutputs run(const Implementation& implementation, const AttentionProblem& problem) {
   return run_as<Attention>(implementation, problem);
@@ -12,11 +50,9 @@ AttentionGradients run_backward(const Implementation& implementation,
   return run_as<AttentionBackward>(implementation, problem);
 }
 
-template Operator& operator_of<AttentionBackward>();
-
 namespace {
 
-const OperatorRegistration<AttentionBackward> attention_backward_registration(8);
+const OperatorRegistration attention_backward_registration(operator_of<AttentionBackward>(), 8);
 
 }  // namespace
 

@@ -15,9 +15,11 @@ AttentionCase long_case(bool causal) {
 TEST(Sample, AcceptsWhatIsRightAndRefusesWhatIsWrongInIt) {
   for (const bool causal : {false, true}) {
     const AttentionProblem problem = make_problem(long_case(causal));
-    const AttentionOutputs right = Attention::plain(problem, Arithmetic::kFp32);
+    const auto right =
+        typed<AttentionOutputs>(problem, problem.op().plain(problem, Arithmetic::kFp32));
     const auto verdict = [&](const AttentionOutputs& outputs) {
-      return Attention::judge_for_report(problem, outputs, Arithmetic::kFp32, 0);
+      return problem.op().judge_for_report(problem, outputs_at(problem, outputs), Arithmetic::kFp32,
+                                           0);
     };
     EXPECT_TRUE(verdict(right).right) << verdict(right).message;
     const std::size_t last = right.o.size() - 1;
@@ -40,9 +42,11 @@ TEST(Sample, OfGradientsIsOfWholeHeads) {
   AttentionCase c = long_case(true);
   c.T_q = c.T_k = 60;
   const AttentionGradProblem problem(c);
-  const AttentionGradients right = AttentionBackward::plain(problem, Arithmetic::kFp32);
+  const auto right =
+      typed<AttentionGradients>(problem, problem.op().plain(problem, Arithmetic::kFp32));
   const auto verdict = [&](const AttentionGradients& gradients) {
-    return AttentionBackward::judge_for_report(problem, gradients, Arithmetic::kFp32, 0);
+    return problem.op().judge_for_report(problem, outputs_at(problem, gradients), Arithmetic::kFp32,
+                                         0);
   };
   EXPECT_TRUE(verdict(right).right) << verdict(right).message;
   for (const auto member :

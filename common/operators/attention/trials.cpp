@@ -6,10 +6,11 @@
 #include "common/operators/attention/operator.hpp"
 
 namespace ladder {
+namespace {
 
 constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kFp16};
 
-std::vector<AttentionCase> AttentionOperator::table_cases(bool long_too) {
+std::vector<AttentionCase> table_cases(bool long_too) {
   std::vector<AttentionCase> cases = attention_cases({.storages = {"fp32", "bf16", "fp16"}});
   for (AttentionCase& c : cases) {
     if (!long_too && c.D > 128) c.D = 32;
@@ -36,7 +37,7 @@ std::vector<AttentionCase> AttentionOperator::table_cases(bool long_too) {
   return cases;
 }
 
-std::vector<AttentionCase> AttentionOperator::random_cases(std::uint32_t seed) {
+std::vector<AttentionCase> random_cases(std::uint32_t seed) {
   constexpr std::int64_t kChannels[] = {32, 64};
   Random random(seed, 0);
   std::vector<AttentionCase> cases;
@@ -52,8 +53,6 @@ std::vector<AttentionCase> AttentionOperator::random_cases(std::uint32_t seed) {
   }
   return cases;
 }
-
-namespace {
 
 AttentionProblem fuzzed(Random& random, bool backward) {
   constexpr std::int64_t kWidths[] = {32, 64, 64, 96, 128, 128, 256};
@@ -109,19 +108,30 @@ AttentionProblem fuzzed(Random& random, bool backward) {
   return p;
 }
 
-}  // namespace
-
-AttentionProblem Attention::fuzz(Random& random) {
-  return fuzzed(random, false);
+template <typename Op>
+void add_trials() {
+  Operator& op = operator_of<Op>();
+  op.own_plan = attention_plan<Op>;
+  op.own_support_words = attention_support_words;
+  op.table_cases = [](bool long_too) { return as_cases<Op>(table_cases(long_too)); };
+  op.random_cases = [](std::uint32_t seed) { return as_cases<Op>(random_cases(seed)); };
+  op.bad_inputs = each_bad_input<Op>([]<typename Args>(const Support& support, DeviceKind) {
+    return attention_bad_inputs<Args>(support);
+  });
 }
 
-AttentionGradProblem AttentionBackward::fuzz(Random& random) {
-  return make_grad_problem(fuzzed(random, true));
-}
+[[maybe_unused]] const bool tried = [] {
+  add_trials<Attention>();
+  add_trials<AttentionBackward>();
+  operator_of<Attention>().fuzz = [](Random& random) {
+    return std::make_unique<Problem>(fuzzed(random, false));
+  };
+  operator_of<AttentionBackward>().fuzz = [](Random& random) {
+    return std::make_unique<Problem>(make_grad_problem(fuzzed(random, true)));
+  };
+  return true;
+}();
 
-namespace {
-const TrialsRegistration<Attention> attention_trials;
-const TrialsRegistration<AttentionBackward> attention_backward_trials;
 }  // namespace
 
 }  // namespace ladder

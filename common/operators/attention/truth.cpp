@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/core/threads.hpp"
-#include "common/operators/attention/operator.hpp"
 #include "common/operators/attention/truth_parts.hpp"
 
 namespace ladder {
@@ -98,7 +97,7 @@ AttentionResult attention_closed_sum(const AttentionArgs& a) {
   });
 }
 
-std::vector<Truth> Attention::truth(const Problem& problem, Arithmetic arithmetic) {
+std::vector<Truth> attention_truth(const AttentionProblem& problem, Arithmetic arithmetic) {
   constexpr const char* kRule = "a query that sees no key must have o = 0 and lse = -inf, exactly";
   const AttentionArgs a = problem.args();
   const Counted counted{a, problem.drawn_case().precision};

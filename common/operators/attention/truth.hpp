@@ -23,4 +23,9 @@ AttentionResult attention_closed_sum(const AttentionArgs& a);
 // Made from the exact o and lse: those that the arguments hold, which were rounded, are not looked at.
 BasicAttentionGradients<double> attention_gradients(const AttentionGradArgs& a);
 
+// What must be true of each output, with the root of the sum of each element's squared terms.
+std::vector<Truth> attention_truth(const AttentionProblem& problem, Arithmetic arithmetic);
+std::vector<Truth> attention_gradients_truth(const AttentionGradProblem& problem,
+                                             Arithmetic arithmetic);
+
 }  // namespace ladder

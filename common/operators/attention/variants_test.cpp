@@ -11,30 +11,30 @@ namespace {
 TEST(Variants, OfAttentionAreDistinctOnThePlainCase) {
   for (const std::int64_t keys : {17, 50, 70}) {
     SCOPED_TRACE(keys);
-    expect_distinct_variants<Attention>(plain_attention_case({.plain_steps = keys}));
+    expect_distinct_variants(make_problem(plain_attention_case({.plain_steps = keys})));
   }
 }
 
 TEST(Variants, OfAttentionWithAWindowAreDistinctOnThePlainCase) {
   for (const std::int64_t keys : {17, 70}) {
     SCOPED_TRACE(keys);
-    expect_distinct_variants<Attention>(
-        plain_attention_case({.options = {{"window", {"5"}}}, .plain_steps = keys}));
+    expect_distinct_variants(
+        make_problem(plain_attention_case({.options = {{"window", {"5"}}}, .plain_steps = keys})));
   }
 }
 
 TEST(Variants, OfAttentionWithWiderValuesAreDistinctOnThePlainCase) {
   AttentionCase c = plain_attention_case({});
   c.D_v = c.D + 8;
-  expect_distinct_variants<Attention>(c);
+  expect_distinct_variants(make_problem(c));
 }
 
 TEST(Variants, OfAttentionsGradientsAreDistinctOnThePlainCase) {
-  expect_distinct_variants<AttentionBackward>(plain_attention_case({}));
+  expect_distinct_variants(AttentionGradProblem(plain_attention_case({})));
   AttentionCase c = plain_attention_case({.options = {{"window", {"5"}}}});
-  expect_distinct_variants<AttentionBackward>(c);
+  expect_distinct_variants(AttentionGradProblem(c));
   c.softcap = 1;
-  expect_distinct_variants<AttentionBackward>(c);
+  expect_distinct_variants(AttentionGradProblem(c));
 }
 
 TEST(Variants, LoopsOfAttentionAreRight) {
@@ -55,7 +55,7 @@ TEST(Variants, ATileThatIsTheOneBeforeIsNamedWithItsArray) {
   const auto said = [&](S::Array array, S::Stale stale) {
     const AttentionResult wrong =
         attention_loop(problem.args(), {.tile = 16, .stale = stale, .stale_array = array});
-    return said_of<Attention>(problem, stored<Attention>(problem, {wrong.o, wrong.lse}));
+    return said_of(problem, problem.stored({wrong.o, wrong.lse}));
   };
   expect_words("It equals the result with K of the tile before in each tile of 16.\n",
                said(S::Array::kK, S::Stale::kAll));
@@ -65,8 +65,8 @@ TEST(Variants, ATileThatIsTheOneBeforeIsNamedWithItsArray) {
 
 TEST(Variants, ZerosAndRightResultsOfAttentionHaveNoName) {
   const AttentionCase c = plain_attention_case({});
-  expect_no_name<Attention>(make_problem(c));
-  expect_no_name<AttentionBackward>(AttentionGradProblem(c));
+  expect_no_name(make_problem(c));
+  expect_no_name(AttentionGradProblem(c));
 }
 
 TEST(Probe, SaysNothingOfRightAttention) {
@@ -83,7 +83,7 @@ TEST(Probe, SaysNothingOfRightAttention) {
 
 // Those that can be said: a shape has steps.
 TEST(FoundCases, OfAttentionAreTheCasesOfItsDesign) {
-  const AttentionCase usual = Attention::make_case({});
+  const auto usual = operator_of<Attention>().usual_case().as<AttentionCase>();
   for (const AttentionCase& c :
        attention_cases({.storages = {"fp32", "bf16", "fp16"}, .options = {{"D_v", {"40"}}}})) {
     if (c.T_q == 0 || c.T_k == 0) continue;

@@ -47,11 +47,6 @@ LinearAttentionArgs sizes_of(const LinearAttentionCase& c) {
   return args;
 }
 
-void LinearAttentionInputs::draw(const Case& c, const std::string&,
-                                 std::vector<std::int64_t>& lengths, Generator& generator) {
-  lengths = generator.key_lengths(c.B, c.T_k);
-}
-
 std::vector<std::int64_t> linear_attention_key_rows(const Support& support) {
   return support.levels("K", kChannels);
 }

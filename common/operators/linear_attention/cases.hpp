@@ -6,7 +6,7 @@
 
 #include "common/core/precision.hpp"
 #include "common/judge/design.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 
 namespace ladder {
@@ -56,21 +56,13 @@ std::string name_of(const LinearAttentionCase& c);
 LinearAttentionArgs sizes_of(const LinearAttentionCase& c);
 
 struct LinearAttentionInputs {
-  using Operator = LinearAttention;
+  using Op = LinearAttention;
   using Case = LinearAttentionCase;
   using Host = LinearAttentionArgs;
-  using Storages = Types<LinearAttentionArgs, LinearAttentionBf16Args, LinearAttentionFp16Args>;
-  static constexpr const char* kName = "linear_attention";
-
-  static LinearAttentionArgs sizes(const Case& c) { return sizes_of(c); }
-  static bool wants(const Case& c, const std::string& array) {
-    return array != "key_lengths" || c.key_lengths;
-  }
-  static void draw(const Case& c, const std::string& name, std::vector<std::int64_t>& lengths,
-                   Generator& generator);
+  static const Operator& of(const Case& c);
 };
 
-using LinearAttentionProblem = Drawn<LinearAttentionInputs>;
+using LinearAttentionProblem = ProblemOf<LinearAttentionInputs>;
 
 inline LinearAttentionProblem make_problem(const LinearAttentionCase& c) {
   return LinearAttentionProblem(c);

@@ -53,13 +53,12 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
     const std::int64_t row = (b * c.T_k + t) * c.H + h;
     std::fill_n(spoilt["k"].begin() + row * c.K, c.K, value);
     std::fill_n(spoilt["v"].begin() + row * c.V, c.V, value);
-    expect_reach<LinearAttention>(
-        report, c, before, run(i, spoilt), support, [&](const ElementPlace& at) {
-          const std::int64_t query = at.row % c.T_q;
-          if (at.b != b || at.h != h) return Reach::kMustNot;
-          if (!c.causal || query >= t) return Reach::kMust;
-          return query >= t / support.nan_tile * support.nan_tile ? Reach::kMay : Reach::kMustNot;
-        });
+    expect_reach(report, clean, before, run(i, spoilt), support, [&](const ElementPlace& at) {
+      const std::int64_t query = at.row % c.T_q;
+      if (at.b != b || at.h != h) return Reach::kMustNot;
+      if (!c.causal || query >= t) return Reach::kMust;
+      return query >= t / support.nan_tile * support.nan_tile ? Reach::kMay : Reach::kMustNot;
+    });
   }
 }
 
@@ -83,10 +82,10 @@ void expect_narrow_rows(const Implementation& i, Report& report, const Support& 
       c.T_q = c.T_k = 18;
       c.V = V;
       c.precision = precision;
-      expect_right<LinearAttention>(report, i, make_problem(c));
+      expect_right(report, i, make_problem(c));
       if (is_causal_product(support)) continue;
       c.T_k = 1;
-      expect_right<LinearAttention>(report, i, make_problem(c));
+      expect_right(report, i, make_problem(c));
     }
   }
 }
@@ -104,7 +103,7 @@ void expect_many(const Implementation& i, Report& report, const Support& support
   // Stages of 16-bit elements are longer, and fewer.
   for (const Precision precision : precisions_of(support.storages)) {
     c.precision = precision;
-    expect_right<LinearAttention>(report, i, make_problem(c));
+    expect_right(report, i, make_problem(c));
   }
 }
 
@@ -125,7 +124,7 @@ void expect_key_lengths(const Implementation& i, Report& report, const Support& 
     c.H = 2;
     c.T_q = c.T_k = 70;
     c.causal = causal;
-    expect_right<LinearAttention>(report, i, with_key_lengths(c, {0, 1, 64, 70}));
+    expect_right(report, i, with_key_lengths(c, {0, 1, 64, 70}));
   }
 }
 
@@ -143,7 +142,7 @@ void expect_clamped_key_lengths(const Implementation& i, Report& report, const S
     if (i.device == DeviceKind::kCpu) {
       report.must_refuse("key_lengths", [&] { run(i, bad); });
     } else {
-      expect_right<LinearAttention>(report, good, run(i, bad), arithmetic_of(i, storage_of(c)));
+      expect_right(report, good, run(i, bad), arithmetic_of(i, storage_of(c)));
     }
   }
 }
@@ -162,7 +161,7 @@ std::vector<LinearAttentionCase> linear_attention_cases(const Support& support) 
 }
 
 template <typename Args>
-std::vector<BadInput<Args>> LinearAttention::bad_inputs(const Support& support, DeviceKind where) {
+std::vector<BadInput<Args>> linear_attention_bad_inputs(const Support& support, DeviceKind where) {
   std::vector<BadInput<Args>> bad = {{"eps", [](Args& a) { a.eps = -1.0f; }}};
   const auto beyond = [&](const char* argument, std::int64_t Args::*size, std::int64_t step) {
     const std::int64_t most = support.most_of(argument);
@@ -190,31 +189,31 @@ std::vector<BadInput<Args>> LinearAttention::bad_inputs(const Support& support, 
   return bad;
 }
 
-template std::vector<BadInput<LinearAttentionArgs>> LinearAttention::bad_inputs(const Support&,
+template std::vector<BadInput<LinearAttentionArgs>> linear_attention_bad_inputs(const Support&,
                                                                                 DeviceKind);
-template std::vector<BadInput<LinearAttentionBf16Args>> LinearAttention::bad_inputs(const Support&,
+template std::vector<BadInput<LinearAttentionBf16Args>> linear_attention_bad_inputs(const Support&,
                                                                                     DeviceKind);
-template std::vector<BadInput<LinearAttentionFp16Args>> LinearAttention::bad_inputs(const Support&,
+template std::vector<BadInput<LinearAttentionFp16Args>> linear_attention_bad_inputs(const Support&,
                                                                                     DeviceKind);
 
-SupportWords LinearAttention::support_words() {
+SupportWords linear_attention_support_words() {
   return {.sizes = {"T", "K", "V"},
           .refuses = {kAllButTheCausalProduct},
           .most = {"B", "H", "K", "V"},
           .fields = {"multiple", "plain_steps", "nan_tile", "also"}};
 }
 
-std::shared_ptr<const Plan> LinearAttention::own_plan(const Support& support) {
+std::shared_ptr<const Plan> linear_attention_plan(const Support& support) {
   const bool product = is_causal_product(support);
   auto plan = std::make_shared<Plan>();
   plan->plain = planned<LinearAttention>(plain_linear_attention_case(support));
   plan_cases<LinearAttention>(*plan, linear_attention_design(support),
                               linear_attention_cases(support));
-  Case c = ragged_linear_attention_case(support);
+  LinearAttentionCase c = ragged_linear_attention_case(support);
   c.key_lengths = !product;
   plan->bad_input = {{"", planned<LinearAttention>(c)}};
   for (const Precision precision : precisions_of(support.storages)) {
-    Case aligned = isolation_case(support);
+    LinearAttentionCase aligned = isolation_case(support);
     aligned.T_q = aligned.T_k = 17;
     aligned.precision = precision;
     aligned.key_lengths = !product;
@@ -223,11 +222,11 @@ std::shared_ptr<const Plan> LinearAttention::own_plan(const Support& support) {
   for (const bool normalized : {true, false}) {
     if (normalized && product) continue;
     const Options plain = {{"feature_map", "identity"}, {"normalize", "false"}};
-    plan_borders(*plan, find_operator(kName), support,
+    plan_borders(*plan, operator_of<LinearAttention>(), support,
                  {{"B", 1}, {"T", 20}, {"H", 2}, {"K", 20}, {"V", 20}, {"T_q", 0}},
                  normalized ? Options() : plain);
   }
-  Case repeated = ragged_linear_attention_case(support);
+  LinearAttentionCase repeated = ragged_linear_attention_case(support);
   repeated.T_q = repeated.T_k = 65;
   plan->repeated = planned<LinearAttention>(repeated);
   const auto add = [&](const std::string& test, const auto& expect,
@@ -258,7 +257,7 @@ std::shared_ptr<const Plan> LinearAttention::own_plan(const Support& support) {
   add("KeepsNanToItselfAtEveryK", expect_isolation_at_every_K, 2);
   for (const bool causal : {true, false}) {
     if (!causal && product) continue;
-    Case isolated = isolation_case(support);
+    LinearAttentionCase isolated = isolation_case(support);
     isolated.causal = causal;
     add(
         std::string("KeepsNanToItself") + (causal ? "" : "InTheFullForm"),

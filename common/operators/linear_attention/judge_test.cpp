@@ -129,20 +129,20 @@ TEST(LinearAttentionInBf16, IsRightAsAPlainLoopComputesIt) {
   c.precision = Precision::kBf16;
   const LinearAttentionProblem problem = make_problem(c);
   constexpr Arithmetic kOperands = Arithmetic::kBf16Operands;
-  EXPECT_TRUE(is_right(problem, LinearAttention::plain(problem, kOperands), kOperands));
+  EXPECT_TRUE(is_right(problem, problem.op().plain(problem, kOperands), kOperands));
   LinearAttentionProblem changed = problem;
   changed.drawn_case().normalize = false;
   expect_words("normaliser forgotten",
-               verdict(problem, LinearAttention::plain(changed, Arithmetic::kFp32), kOperands));
+               verdict(problem, changed.op().plain(changed, Arithmetic::kFp32), kOperands));
 }
 
 TEST(Judge, RefusesABiasOfLinearAttentionIn16Bits) {
   LinearAttentionCase c{.B = 2, .T_q = 37, .T_k = 37, .H = 3, .K = 16, .V = 16};
   c.precision = Precision::kBf16;
-  expect_bias_refused<LinearAttention>(make_problem(c), Arithmetic::kFp32);
+  expect_bias_refused(make_problem(c), Arithmetic::kFp32);
   c.T_q = c.T_k = 400;
   c.causal = false;  // else the first rows, which are few, are the largest by far
-  expect_bias_refused<LinearAttention>(make_problem(c), Arithmetic::kBf16Operands);
+  expect_bias_refused(make_problem(c), Arithmetic::kBf16Operands);
 }
 
 TEST(Diagnosis, SpeaksOfEmptySizesOfLinearAttentionToo) {
@@ -151,7 +151,7 @@ TEST(Diagnosis, SpeaksOfEmptySizesOfLinearAttentionToo) {
       if (causal && T_q != T_k) continue;
       LinearAttentionCase c{.B = 2, .T_q = T_q, .T_k = T_k, .H = 3, .K = 8, .V = 16};
       c.causal = causal;
-      expect_words_for_empty<LinearAttention>(make_problem(c));
+      expect_words_for_empty(make_problem(c));
     }
   }
 }
@@ -172,9 +172,9 @@ TEST(JudgeIsSharp, ForLinearAttention) {
 
 TEST(Variants, OfLinearAttentionAreDistinctOnThePlainCase) {
   for (const std::int64_t steps : {17, 34})
-    expect_distinct_variants<LinearAttention>(plain_linear_attention_case({.plain_steps = steps}));
-  expect_distinct_variants<LinearAttention>(
-      plain_linear_attention_case({.refuses = {kAllButTheCausalProduct}}));
+    expect_distinct_variants(make_problem(plain_linear_attention_case({.plain_steps = steps})));
+  expect_distinct_variants(
+      make_problem(plain_linear_attention_case({.refuses = {kAllButTheCausalProduct}})));
 }
 
 TEST(Probe, SaysNothingOfRightLinearAttention) {
@@ -192,7 +192,7 @@ TEST(Variants, LoopsOfLinearAttentionAreRight) {
 }
 
 TEST(Variants, ZerosAndRightResultsOfLinearAttentionHaveNoName) {
-  expect_no_name<LinearAttention>(make_problem(plain_linear_attention_case({})));
+  expect_no_name(make_problem(plain_linear_attention_case({})));
 }
 
 TEST(Fp16, IsOneOfThreeStoragesOfLinearAttention) {

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "common/core/threads.hpp"
-#include "common/judge/stored.hpp"
+#include "common/judge/typed.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/operators/linear_attention/truth.hpp"
 
@@ -184,15 +184,15 @@ std::vector<Number> linear_attention_loop(const LinearAttentionProblem& problem,
 template std::vector<double> linear_attention_loop(const LinearAttentionProblem&, const S&);
 template std::vector<float> linear_attention_loop(const LinearAttentionProblem&, const S&);
 
-LinearAttention::Outputs LinearAttention::plain(const Problem& problem, Arithmetic arithmetic) {
+namespace {
+
+Outputs plain(const LinearAttentionProblem& problem, Arithmetic arithmetic) {
   S switches;
   if (arithmetic == Arithmetic::kBf16Operands)
     switches.operand = problem.drawn_case().precision == Precision::kFp16 ? fp16 : bf16;
-  const Outputs o = linear_attention_loop<float>(problem, switches);
-  return stored<LinearAttention>(problem, {{o.begin(), o.end()}});
+  const std::vector<float> o = linear_attention_loop<float>(problem, switches);
+  return problem.stored({{o.begin(), o.end()}});
 }
-
-namespace {
 
 // The variants for a case, group by group.
 struct Collected : VariantList<S> {
@@ -360,18 +360,17 @@ std::string one_strip(const LinearAttentionProblem& problem, const std::vector<f
              : "";
 }
 
-}  // namespace
-
-Mistakes LinearAttention::mistakes(const Problem& problem, const std::vector<Truth>&,
-                                   Arithmetic arithmetic) {
+Mistakes mistakes_of(const LinearAttentionProblem& problem, const std::vector<Truth>&,
+                     Arithmetic arithmetic) {
   const LinearAttentionCase& c = problem.drawn_case();
   const LinearAttentionArgs args = problem.args();
   Mistakes mistakes;
   mistakes.work = linear_attention_fma_count(args);
   add_variants(mistakes, "equals the result ", linear_attention_variants(c), S{},
                [&problem](const S& s) { return Answer{linear_attention_loop(problem, s)}; });
-  add_tf32(mistakes, problem,
-           [](const Problem& changed) { return Answer{linear_attention_recurrence(changed)}; });
+  add_tf32(mistakes, problem, [](const LinearAttentionProblem& changed) {
+    return Answer{linear_attention_recurrence(changed)};
+  });
   if (arithmetic == Arithmetic::kFp32) {
     const auto answer = [&problem] {
       return Answer{linear_attention_loop(problem, S{.kept_state = bf16})};
@@ -385,10 +384,13 @@ Mistakes LinearAttention::mistakes(const Problem& problem, const std::vector<Tru
   return mistakes;
 }
 
-namespace {
-
-const KnownRegistration<LinearAttention> known_of_linear_attention;
-const KnownRegistration<CausalDotProduct> known_of_causal_dot_product;
+[[maybe_unused]] const bool known = [] {
+  for (Operator* op : {&operator_of<LinearAttention>(), &operator_of<CausalDotProduct>()}) {
+    op->mistakes = mistakes_by(mistakes_of);
+    op->plain = of_any(plain);
+  }
+  return true;
+}();
 
 }  // namespace
 

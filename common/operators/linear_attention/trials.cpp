@@ -5,10 +5,13 @@
 #include "common/operators/linear_attention/operator.hpp"
 
 namespace ladder {
+namespace {
+
+using Case = LinearAttentionCase;
 
 constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kFp16};
 
-std::vector<LinearAttentionCase> LinearAttention::table_cases(bool long_too) {
+std::vector<Case> table_cases(bool long_too) {
   std::vector<Case> cases;
   using Storages = std::vector<std::string>;
   for (const Storages& storages : {Storages{"fp32", "bf16"}, Storages{"fp16"}}) {
@@ -47,7 +50,7 @@ std::vector<LinearAttentionCase> LinearAttention::table_cases(bool long_too) {
   return cases;
 }
 
-std::vector<LinearAttentionCase> LinearAttention::random_cases(std::uint32_t seed) {
+std::vector<Case> random_cases(std::uint32_t seed) {
   Random random(seed, 0);
   std::vector<Case> cases;
   for (const Precision precision : kPrecisions) {
@@ -67,7 +70,7 @@ std::vector<LinearAttentionCase> LinearAttention::random_cases(std::uint32_t see
   return cases;
 }
 
-LinearAttentionProblem LinearAttention::fuzz(Random& random) {
+LinearAttentionProblem fuzz(Random& random) {
   Case c;
   c.precision = random.one_of(kPrecisions);
   c.H = random.one_of(kRandomHeads);
@@ -99,7 +102,7 @@ LinearAttentionProblem LinearAttention::fuzz(Random& random) {
       c.T_k = same ? c.T_q : c.T_k * 2 / 3;
     }
   }
-  Problem p(c);
+  LinearAttentionProblem p(c);
   const bool identity = c.feature_map == FeatureMap::kIdentity;
   for (int attempt = 0; attempt < 20; ++attempt) {
     const int q = identity ? random_power(random, c.precision) : 0,
@@ -121,9 +124,24 @@ LinearAttentionProblem LinearAttention::fuzz(Random& random) {
   return p;
 }
 
-namespace {
-const TrialsRegistration<LinearAttention> linear_attention_trials;
-const TrialsRegistration<CausalDotProduct> causal_dot_product_trials;
+template <typename Op>
+void add_trials() {
+  Operator& op = operator_of<Op>();
+  op.own_plan = linear_attention_plan;
+  op.own_support_words = linear_attention_support_words;
+  op.table_cases = [](bool long_too) { return as_cases<Op>(table_cases(long_too)); };
+  op.random_cases = [](std::uint32_t seed) { return as_cases<Op>(random_cases(seed)); };
+  op.fuzz = [](Random& random) {
+    return std::make_unique<Problem>(fuzz(random).as_of(operator_of<Op>()));
+  };
+  op.bad_inputs = each_bad_input<Op>([]<typename Args>(const Support& support, DeviceKind where) {
+    return linear_attention_bad_inputs<Args>(support, where);
+  });
+}
+
+[[maybe_unused]] const bool tried =
+    (add_trials<LinearAttention>(), add_trials<CausalDotProduct>(), true);
+
 }  // namespace
 
 }  // namespace ladder

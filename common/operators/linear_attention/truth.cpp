@@ -106,7 +106,8 @@ std::vector<double> linear_attention_closed_sum(const LinearAttentionProblem& pr
       });
 }
 
-std::vector<Truth> LinearAttention::truth(const Problem& problem, Arithmetic arithmetic) {
+std::vector<Truth> linear_attention_truth(const LinearAttentionProblem& problem,
+                                          Arithmetic arithmetic) {
   const LinearAttentionCase& c = problem.drawn_case();
   const double u = unit_roundoff(c.precision), K = static_cast<double>(c.K);
   Roundings roundings = stored_in(c.precision);

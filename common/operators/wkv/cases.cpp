@@ -52,9 +52,8 @@ std::string word(const WkvCase& c) {
 }
 
 // What the forward pass reads.
-template <typename Problem>
 void draw_forward(Problem& problem) {
-  const WkvCase& c = problem.drawn_case();
+  const WkvCase& c = problem.as<WkvCase>();
   Generator generator(c.seed);
   const float m = c.magnitude;
   const std::int64_t step = c.H * c.K;
@@ -77,7 +76,7 @@ void draw_forward(Problem& problem) {
     problem["initial_state"] = generator.reals(c.sequences() * step * c.V, -m * m, m * m);
   }
   if (c.lengths.empty()) return;
-  auto& cu_seqlens = problem.template array<std::int64_t>("cu_seqlens");
+  auto& cu_seqlens = problem.array<std::int64_t>("cu_seqlens");
   cu_seqlens = cumulative(c.lengths);
   require(c.B == 1 && cu_seqlens.back() == c.T,
           name_of(c) + ": packed sequences allow only B = 1 and T = the sum of their lengths");
@@ -105,7 +104,7 @@ WkvCase packed(WkvCase c, std::vector<std::int64_t> lengths) {
   return c;
 }
 
-WkvArgs WkvInputs::sizes(const WkvCase& c) {
+WkvArgs sizes_of(const WkvCase& c) {
   WkvArgs args;
   args.B = c.B;
   args.T = c.T;
@@ -120,20 +119,20 @@ WkvArgs WkvInputs::sizes(const WkvCase& c) {
   return args;
 }
 
-bool WkvInputs::wants(const WkvCase& c, const std::string& array) {
+bool has_array(const WkvCase& c, const std::string& array) {
   if (array == "u" || array == "du") return c.recurrence == Recurrence::kWkv;
   if (array == "initial_state" || array == "d_initial_state") return c.initial_state;
   if (array == "final_state" || array == "d_final_state") return c.final_state;
   return array != "cu_seqlens" || !c.lengths.empty();
 }
 
-void WkvInputs::draw(WkvProblem& problem) {
+void draw_wkv(Problem& problem) {
   draw_forward(problem);
 }
 
-void WkvGradInputs::draw(WkvGradProblem& problem) {
+void draw_wkv_gradients(Problem& problem) {
   draw_forward(problem);
-  const WkvCase& c = problem.drawn_case();
+  const WkvCase& c = problem.as<WkvCase>();
   Generator generator(~c.seed);
   problem["d_o"] = generator.reals(c.B * c.T * c.H * c.V, -1, 1);
   // As large as what d_o makes of it: q d_o.

@@ -8,7 +8,7 @@
 
 #include "common/core/precision.hpp"
 #include "common/judge/design.hpp"
-#include "common/judge/simple_operator.hpp"
+#include "common/judge/typed.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
 namespace ladder {
@@ -112,35 +112,31 @@ struct BasicWkvGradients {
 
 using WkvGradients = BasicWkvGradients<float>;
 
+// The case says whether it is WKV or GLA.
 struct WkvInputs {
-  using Operator = Wkv;  // or Gla: the case says which
+  using Op = Wkv;
   using Case = WkvCase;
   using Host = WkvArgs;
-  using Storages = Types<WkvArgs, WkvBf16Args, WkvBf16Fp32DecayArgs, WkvFp16Args>;
-  static constexpr const char* kName = "wkv";
-
-  static WkvArgs sizes(const WkvCase& c);
-  static bool wants(const WkvCase& c, const std::string& array);
-  static void draw(Drawn<WkvInputs>& problem);
+  static const Operator& of(const WkvCase& c);
 };
 
 // Those of the forward pass, and the gradients of what it writes. d_initial_state is wanted where there is an initial state.
 struct WkvGradInputs {
-  using Operator = WkvBackward;  // or GlaBackward
+  using Op = WkvBackward;
   using Case = WkvCase;
   using Host = WkvGradArgs;
-  using Storages = Types<WkvGradArgs, WkvGradBf16Args, WkvGradBf16Fp32DecayArgs>;
-  static constexpr const char* kName = "wkv_backward";
-
-  static WkvGradArgs sizes(const WkvCase& c) { return {.forward = WkvInputs::sizes(c)}; }
-  static bool wants(const WkvCase& c, const std::string& array) {
-    return WkvInputs::wants(c, array);
-  }
-  static void draw(Drawn<WkvGradInputs>& problem);
+  static const Operator& of(const WkvCase& c);
 };
 
-using WkvProblem = Drawn<WkvInputs>;
-using WkvGradProblem = Drawn<WkvGradInputs>;
+using WkvProblem = ProblemOf<WkvInputs>;
+using WkvGradProblem = ProblemOf<WkvGradInputs>;
+
+// The arguments of a forward pass with their sizes set, and whether the case has that array, of either pass.
+WkvArgs sizes_of(const WkvCase& c);
+bool has_array(const WkvCase& c, const std::string& array);
+
+void draw_wkv(Problem& problem);
+void draw_wkv_gradients(Problem& problem);
 
 WkvProblem make_problem(const WkvCase& c);
 WkvGradProblem make_grad_problem(const WkvCase& c);

@@ -245,7 +245,7 @@ TEST(Gradients, AllowBf16OperandsWhereTheyAreSaid) {
     WkvCase c = case_of(recurrence);
     c.precision = Precision::kBf16;
     const WkvGradProblem problem = make_grad_problem(c);
-    const WkvGradients result = WkvBackward::plain(problem, Arithmetic::kBf16Operands);
+    const Outputs result = problem.op().plain(problem, Arithmetic::kBf16Operands);
     EXPECT_EQ(verdict(problem, result, Arithmetic::kBf16Operands), "right");
     WkvGradients rounded = right_answer(problem);
     for (float& x : rounded.d_initial_state)

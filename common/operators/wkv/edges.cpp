@@ -55,7 +55,7 @@ void expect_right_in_narrow_rows(const Implementation& i, Report& report, const 
         c.decay = decay;
         c.precision = precision;
         if (V % 2 == 1) c.initial_state = c.final_state = false;
-        expect_right<Op>(report, i, Op::make_problem(c));
+        expect_right(report, i, typename Op::Problem(c));
       }
     }
   }
@@ -73,7 +73,7 @@ void expect_right_in_wide_heads(const Implementation& i, Report& report, const S
     (*size == 'K' ? c.K : c.V) = kWide;
     c.precision = precision_of(support.storages.front());
     try {
-      expect_right<Op>(report, i, Op::make_problem(c));
+      expect_right(report, i, typename Op::Problem(c));
     } catch (const std::invalid_argument&) {  // too wide for this kernel
     }
   }
@@ -87,7 +87,7 @@ void expect_right_with_every_decay(const Implementation& i, Report& report,
   c.decay = Decay::kFixed;
   for (const float log_w : {0.0f, -1e-3f, -0.1f, -0.6f, -1.3f, -5.0f, -16.0f, -1e4f, -INFINITY}) {
     c.fixed_log_w = log_w;
-    expect_right<Op>(report, i, Op::make_problem(c));
+    expect_right(report, i, typename Op::Problem(c));
   }
 }
 
@@ -107,14 +107,14 @@ void expect_right_in_many_heads(const Implementation& i, Report& report, const S
   c.decay_per_head = true;
   c.scale = 0.5f;
   c.precision = precision_of(support.storages.back());
-  expect_right<Op>(report, i, Op::make_problem(c));
+  expect_right(report, i, typename Op::Problem(c));
 }
 
 template <typename Op>
 void expect_right_in_many_batches(const Implementation& i, Report& report, const Support& support) {
   WkvCase c = narrow_case(support, Op::kRecurrence, kManyBatches, 3, 2);
   c.precision = precision_of(support.storages.front());
-  expect_right<Op>(report, i, Op::make_problem(c));
+  expect_right(report, i, typename Op::Problem(c));
 }
 
 // The decay is so small that the last step still hears of the first: drawn decays forget within a chunk or two, and hide what is wrong
@@ -129,7 +129,7 @@ void expect_right_over_many_steps(const Implementation& i, Report& report, const
     c.B = c.decay_per_head ? 2 : 1;  // its gradient is a sum over the batches, too
     c.reverse = n % 2 == 1 && support.has("reverse");
     c.precision = precision_of(support.storages[n % support.storages.size()]);
-    expect_right<Op>(report, i, Op::make_problem(c));
+    expect_right(report, i, typename Op::Problem(c));
   }
 }
 
@@ -138,7 +138,7 @@ void expect_right_in_packed_sequences(const Implementation& i, Report& report,
                                       const Support& support, bool reverse) {
   WkvCase c = packed(case_with_states(support, Op::kRecurrence, 1, 0, 2), {0, 5, 0, 17, 1, 150, 0});
   c.reverse = reverse;
-  expect_right<Op>(report, i, Op::make_problem(c));
+  expect_right(report, i, typename Op::Problem(c));
 }
 
 // Nothing to read but the state, which is handed on.
@@ -146,7 +146,7 @@ template <typename Op>
 void expect_no_steps(const Implementation& i, Report& report, const Support& support) {
   const WkvCase c = case_with_states(support, Op::kRecurrence, 2, 0, 3);
   with_storage<Op>(storage_of(c), [&]<typename Args>() {
-    const auto problem = Op::make_problem(c);
+    const typename Op::Problem problem(c);
     const OnDevice<Op, Args> on_device(device(i.device), problem);
     Args args = on_device.args();
     Args::arrays(args, [](const char*, auto& pointer, const Axes& axes, auto...) {
@@ -182,9 +182,9 @@ std::vector<float> cut_in_time(const std::vector<float>& values, const WkvCase& 
 }
 
 // A part of a problem in time. The initial state is the whole's.
-template <typename Problem>
-Problem slice_in_time(const Problem& whole, std::int64_t begin, std::int64_t end) {
-  Problem part = whole;
+template <typename Typed>
+Typed slice_in_time(const Typed& whole, std::int64_t begin, std::int64_t end) {
+  Typed part = whole;
   part.drawn_case().T = end - begin;
   for (const char* array : {"q", "k", "v", "log_w", "d_o"})
     part[array] = cut_in_time(whole[array], whole.drawn_case(), begin, end);
@@ -244,10 +244,10 @@ void expect_right_in_halves(const Implementation& i, Report& report, const Suppo
   WkvCase c = few_heads<Op>(ragged_wkv_case(support, Op::kRecurrence));
   c.initial_state = c.final_state = true;
   c.reverse = reverse;
-  const auto whole = Op::make_problem(c);
+  const typename Op::Problem whole(c);
   auto first = slice_in_time(whole, 0, kCut), second = slice_in_time(whole, kCut, c.T);
   if (reverse) std::swap(first, second);
-  expect_right<Op>(report, whole, run_halves(i, first, second), arithmetic_of(i, c.precision));
+  expect_right(report, whole, run_halves(i, first, second), arithmetic_of(i, c.precision));
 }
 
 // Where a case's number that is none stands: the row of q, k and v of one step, in one head of the second sequence.
@@ -292,7 +292,7 @@ const WkvArgs& forward_of(const WkvGradArgs& args) {
 template <typename Op>
 void expect_isolation(const Implementation& i, Report& report, const Support& support,
                       const WkvCase& c) {
-  const auto clean = Op::make_problem(c);
+  const typename Op::Problem clean(c);
   const auto all_args = clean.args();
   const WkvArgs& args = forward_of(all_args);
   const auto before = run_as<Op>(i, clean);
@@ -300,15 +300,15 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   // Of the place's own sequence and head all is reached from the step `must_from` on, and from the step `may_from` on some may be.
   const auto expect = [&, first = first, length = length](
                           const auto& spoilt, std::int64_t must_from, std::int64_t may_from) {
-    expect_reach<Op>(
-        report, c, before, run_as<Op>(i, spoilt), support, [&](const ElementPlace& at) {
-          if (at.h != kSpoilt.h) return Reach::kMustNot;
-          if (at.row < 0)
-            return at.b < 0 || at.b == kSpoilt.sequence ? Reach::kMust : Reach::kMustNot;
-          const std::int64_t step = at.row - first;
-          if (step < may_from || step >= length) return Reach::kMustNot;
-          return step >= must_from ? Reach::kMust : Reach::kMay;
-        });
+    expect_reach(report, clean, before, run_as<Op>(i, spoilt), support,
+                 [&](const ElementPlace& at) {
+                   if (at.h != kSpoilt.h) return Reach::kMustNot;
+                   if (at.row < 0)
+                     return at.b < 0 || at.b == kSpoilt.sequence ? Reach::kMust : Reach::kMustNot;
+                   const std::int64_t step = at.row - first;
+                   if (step < may_from || step >= length) return Reach::kMustNot;
+                   return step >= must_from ? Reach::kMust : Reach::kMay;
+                 });
   };
   const std::int64_t tile = kSpoilt.step / support.nan_tile * support.nan_tile;
   for (const float value : {kNan, INFINITY}) {
@@ -338,7 +338,7 @@ void expect_infinity_kept(const Implementation& i, Report& report, const Support
   for (const std::int64_t K : wkv_key_rows(support)) {
     c.K = K;
     if (!support.has("K != V")) c.V = K;
-    const auto clean = Op::make_problem(c);
+    const typename Op::Problem clean(c);
     auto spoilt = clean;
     const auto spoil = [&](const char* array, std::int64_t of, std::int64_t count) {
       const std::int64_t part = std::ssize(spoilt[array]) / count;
@@ -348,12 +348,12 @@ void expect_infinity_kept(const Implementation& i, Report& report, const Support
       spoil(array, kSpoilt.sequence * c.H + kSpoilt.h, c.B * c.H);
     for (const char* array : {"q", "k", "v", "d_o"})
       spoil(array, ((kSpoilt.sequence + 1) * c.T - 1) * c.H + kSpoilt.h, c.B * c.T * c.H);
-    expect_reach<Op>(report, c, run_as<Op>(i, clean), run_as<Op>(i, spoilt), support,
-                     [&](const ElementPlace& at) {
-                       const std::int64_t sequence = at.row < 0 ? at.b : at.row / c.T;
-                       const bool own = sequence < 0 || sequence == kSpoilt.sequence;
-                       return own && at.h == kSpoilt.h ? Reach::kMay : Reach::kMustNot;
-                     });
+    expect_reach(report, clean, run_as<Op>(i, clean), run_as<Op>(i, spoilt), support,
+                 [&](const ElementPlace& at) {
+                   const std::int64_t sequence = at.row < 0 ? at.b : at.row / c.T;
+                   const bool own = sequence < 0 || sequence == kSpoilt.sequence;
+                   return own && at.h == kSpoilt.h ? Reach::kMay : Reach::kMustNot;
+                 });
   }
 }
 
@@ -485,7 +485,7 @@ std::shared_ptr<const Plan> wkv_plan(const Support& support) {
       alignment.cases.push_back(planned<Op>(aligned_case(support, Op::kRecurrence, T, precision)));
   }
   const Options with_states = {{"initial_state", "true"}, {"final_state", "true"}};
-  plan_borders(*plan, find_operator(Op::kName), support,
+  plan_borders(*plan, operator_of<Op>(), support,
                {{"B", 1}, {"T", 20}, {"H", 2}, {"K", 20}, {"V", 20}},
                states ? with_states : Options(), [&](Shape& shape) {
                  if (!support.has("K != V")) shape.set("V", shape["K"]);

@@ -94,13 +94,12 @@ Gradients wkv_gradients(const WkvGradArgs& args) {
   return gradients(args, Of::kValue);
 }
 
-std::vector<Truth> wkv_truth(const WkvGradProblem& problem, Arithmetic arithmetic) {
+std::vector<Truth> wkv_gradients_truth(const WkvGradProblem& problem, Arithmetic arithmetic) {
   const WkvCase& c = problem.drawn_case();
   const WkvGradArgs args = problem.args();
   Gradients squared_terms = gradients(args, Of::kSquaredTerms);
   if (c.decay_per_head) add_up_steps(args, c.precision, squared_terms.d_log_w);
-  return truth_of<WkvGradInputs>(c, args.forward, gradients(args, Of::kValue), squared_terms,
-                                 arithmetic);
+  return truth_of(problem, c, args.forward, gradients(args, Of::kValue), squared_terms, arithmetic);
 }
 
 }  // namespace ladder

@@ -245,11 +245,11 @@ TEST(Judge, RefusesABiasIn16Bits) {
       WkvCase c = kCase;
       c.recurrence = recurrence;
       c.precision = precision;
-      expect_bias_refused<Wkv>(make_problem(c), Arithmetic::kFp32);
-      expect_bias_refused<WkvBackward>(WkvGradProblem(c), Arithmetic::kFp32);
+      expect_bias_refused(make_problem(c), Arithmetic::kFp32);
+      expect_bias_refused(WkvGradProblem(c), Arithmetic::kFp32);
       c.T = 600;
-      expect_bias_refused<Wkv>(make_problem(c), Arithmetic::kBf16Operands);
-      expect_bias_refused<WkvBackward>(WkvGradProblem(c), Arithmetic::kBf16Operands);
+      expect_bias_refused(make_problem(c), Arithmetic::kBf16Operands);
+      expect_bias_refused(WkvGradProblem(c), Arithmetic::kBf16Operands);
     }
   }
 }
@@ -257,13 +257,13 @@ TEST(Judge, RefusesABiasIn16Bits) {
 TEST(Judge, RefusesOneHeadAndOneRowIn16Bits) {
   WkvCase c{.B = 2, .T = 40, .H = 3, .K = 32, .V = 32};
   c.precision = Precision::kBf16;
-  expect_one_head_refused<Wkv>(make_problem(c), Arithmetic::kFp32);
-  EXPECT_EQ(shifted_rows_refused<Wkv>(make_problem(c), Arithmetic::kFp32), 1);
-  expect_one_head_refused<Wkv>(make_problem(c), Arithmetic::kBf16Operands);
+  expect_one_head_refused(make_problem(c), Arithmetic::kFp32);
+  EXPECT_EQ(shifted_rows_refused(make_problem(c), Arithmetic::kFp32), 1);
+  expect_one_head_refused(make_problem(c), Arithmetic::kBf16Operands);
   c.T = 300;
-  expect_one_head_refused<WkvBackward>(WkvGradProblem(c), Arithmetic::kBf16Operands);
+  expect_one_head_refused(WkvGradProblem(c), Arithmetic::kBf16Operands);
   c.T = 40, c.K = c.V = 128;
-  EXPECT_GT(shifted_rows_refused<Wkv>(make_problem(c), Arithmetic::kBf16Operands), 0.8);
+  EXPECT_GT(shifted_rows_refused(make_problem(c), Arithmetic::kBf16Operands), 0.8);
 }
 
 // Mistakes that are small, and are made elsewhere than in the bonus.
@@ -321,11 +321,11 @@ TEST(Diagnosis, SpeaksOfEmptySizesToo) {
     for (const std::int64_t V : {1, 16}) {
       WkvCase c = kCase;
       c.T = T, c.V = V;
-      expect_words_for_empty<Wkv>(make_problem(c));
-      expect_words_for_empty<WkvBackward>(WkvGradProblem(c));
+      expect_words_for_empty(make_problem(c));
+      expect_words_for_empty(WkvGradProblem(c));
     }
   }
-  expect_words_for_empty<Wkv>(make_problem(packed(kCase, {0, 0})));
+  expect_words_for_empty(make_problem(packed(kCase, {0, 0})));
 }
 
 // WKV written out, for one element of the state after the other.

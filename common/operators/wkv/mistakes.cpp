@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/judge/stored.hpp"
+#include "common/judge/typed.hpp"
 #include "common/operators/wkv/backwards.hpp"
 
 namespace ladder {
@@ -58,7 +58,7 @@ Answer without_last_chunk(const WkvGradProblem& problem, const std::vector<Truth
                           std::int64_t chunk) {
   const WkvArgs a = problem.args().forward;
   Answer dropped;
-  for (const ListedArray& output : outputs_of<WkvGradInputs>(problem.drawn_case())) {
+  for (const ListedArray& output : problem.outputs()) {
     dropped.push_back(truth[dropped.size()].values);
     const Axis* axis = output.axes.begin();
     if (axis[1].name == std::string("t"))
@@ -130,13 +130,14 @@ void add_chunk_borders(const WkvProblem& problem, const std::vector<Truth>& trut
   const auto add_decays = [&](const std::string& what, const auto& decay) {
     for (const std::int64_t chunk : kUsualTiles) {
       if (c.decay_per_head) break;
-      const auto answer = [&problem, &c, decay, chunk] {
+      const auto answer = [&problem, decay, chunk] {
         WkvProblem changed = problem;
+        const WkvCase& c = problem.drawn_case();
         for_each_step(problem.args(), [&](const Step& s) {
           for (std::int64_t i = s.row * c.H * c.K; i < (s.row + 1) * c.H * c.K; ++i)
             changed["log_w"][i] = decay(s.n, i, chunk);
         });
-        return answer_of<WkvInputs>(c, wkv_recurrence(changed.args()));
+        return answer_of(problem, wkv_recurrence(changed.args()));
       };
       add(what, answer, chunk);
     }
@@ -163,16 +164,16 @@ Mistakes wkv_mistakes(const WkvProblem& problem, const std::vector<Truth>& truth
   const WkvCase& c = problem.drawn_case();
   const WkvArgs args = problem.args();
   Mistakes mistakes;
-  const auto loop = [args, &c](const WkvSwitches& s) {
-    return answer_of<WkvInputs>(c, wkv_loop(args, s));
+  const auto loop = [args, &problem](const WkvSwitches& s) {
+    return answer_of(problem, wkv_loop(args, s));
   };
   add_variants(mistakes, "equals the result ", wkv_variants(c), right_switches(args), loop);
   const auto add = [&](const std::string& what, const std::function<Answer()>& answer,
                        std::int64_t tile = 0) {
     mistakes.known.push_back({"equals the " + what, answer, tile});
   };
-  const auto right_answer = [&c](const WkvProblem& changed) {
-    return answer_of<WkvInputs>(c, wkv_recurrence(changed.args()));
+  const auto right_answer = [&problem](const WkvProblem& changed) {
+    return answer_of(problem, wkv_recurrence(changed.args()));
   };
   if (!c.lengths.empty()) {
     add("result with the sequences running into each other", [&problem, right_answer] {
@@ -195,21 +196,22 @@ Mistakes wkv_mistakes(const WkvProblem& problem, const std::vector<Truth>& truth
   return mistakes;
 }
 
-Mistakes wkv_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& truth, Arithmetic) {
+Mistakes wkv_gradient_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& truth,
+                               Arithmetic) {
   const WkvCase& c = problem.drawn_case();
   const WkvGradArgs args = problem.args();
   Mistakes mistakes;
   add_variants(mistakes, "equals the gradient ", wkv_gradient_variants(c), WkvGradSwitches{},
-               [args, &c](const WkvGradSwitches& s) {
-                 return answer_of<WkvGradInputs>(c, wkv_gradient_loop(args, s));
+               [args, &problem](const WkvGradSwitches& s) {
+                 return answer_of(problem, wkv_gradient_loop(args, s));
                });
   for (const std::int64_t chunk : kUsualTiles) {
     mistakes.known.push_back(
         {"equals the gradient with the last partial chunk of * missing",
          [&problem, &truth, chunk] { return without_last_chunk(problem, truth, chunk); }, chunk});
   }
-  add_tf32(mistakes, problem, [&c](const WkvGradProblem& changed) {
-    return answer_of<WkvGradInputs>(c, wkv_gradients(changed.args()));
+  add_tf32(mistakes, problem, [&problem](const WkvGradProblem& changed) {
+    return answer_of(problem, wkv_gradients(changed.args()));
   });
   // A sum over 200 steps or more without decay, stored in fp32 beside bf16.
   if (c.precision == Precision::kBf16Fp32Decay && c.decay_per_head && c.decay == Decay::kNone &&
@@ -231,17 +233,17 @@ Mistakes wkv_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& t
   return mistakes;
 }
 
-Answer wkv_plain(const WkvProblem& problem, Arithmetic arithmetic) {
+Outputs wkv_plain(const WkvProblem& problem, Arithmetic arithmetic) {
   const WkvArgs args = problem.args();
   WkvSwitches switches = right_switches(args);
   switches.bf16_operands = arithmetic == Arithmetic::kBf16Operands;
-  return answer_of<WkvInputs>(problem.drawn_case(), wkv_loop<float>(args, switches));
+  return problem.stored(answer_of(problem, wkv_loop<float>(args, switches)));
 }
 
-Answer wkv_plain(const WkvGradProblem& problem, Arithmetic arithmetic) {
+Outputs wkv_gradients_plain(const WkvGradProblem& problem, Arithmetic arithmetic) {
   const WkvGradients gradients = wkv_gradient_loop<float>(
       problem.args(), {.bf16_operands = arithmetic == Arithmetic::kBf16Operands});
-  return answer_of<WkvGradInputs>(problem.drawn_case(), gradients);
+  return problem.stored(answer_of(problem, gradients));
 }
 
 }  // namespace ladder

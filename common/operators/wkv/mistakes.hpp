@@ -82,11 +82,11 @@ Variants<WkvGradSwitches> wkv_gradient_variants(const WkvCase& c);
 // They refer to the problem and to the truth.
 Mistakes wkv_mistakes(const WkvProblem& problem, const std::vector<Truth>& truth,
                       Arithmetic arithmetic);
-Mistakes wkv_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& truth,
-                      Arithmetic arithmetic);
+Mistakes wkv_gradient_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& truth,
+                               Arithmetic arithmetic);
 
-// The loops in float.
-Answer wkv_plain(const WkvProblem& problem, Arithmetic arithmetic);
-Answer wkv_plain(const WkvGradProblem& problem, Arithmetic arithmetic);
+// The loops in float, stored.
+Outputs wkv_plain(const WkvProblem& problem, Arithmetic arithmetic);
+Outputs wkv_gradients_plain(const WkvGradProblem& problem, Arithmetic arithmetic);
 
 }  // namespace ladder

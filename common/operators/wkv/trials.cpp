@@ -144,9 +144,7 @@ void mix_decays(Random& random, std::vector<float>& decays) {
   }
 }
 
-}  // namespace
-
-std::vector<WkvCase> wkv_table_cases(Recurrence recurrence, bool gradients, bool long_too) {
+std::vector<WkvCase> table_cases(Recurrence recurrence, bool gradients, bool long_too) {
   std::vector<WkvCase> cases;
   std::vector<std::vector<std::string>> designs = {{"fp32", "bf16", "bf16_fp32_decay"}};
   if (!gradients) designs.push_back({"fp16"});
@@ -169,7 +167,7 @@ std::vector<WkvCase> wkv_table_cases(Recurrence recurrence, bool gradients, bool
   return cases;
 }
 
-std::vector<WkvCase> wkv_random_cases(Recurrence recurrence, bool gradients, std::uint32_t seed) {
+std::vector<WkvCase> random_cases(Recurrence recurrence, bool gradients, std::uint32_t seed) {
   Random random(seed, 0);
   constexpr std::int64_t kSquare[] = {4, 32};
   std::vector<WkvCase> cases;
@@ -190,10 +188,10 @@ std::vector<WkvCase> wkv_random_cases(Recurrence recurrence, bool gradients, std
   return cases;
 }
 
-template <typename Problem>
-Problem wkv_fuzz(Random& random, Recurrence recurrence) {
-  constexpr bool gradients = std::is_same_v<Problem, WkvGradProblem>;
-  Problem p(random_case(random, recurrence, gradients));
+template <typename Typed>
+Typed fuzz(Random& random, Recurrence recurrence) {
+  constexpr bool gradients = std::is_same_v<Typed, WkvGradProblem>;
+  Typed p(random_case(random, recurrence, gradients));
   const WkvCase& c = p.drawn_case();
   if (random.one_in(3)) mix_decays(random, p["log_w"]);
   for (int attempt = 0; attempt < 20; ++attempt) {
@@ -225,14 +223,29 @@ Problem wkv_fuzz(Random& random, Recurrence recurrence) {
   return p;
 }
 
-template WkvProblem wkv_fuzz(Random& random, Recurrence recurrence);
-template WkvGradProblem wkv_fuzz(Random& random, Recurrence recurrence);
+template <typename Op>
+void add_trials() {
+  constexpr bool gradients = std::is_same_v<typename Op::Problem, WkvGradProblem>;
+  Operator& op = operator_of<Op>();
+  op.own_plan = wkv_plan<Op>;
+  op.own_support_words = wkv_support_words;
+  op.table_cases = [](bool long_too) {
+    return as_cases<Op>(table_cases(Op::kRecurrence, gradients, long_too));
+  };
+  op.random_cases = [](std::uint32_t seed) {
+    return as_cases<Op>(random_cases(Op::kRecurrence, gradients, seed));
+  };
+  op.fuzz = [](Random& random) {
+    return std::make_unique<Problem>(fuzz<typename Op::Problem>(random, Op::kRecurrence));
+  };
+  op.bad_inputs = each_bad_input<Op>([]<typename Args>(const Support& support, DeviceKind) {
+    return wkv_bad_inputs<Args>(support, Op::kRecurrence);
+  });
+}
 
-namespace {
-const TrialsRegistration<Wkv> wkv_trials;
-const TrialsRegistration<Gla> gla_trials;
-const TrialsRegistration<WkvBackward> wkv_backward_trials;
-const TrialsRegistration<GlaBackward> gla_backward_trials;
+[[maybe_unused]] const bool tried = (add_trials<Wkv>(), add_trials<Gla>(),
+                                     add_trials<WkvBackward>(), add_trials<GlaBackward>(), true);
+
 }  // namespace
 
 }  // namespace ladder

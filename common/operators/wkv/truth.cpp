@@ -70,8 +70,8 @@ WkvResult wkv_closed_sum(const WkvArgs& args) {
 
 std::vector<Truth> wkv_truth(const WkvProblem& problem, Arithmetic arithmetic) {
   const WkvArgs args = problem.args();
-  return truth_of<WkvInputs>(problem.drawn_case(), args, recurrence(args, Of::kValue),
-                             recurrence(args, Of::kSquaredTerms), arithmetic);
+  return truth_of(problem, problem.drawn_case(), args, recurrence(args, Of::kValue),
+                  recurrence(args, Of::kSquaredTerms), arithmetic);
 }
 
 }  // namespace ladder

@@ -24,6 +24,6 @@ BasicWkvGradients<double> wkv_gradients(const WkvGradArgs& args);
 // What must be true of each output that the case has, with the root of the sum of each element's squared terms, the products q k v with
 // their decays: what an element is made of, however much of it cancels.
 std::vector<Truth> wkv_truth(const WkvProblem& problem, Arithmetic arithmetic);
-std::vector<Truth> wkv_truth(const WkvGradProblem& problem, Arithmetic arithmetic);
+std::vector<Truth> wkv_gradients_truth(const WkvGradProblem& problem, Arithmetic arithmetic);
 
 }  // namespace ladder

@@ -173,16 +173,15 @@ inline Roundings roundings_of(const WkvCase& c, const WkvArgs& forward, const Me
   return result;
 }
 
-template <typename Inputs, typename Result>
-std::vector<Truth> truth_of(const WkvCase& c, const WkvArgs& forward, const Result& values,
-                            Result squared_terms, Arithmetic arithmetic) {
+template <typename Result>
+std::vector<Truth> truth_of(const Problem& problem, const WkvCase& c, const WkvArgs& forward,
+                            const Result& values, Result squared_terms, Arithmetic arithmetic) {
   const Memory memory = remembered(c, forward);
   std::vector<Truth> result;
-  for_each_in_order<Inputs>(
-      c, values, [&](const std::string& name, const auto& output, std::size_t) {
-        result.push_back({output, {}, roundings_of(c, forward, memory, name, arithmetic)});
-      });
-  for_each_in_order<Inputs>(c, squared_terms, [&](const std::string&, auto terms, std::size_t n) {
+  for_each_in_order(problem, values, [&](const std::string& name, const auto& output, std::size_t) {
+    result.push_back({output, {}, roundings_of(c, forward, memory, name, arithmetic)});
+  });
+  for_each_in_order(problem, squared_terms, [&](const std::string&, auto terms, std::size_t n) {
     take_roots(terms);
     result[n].terms = std::move(terms);
   });

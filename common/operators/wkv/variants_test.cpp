@@ -17,13 +17,13 @@ TEST(Variants, OfWkvAndGlaAreDistinctOnThePlainCase) {
                                           {Recurrence::kGla, kSomeChunks}}) {
     const WkvCase c = plain_wkv_case({.plain_steps = steps}, recurrence);
     EXPECT_GE(wkv_variants(c).size(), 20u);
-    expect_distinct_variants<Wkv>(c);
+    expect_distinct_variants(make_problem(c));
   }
 }
 
 TEST(Variants, OfWkvsGradientsAreDistinctOnThePlainCase) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla})
-    expect_distinct_variants<WkvBackward>(plain_wkv_case({}, recurrence));
+    expect_distinct_variants(make_grad_problem(plain_wkv_case({}, recurrence)));
 }
 
 TEST(Variants, WkvsLoopsAreRight) {
@@ -41,14 +41,14 @@ TEST(Variants, AFactorIsSaid) {
   WkvOutputs wrong = right_answer(problem);
   for (float& x : wrong.o)
     x /= 32;
-  expect_words("Each element is 0.0312 times what it should be.\n", said_of<Wkv>(problem, wrong));
+  expect_words("Each element is 0.0312 times what it should be.\n", said_of(problem, wrong));
 }
 
 TEST(Variants, WkvsZerosAndRightResultsHaveNoName) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     const WkvCase c = plain_wkv_case({}, recurrence);
-    expect_no_name<Wkv>(make_problem(c));
-    expect_no_name<WkvBackward>(make_grad_problem(c));
+    expect_no_name(make_problem(c));
+    expect_no_name(make_grad_problem(c));
   }
 }
 
@@ -58,7 +58,8 @@ TEST(FoundCases, OfWkvAndGlaAreTheCasesOfTheirDesign) {
   for (const WkvCase& c : wkv_cases(support)) {
     if (c.T == 0) continue;
     const Shape shape = {{"B", c.B}, {"T", c.T}, {"H", c.H}, {"K", c.K}, {"V", c.V}};
-    const FoundCase said{shape, options_of(c, Wkv::make_case({})), storage_of(c)};
+    const FoundCase said{shape, options_of(c, operator_of<Wkv>().usual_case().as<WkvCase>()),
+                         storage_of(c)};
     const WkvCase found = found_cases<Wkv>({said}).front();
     EXPECT_EQ(name_of(found), name_of(c));
     EXPECT_EQ(make_problem(found)["q"], make_problem(c)["q"]);

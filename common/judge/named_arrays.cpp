@@ -1,58 +1,80 @@
-#include "common/judge/drawn.hpp"
+#include "common/judge/named_arrays.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 
 #include "common/core/parcel.hpp"
 
 namespace ladder {
 
-std::vector<float>& DrawnArrays::operator[](const std::string& name) {
-  return array<float>(name);
-}
-const std::vector<float>& DrawnArrays::operator[](const std::string& name) const {
-  return array<float>(name);
+std::any& NamedArrays::own(const std::string& name, const ElementType& type) {
+  for (Array& each : arrays_) {
+    if (name != each.name) continue;
+    if (each.vector.use_count() > 1) each.vector = std::make_shared<std::any>(*each.vector);
+    return *each.vector;
+  }
+  arrays_.push_back({name, &type, std::make_shared<std::any>(type.vector_of(0))});
+  return *arrays_.back().vector;
 }
 
-std::vector<std::pair<std::string, std::int64_t>> DrawnArrays::inputs() const {
+void* NamedArrays::add(const std::string& name, const ElementType& type, std::size_t count) {
+  std::any& vector = own(name, type);
+  vector = type.vector_of(count);
+  return type.bytes_of(vector).first;
+}
+
+std::vector<std::pair<std::string, std::int64_t>> NamedArrays::inputs() const {
   std::vector<std::pair<std::string, std::int64_t>> result;
   for (const Array& each : arrays_) {
-    const auto* reals = std::any_cast<std::vector<float>>(&each.values);
+    const auto* reals = std::any_cast<std::vector<float>>(each.vector.get());
     if (reals != nullptr && !reals->empty())
       result.emplace_back(each.name, static_cast<std::int64_t>(reals->size()));
   }
   return result;
 }
 
-void DrawnArrays::write(std::ostream& out) const {
+void NamedArrays::write(std::ostream& out) const {
   for (const Array& each : arrays_) {
-    if (each.bytes(each.values).empty()) continue;
+    const auto [bytes, size] = each.type->bytes_of(*each.vector);
+    if (size == 0) continue;
     put(out, each.name);
-    put(out, each.bytes(each.values));
+    put(out, {reinterpret_cast<const char*>(bytes), size});
   }
   put(out, "");
 }
 
-void DrawnArrays::set_pointers(const std::vector<ListedArray>& host) const {
+void NamedArrays::read(std::istream& in, const std::vector<ListedArray>& host) {
+  for (std::string name = take(in); !name.empty(); name = take(in)) {
+    const std::string elements = take(in);
+    for (const ListedArray& listed : host) {
+      if (listed.name != name) continue;
+      void* const to = add(name, *listed.type, elements.size() / listed.type->size);
+      std::memcpy(to, elements.data(), elements.size());
+    }
+  }
+}
+
+void NamedArrays::set_pointers(const std::vector<ListedArray>& host) const {
   for (const ListedArray& listed : host) {
     if (!listed.is_input) continue;
     for (const Array& each : arrays_) {
       if (each.name != listed.name) continue;
       if (each.type != listed.type)
         throw std::logic_error(each.name + " is drawn with elements of another type");
-      if (const void* elements = each.bytes(each.values).data()) listed.point_at(elements);
+      if (const auto [bytes, size] = each.type->bytes_of(*each.vector); size > 0)
+        listed.point_at(bytes);
     }
   }
 }
 
-void DrawnArrays::round(const std::vector<ListedArray>& stored) {
-  for (Array& each : arrays_) {
-    auto* reals = std::any_cast<std::vector<float>>(&each.values);
-    const Precision precision = precision_of(each.name, stored);
-    if (reals == nullptr || precision == Precision::kFp32) continue;
-    for (float& x : *reals)
+void NamedArrays::round(const std::vector<ListedArray>& stored) {
+  for (const auto& [name, count] : inputs()) {
+    const Precision precision = precision_of(name, stored);
+    if (precision == Precision::kFp32) continue;
+    for (float& x : (*this)[name])
       x = rounded(x, precision);
   }
 }

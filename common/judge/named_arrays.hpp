@@ -3,9 +3,10 @@
 
 #include <any>
 #include <cstdint>
+#include <istream>
+#include <memory>
 #include <ostream>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,52 +16,49 @@
 
 namespace ladder {
 
-class DrawnArrays {
+// Copies share their elements until one of them changes an array.
+class NamedArrays {
  public:
-  // The elements of an input; none where the case has no such array. Whoever changes them changes this problem alone.
+  // The elements of an input; none where there is no such array. Changing them changes these arrays alone.
   template <typename Element>
   std::vector<Element>& array(const std::string& name) {
-    for (Array& each : arrays_) {
-      if (name == each.name) return std::any_cast<std::vector<Element>&>(each.values);
-    }
-    arrays_.push_back({name, std::vector<Element>(), &kElementType<Element>, bytes<Element>});
-    return std::any_cast<std::vector<Element>&>(arrays_.back().values);
+    return std::any_cast<std::vector<Element>&>(own(name, kElementType<Element>));
   }
   template <typename Element>
   const std::vector<Element>& array(const std::string& name) const {
     static const std::vector<Element> none;
     for (const Array& each : arrays_) {
-      if (name == each.name) return std::any_cast<const std::vector<Element>&>(each.values);
+      if (name == each.name) return std::any_cast<const std::vector<Element>&>(*each.vector);
     }
     return none;
   }
-  std::vector<float>& operator[](const std::string& name);
-  const std::vector<float>& operator[](const std::string& name) const;
+  std::vector<float>& operator[](const std::string& name) { return array<float>(name); }
+  const std::vector<float>& operator[](const std::string& name) const { return array<float>(name); }
+
+  // An array of so many elements, all 0: where they are.
+  void* add(const std::string& name, const ElementType& type, std::size_t count);
 
   // Those of real numbers that have elements, and how many.
   std::vector<std::pair<std::string, std::int64_t>> inputs() const;
 
-  // Of each array that has elements its name and its elements; "" behind the last.
+  // The name and the elements of each array that has elements, then "". `read` knows the types by the list of the host.
   void write(std::ostream& out) const;
+  void read(std::istream& in, const std::vector<ListedArray>& host);
 
- protected:
+  // Points the inputs of a list at these arrays.
   void set_pointers(const std::vector<ListedArray>& host) const;
+  // Rounds real numbers to what the arrays can hold where they are stored.
   void round(const std::vector<ListedArray>& stored);
 
  private:
   struct Array {
     std::string name;
-    std::any values;
     const ElementType* type;
-    std::string_view (*bytes)(const std::any& values);  // null where there are none
+    std::shared_ptr<std::any> vector;
   };
 
-  template <typename Element>
-  static std::string_view bytes(const std::any& values) {
-    const auto& elements = std::any_cast<const std::vector<Element>&>(values);
-    if (elements.empty()) return {};
-    return {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(Element)};
-  }
+  // The array's vector, which no copy shares.
+  std::any& own(const std::string& name, const ElementType& type);
 
   std::vector<Array> arrays_;
 };
