@@ -98,6 +98,57 @@ struct Conv2d {
     return at >= 0 && at < count ? array[at] : NAN;
   }
 
+  static std::int64_t row(const Conv2dArgs& a, const Place& at, const Tap& tap) {
+    return at.oy * a.stride + tap.ky - a.pad;
+  }
+  static std::int64_t column(const Conv2dArgs& a, const Place& at, const Tap& tap) {
+    return at.ox * a.stride + tap.kx - a.pad;
+  }
+
+  // Pixels that are read for the right ones. The terms refer to the arguments.
+  static std::vector<std::pair<std::string, Term>> wrong_pixels(const Conv2dArgs& a) {
+    return {
+        {"the step of the window forgotten: oy + ky - pad, should be oy * stride + ky - pad",
+         [&](const Place& at, const Tap& tap) {
+           return pixel(a, at.b, tap.c, at.oy + tap.ky - a.pad, at.ox + tap.kx - a.pad);
+         }},
+        {"the window moved by its own size: oy * KH + ky - pad, should be oy * stride + ky - pad",
+         [&](const Place& at, const Tap& tap) {
+           return pixel(a, at.b, tap.c, at.oy * a.KH + tap.ky - a.pad,
+                        at.ox * a.KW + tap.kx - a.pad);
+         }},
+        {"pad forgotten",
+         [&](const Place& at, const Tap& tap) {
+           return pixel(a, at.b, tap.c, row(a, at, tap) + a.pad, column(a, at, tap) + a.pad);
+         }},
+        {"pad added, should be subtracted",
+         [&](const Place& at, const Tap& tap) {
+           return pixel(a, at.b, tap.c, row(a, at, tap) + 2 * a.pad,
+                        column(a, at, tap) + 2 * a.pad);
+         }},
+        {"the first channel's pixels for all channels",
+         [&](const Place& at, const Tap& tap) {
+           return pixel(a, at.b, 0, row(a, at, tap), column(a, at, tap));
+         }},
+        {"the first image's pixels for all images",
+         [&](const Place& at, const Tap& tap) {
+           return pixel(a, 0, tap.c, row(a, at, tap), column(a, at, tap));
+         }},
+        {"pixels read beyond the left and right edge, from the neighbouring rows: the mask of the "
+         "columns is missing",
+         [&](const Place& at, const Tap& tap) {
+           const std::int64_t iy = row(a, at, tap);
+           if (iy < 0 || iy >= a.H) return 0.0;
+           return element(a.x, a.B * a.C * a.H * a.W,
+                          ((at.b * a.C + tap.c) * a.H + iy) * a.W + column(a, at, tap));
+         }},
+        {"the mask's H and W exchanged", [&](const Place& at, const Tap& tap) {
+           const std::int64_t iy = row(a, at, tap), ix = column(a, at, tap);
+           if (iy < 0 || iy >= a.W || ix < 0 || ix >= a.H) return 0.0;
+           return element(a.x, a.B * a.C * a.H * a.W, ((at.b * a.C + tap.c) * a.H + iy) * a.W + ix);
+         }}};
+  }
+
   // A wrong answer is computed only when a result is wrong already: the shapes of tests are small.
   static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
     const Conv2dArgs& a = problem.args<Conv2dArgs>();
@@ -105,15 +156,9 @@ struct Conv2d {
     const auto weight = [&](std::int64_t m, std::int64_t c, std::int64_t ky, std::int64_t kx) {
       return element(a.weight, a.M * taps(a), ((m * a.C + c) * a.KH + ky) * a.KW + kx);
     };
-    const auto row = [&](const Place& at, const Tap& tap) {
-      return at.oy * a.stride + tap.ky - a.pad;
-    };
-    const auto column = [&](const Place& at, const Tap& tap) {
-      return at.ox * a.stride + tap.kx - a.pad;
-    };
     const Term right = [&](const Place& at, const Tap& tap) {
       return weight(at.m, tap.c, tap.ky, tap.kx) *
-             pixel(a, at.b, tap.c, row(at, tap), column(at, tap));
+             pixel(a, at.b, tap.c, row(a, at, tap), column(a, at, tap));
     };
     const Bias bias = [&](const Place& at) { return a.bias[at.m]; };
     const auto equals = [&](const std::vector<double>& y) {
@@ -141,65 +186,26 @@ struct Conv2d {
       return "equals the result with a window rounded up to powers of two: the mask is missing\n";
     if (with_term([&](const Place& at, const Tap& tap) {
           return weight(at.m, tap.c, a.KH - 1 - tap.ky, a.KW - 1 - tap.kx) *
-                 pixel(a, at.b, tap.c, row(at, tap), column(at, tap));
+                 pixel(a, at.b, tap.c, row(a, at, tap), column(a, at, tap));
         }))
       return "equals the result with the weights turned by 180 degrees\n";
     if (with_term([&](const Place& at, const Tap& tap) {
           return weight(at.m, tap.c, tap.kx, tap.ky) *
-                 pixel(a, at.b, tap.c, row(at, tap), column(at, tap));
+                 pixel(a, at.b, tap.c, row(a, at, tap), column(a, at, tap));
         }))
       return "equals the result with the window's rows and columns exchanged\n";
     if (with_term([&](const Place& at, const Tap& tap) {
           const std::int64_t i = (tap.c * a.KH + tap.ky) * a.KW + tap.kx;
           const std::int64_t c = i % a.C, ky = i / a.C / a.KW, kx = i / a.C % a.KW;
           return weight(at.m, tap.c, tap.ky, tap.kx) *
-                 pixel(a, at.b, c, row(at, {c, ky, kx}), column(at, {c, ky, kx}));
+                 pixel(a, at.b, c, row(a, at, {c, ky, kx}), column(a, at, {c, ky, kx}));
         }))
       return "equals the result with the channel as k's last index: the weights' last axis is kx\n";
-    const std::pair<const char*, Term> with_pixel[] = {
-        {"the step of the window forgotten: oy + ky - pad, should be oy * stride + ky - pad",
-         [&](const Place& at, const Tap& tap) {
-           return pixel(a, at.b, tap.c, at.oy + tap.ky - a.pad, at.ox + tap.kx - a.pad);
-         }},
-        {"the window moved by its own size: oy * KH + ky - pad, should be oy * stride + ky - pad",
-         [&](const Place& at, const Tap& tap) {
-           return pixel(a, at.b, tap.c, at.oy * a.KH + tap.ky - a.pad,
-                        at.ox * a.KW + tap.kx - a.pad);
-         }},
-        {"pad forgotten",
-         [&](const Place& at, const Tap& tap) {
-           return pixel(a, at.b, tap.c, row(at, tap) + a.pad, column(at, tap) + a.pad);
-         }},
-        {"pad added, should be subtracted",
-         [&](const Place& at, const Tap& tap) {
-           return pixel(a, at.b, tap.c, row(at, tap) + 2 * a.pad, column(at, tap) + 2 * a.pad);
-         }},
-        {"the first channel's pixels for all channels",
-         [&](const Place& at, const Tap& tap) {
-           return pixel(a, at.b, 0, row(at, tap), column(at, tap));
-         }},
-        {"the first image's pixels for all images",
-         [&](const Place& at, const Tap& tap) {
-           return pixel(a, 0, tap.c, row(at, tap), column(at, tap));
-         }},
-        {"pixels read beyond the left and right edge, from the neighbouring rows: the mask of the "
-         "columns is missing",
-         [&](const Place& at, const Tap& tap) {
-           const std::int64_t iy = row(at, tap);
-           if (iy < 0 || iy >= a.H) return 0.0;
-           return element(a.x, a.B * a.C * a.H * a.W,
-                          ((at.b * a.C + tap.c) * a.H + iy) * a.W + column(at, tap));
-         }},
-        {"the mask's H and W exchanged", [&](const Place& at, const Tap& tap) {
-           const std::int64_t iy = row(at, tap), ix = column(at, tap);
-           if (iy < 0 || iy >= a.W || ix < 0 || ix >= a.H) return 0.0;
-           return element(a.x, a.B * a.C * a.H * a.W, ((at.b * a.C + tap.c) * a.H + iy) * a.W + ix);
-         }}};
-    for (const auto& [words, wrong] : with_pixel) {
+    for (const auto& [words, wrong] : wrong_pixels(a)) {
       if (with_term([&, &wrong = wrong](const Place& at, const Tap& tap) {
             return weight(at.m, tap.c, tap.ky, tap.kx) * wrong(at, tap);
           }))
-        return "equals the result with " + std::string(words) + "\n";
+        return "equals the result with " + words + "\n";
     }
     return "";
   }

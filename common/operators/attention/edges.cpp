@@ -257,6 +257,141 @@ void expect_right_or_refused(const Implementation& i, Report& report, const Supp
   }
 }
 
+// What must hold besides the cases of a plan.
+template <typename Op>
+class Edges {
+ public:
+  Edges(Plan& plan, const Support& support) : plan_(plan), support_(support) {}
+
+  void add_sizes() {
+    add(
+        "TakesManyHeads",
+        [=, support = support_](const Implementation& i, Report& report) {
+          expect_right_in_many_heads<Op>(i, report, support);
+        },
+        1);
+    add(
+        "TakesManyBatches",
+        [=, support = support_](const Implementation& i, Report& report) {
+          expect_right_in_many_batches<Op>(i, report, support);
+        },
+        0);
+    add(
+        "TakesWholeTilesOfTwoBatches",
+        [=, support = support_](const Implementation& i, Report& report) {
+          expect_right_in_whole_tiles<Op>(i, report, support);
+        },
+        2);
+    if (has_option(support_, "window")) {
+      add(
+          "TakesAWindowWiderThanATile",
+          [=, support = support_](const Implementation& i, Report& report) {
+            expect_right_in_a_wide_window<Op>(i, report, support);
+          },
+          0);
+    }
+  }
+
+  void add_keys() {
+    const auto as_drawn = [](Case c) { return make_problem(c); };
+    add_for_masks("TakesOneKey", few_heads(support_, 20, 1), as_drawn);
+    add_for_masks("GivesZerosWithoutKeys", few_heads(support_, 40, 0), as_drawn);
+    if (support_.has("causal") && limited_queries(support_, 100) == 100) {
+      add("MasksWholeQueriesExactly",
+          [=, support = support_](const Implementation& i, Report& report) {
+            for (const std::int64_t T_k : {1, 20, 66})
+              expect<Op>(i, report, make_problem(with_mask(few_heads(support, 100, T_k), true)));
+          });
+    }
+    for (const Precision precision : precisions_of(support_.storages)) {
+      Case c = few_heads(support_, 40, 130);
+      c.precision = precision;
+      c.magnitude = 100.0f;
+      add_for_masks("SurvivesHugeScores/" + name_of(c), c, as_drawn);
+    }
+    add_for_masks("TakesScoresFarBelowZero", few_heads(support_, 20, 70), with_low_scores);
+    if (support_.has("packed")) {
+      std::vector<Case::Lengths> lengths = {{0, 5}, {5, 0},    {17, 17}, {1, 66},
+                                            {0, 0}, {130, 20}, {20, 135}};
+      for (Case::Lengths& each : lengths)
+        each.queries = limited_queries(support_, each.queries);
+      add_for_masks("TakesPackedSequences", packed(grouped_heads(support_, 1, 1), lengths),
+                    as_drawn);
+    }
+    if (support_.has("key_lengths"))
+      add_for_masks("TakesKeyLengths", grouped_heads(support_, 20, 135), with_key_lengths);
+  }
+
+  void add_alignment() {
+    for (std::size_t n = 0; n < support_.storages.size(); ++n) {
+      Case c = grouped_heads(support_, 17, 20);
+      c.precision = precision_of(support_.storages[n]);
+      add(
+          std::string("TakesOrRefusesAnyAlignment") + test_word(c.precision),
+          [=, support = support_](const Implementation& i, Report& report) {
+            expect_right_or_refused<Op>(i, report, support, c);
+          },
+          n);
+    }
+  }
+
+  // Numbers that are none reach what they may.
+  void add_isolation() {
+    Case isolated = grouped_heads(support_, 20, 150);
+    isolated.B = 2;
+    for (const bool causal : attention_masks(support_))
+      add_isolated(causal ? "KeepsNanToItselfCausal" : "KeepsNanToItself",
+                   with_mask(isolated, causal), causal);
+    add(
+        "KeepsNanToItselfAtEveryD",
+        [=, support = support_](const Implementation& i, Report& report) {
+          std::size_t turn = 0;
+          for (const std::int64_t D : attention_channels(support)) {
+            Case c = grouped_heads(support, 5, 20);
+            c.B = 2;
+            c.D = D;
+            expect_isolated(i, report, support, c, turn++);
+          }
+        },
+        2);
+    if (support_.has("packed")) {
+      add_isolated("KeepsNanToItselfInPackedSequences",
+                   packed(isolated, {{3, 20}, {limited_queries(support_, 20), 40}, {9, 5}}), 2);
+    }
+  }
+
+  void add(const std::string& test, const std::function<void(const Implementation&, Report&)>& run,
+           std::optional<std::size_t> turn = std::nullopt) {
+    // Gradients take several times as long: what the forward pass does under each schedule shares them there.
+    if (std::is_same_v<Op, AttentionBackward> && !turn) turn = plan_.edges.size();
+    plan_.edges.push_back({test, run, turn});
+  }
+
+ private:
+  static constexpr auto expect_isolated =
+      std::is_same_v<Op, Attention> ? expect_isolation : expect_isolated_gradients;
+
+  // The case with each mask that the implementation has.
+  void add_for_masks(const std::string& test, const Case& c, AttentionProblem (*problem_of)(Case)) {
+    add(test, [=, support = support_](const Implementation& i, Report& report) {
+      for (const bool causal : attention_masks(support))
+        expect<Op>(i, report, problem_of(with_mask(c, causal)));
+    });
+  }
+
+  void add_isolated(const std::string& test, const Case& c, std::size_t turn) {
+    add(
+        test,
+        [=, support = support_](const Implementation& i, Report& report) {
+          expect_isolated(i, report, support, c, turn);
+        },
+        turn);
+  }
+
+  Plan& plan_;
+  const Support support_;
+};
+
 // What the forward pass and the gradients have in common.
 template <typename Op>
 std::shared_ptr<Plan> common_plan(const Support& support, const std::string& prefix) {
@@ -283,113 +418,12 @@ std::shared_ptr<Plan> common_plan(const Support& support, const std::string& pre
                   {"H_kv", support.has("groups") ? 1 : 2}},
                  {{"causal", causal ? "true" : "false"}});
   }
-  const auto add = [&](const std::string& test, const auto& run,
-                       std::optional<std::size_t> turn = std::nullopt) {
-    // Gradients take several times as long: what the forward pass does under each schedule shares them there.
-    if (std::is_same_v<Op, AttentionBackward> && !turn) turn = plan->edges.size();
-    plan->edges.push_back({test, run, turn});
-  };
-  // The case with each mask that the implementation has.
-  const auto add_for_masks = [&](const std::string& test, const Case& c,
-                                 AttentionProblem (*problem_of)(Case)) {
-    add(test, [=](const Implementation& i, Report& report) {
-      for (const bool causal : attention_masks(support))
-        expect<Op>(i, report, problem_of(with_mask(c, causal)));
-    });
-  };
-  const auto as_drawn = [](Case c) { return make_problem(c); };
-  add(
-      "TakesManyHeads",
-      [=](const Implementation& i, Report& report) {
-        expect_right_in_many_heads<Op>(i, report, support);
-      },
-      1);
-  add(
-      "TakesManyBatches",
-      [=](const Implementation& i, Report& report) {
-        expect_right_in_many_batches<Op>(i, report, support);
-      },
-      0);
-  add(
-      "TakesWholeTilesOfTwoBatches",
-      [=](const Implementation& i, Report& report) {
-        expect_right_in_whole_tiles<Op>(i, report, support);
-      },
-      2);
-  if (has_option(support, "window")) {
-    add(
-        "TakesAWindowWiderThanATile",
-        [=](const Implementation& i, Report& report) {
-          expect_right_in_a_wide_window<Op>(i, report, support);
-        },
-        0);
-  }
-  add_for_masks("TakesOneKey", few_heads(support, 20, 1), as_drawn);
-  add_for_masks("GivesZerosWithoutKeys", few_heads(support, 40, 0), as_drawn);
-  if (support.has("causal") && limited_queries(support, 100) == 100) {
-    add("MasksWholeQueriesExactly", [=](const Implementation& i, Report& report) {
-      for (const std::int64_t T_k : {1, 20, 66})
-        expect<Op>(i, report, make_problem(with_mask(few_heads(support, 100, T_k), true)));
-    });
-  }
-  for (const Precision precision : precisions_of(support.storages)) {
-    Case c = few_heads(support, 40, 130);
-    c.precision = precision;
-    c.magnitude = 100.0f;
-    add_for_masks("SurvivesHugeScores/" + name_of(c), c, as_drawn);
-  }
-  add_for_masks("TakesScoresFarBelowZero", few_heads(support, 20, 70), with_low_scores);
-  if (support.has("packed")) {
-    std::vector<Case::Lengths> lengths = {{0, 5}, {5, 0},    {17, 17}, {1, 66},
-                                          {0, 0}, {130, 20}, {20, 135}};
-    for (Case::Lengths& each : lengths)
-      each.queries = limited_queries(support, each.queries);
-    add_for_masks("TakesPackedSequences", packed(grouped_heads(support, 1, 1), lengths), as_drawn);
-  }
-  if (support.has("key_lengths"))
-    add_for_masks("TakesKeyLengths", grouped_heads(support, 20, 135), with_key_lengths);
-  for (std::size_t n = 0; n < support.storages.size(); ++n) {
-    Case c = grouped_heads(support, 17, 20);
-    c.precision = precision_of(support.storages[n]);
-    add(
-        std::string("TakesOrRefusesAnyAlignment") + test_word(c.precision),
-        [=](const Implementation& i, Report& report) {
-          expect_right_or_refused<Op>(i, report, support, c);
-        },
-        n);
-  }
-  constexpr auto expect_isolated =
-      std::is_same_v<Op, Attention> ? expect_isolation : expect_isolated_gradients;
-  const auto add_isolated = [&](const std::string& test, const Case& c, std::size_t turn) {
-    add(
-        test,
-        [=](const Implementation& i, Report& report) {
-          expect_isolated(i, report, support, c, turn);
-        },
-        turn);
-  };
-  Case isolated = grouped_heads(support, 20, 150);
-  isolated.B = 2;
-  for (const bool causal : attention_masks(support))
-    add_isolated(causal ? "KeepsNanToItselfCausal" : "KeepsNanToItself",
-                 with_mask(isolated, causal), causal);
-  add(
-      "KeepsNanToItselfAtEveryD",
-      [=](const Implementation& i, Report& report) {
-        std::size_t turn = 0;
-        for (const std::int64_t D : attention_channels(support)) {
-          Case c = grouped_heads(support, 5, 20);
-          c.B = 2;
-          c.D = D;
-          expect_isolated(i, report, support, c, turn++);
-        }
-      },
-      2);
-  if (support.has("packed")) {
-    add_isolated("KeepsNanToItselfInPackedSequences",
-                 packed(isolated, {{3, 20}, {limited_queries(support, 20), 40}, {9, 5}}), 2);
-  }
-  add("MatchesReferenceOnLongSequences", [=](const Implementation& i, Report& report) {
+  Edges<Op> edges(*plan, support);
+  edges.add_sizes();
+  edges.add_keys();
+  edges.add_alignment();
+  edges.add_isolation();
+  edges.add("MatchesReferenceOnLongSequences", [=](const Implementation& i, Report& report) {
     expect_long_sequences<Op>(i, report, support);
   });
   return plan;
