@@ -95,6 +95,14 @@ TEST(OpenOperator, ListsItsBadInput) {
   EXPECT_EQ(names, "M N K a a b b c c ");
 }
 
+TEST(OpenOperator, IsRefusedBeforeMainWhereAFunctionIsMissingOrItIsThereTwice) {
+  const Operator half{.name = "half"};
+  EXPECT_EXIT(add_operator(half, 100), ::testing::ExitedWithCode(EXIT_FAILURE),
+              "operator 'half' is not whole: case_with, host");
+  EXPECT_EXIT(add_operator(find_operator("matmul"), 100), ::testing::ExitedWithCode(EXIT_FAILURE),
+              "operator 'matmul' is registered twice");
+}
+
 // An operator with one of each: a flag, words, a number, and an array that the flag leaves out.
 enum class Order { kRows, kColumns };
 constexpr const char* kOrderWords[] = {"rows", "columns"};
