@@ -353,6 +353,36 @@ TEST_F(Xray, ReportsARaceBetweenBlocksBesideOneWithinAWarp) {
   EXPECT_NE(messages.find("nothing orders blocks of one launch"), std::string::npos) << messages;
 }
 
+// What tools read: the same as the sentence, in fields.
+TEST_F(Xray, WritesAFindingAsARecord) {
+  const DeviceVector<float> out(2);
+  const DeviceVector<float> scratch(1);
+  next_blocks_word<<<2, kThreads>>>(out.data(), scratch.data());
+  int in_a_warp = 0, others = 0;
+  for (const Error& error : only().errors) {
+    const auto fact = nlohmann::json::parse(emulator::xray::fact_of(error));
+    EXPECT_EQ(fact["fact"], "finding");
+    EXPECT_EQ(fact["message"], error.message);
+    const std::string without = fact["without_places"];
+    EXPECT_EQ(without.find(".cu"), std::string::npos) << without;
+    EXPECT_EQ(fact["party"]["line"], error.party.where.line);
+    EXPECT_EQ(fact["other"].is_null(), !error.has_other);
+    if (error.kind != "race") continue;
+    EXPECT_TRUE(without.starts_with("race: load by thread (") ||
+                without.starts_with("race: store by thread ("))
+        << without;
+    if (fact["in_a_warp"]) {
+      EXPECT_EQ(fact["missing"], "no __syncthreads() orders them");
+      ++in_a_warp;
+    } else {
+      EXPECT_EQ(fact["missing"], error.missing);
+      ++others;
+    }
+  }
+  EXPECT_GT(in_a_warp, 0);
+  EXPECT_GT(others, 0);
+}
+
 // No barrier helps where several threads have one element.
 __global__ void adds_to_one_word(float* out) {
   out[0] += 1.0f;
