@@ -60,14 +60,15 @@ class Bosses(InAFolder):
             (["01.boss", "4", "missing-barrier"], "reason is 'missing-barrier'; allowed: wrong-order left-over")))
 
     def test_what_the_xray_says_comes_without_its_lines(self):
-        self.assertEqual(boss.without_lines("race: load at common/cuda/storage.hpp:12, called at 06_x/kernel.cu:70, called at 06_x/kernel.cu:90, by thread (0, 0, 0), and store at "
-                                            "build/bosses/06/kernel.cu:8 by thread (1, 0, 0) touch 4 bytes"),
-                         "race: load by thread (0, 0, 0), and store by thread (1, 0, 0) touch 4 bytes")
+        found = boss.gtest.Finding("race: load at common/cuda/storage.hpp:12", ("race", "no"), False, [["common/cuda/storage.hpp:12", "06_x/kernel.cu:70"]], "race: load")
+        self.assertEqual([boss.without_lines(said) for said in (found, "WRONG RESULT in o")], ["race: load", "WRONG RESULT in o"])
 
     def test_the_gate_wants_what_the_patch_announces_in_a_line_of_the_kernel(self):
         one = boss.Boss("03.boss")
-        for finding, faulty in ((f"{one.shows} 03_x/kernel.cu:46 by thread", False), (f"{one.shows} common/x.hpp:46 by thread", True),
-                                ("WRONG RESULT", True)):
+        def found(place):
+            return boss.gtest.Finding(f"{one.shows} {place} by thread", ("race", "no"), False, [[place]], one.shows)
+
+        for finding, faulty in ((found("03_x/kernel.cu:46"), False), (found("common/x.hpp:46"), True), ("WRONG RESULT", True)):
             with mock.patch.object(boss.Boss, "findings", return_value=[finding]):
                 self.assertEqual(bool(must_fail.faults_of_boss("program", ROOT / one.patch)), faulty, finding)
 
@@ -77,7 +78,7 @@ class Bosses(InAFolder):
 
         def run(*_, environment, **__):
             asked.append(environment)
-            return mock.Mock(tests=[{"failures": [f"Failed\n{one.shows} by two"]}])
+            return boss.gtest.Run(1, False, "", [{"failures": [f"Failed\n{one.shows} by two"]}])
         with mock.patch.object(boss.gtest, "run", run):
             self.assertEqual(one.findings("program", 1), [f"{one.shows} by two"])
             self.assertEqual(must_fail.faults_of_boss("program", ROOT / one.patch), [])

@@ -349,23 +349,23 @@ sys.exit(1)
         self.assertIsNone(checking.asan_finding("all is well"))
 
     def test_a_kernel_that_is_right_is_told_what_it_costs_more_than_ours(self):
-        def printed(*cases):
-            return "".join(f"counters: {json.dumps(each)}\nbudget: 1 of 1 barriers used, per launch, x\n" for each in cases)
+        def counted(*cases):
+            return [{"fact": "counters", "counts": each} for each in cases]
 
-        ours = printed({"barriers": 4, "shared loads": 2000}, {"barriers": 8, "shared loads": 1})
-        self.assertEqual(checking.more_than_ours(printed({"barriers": 6, "shared loads": 2000}, {"barriers": 8, "shared loads": 0}), ours), ["barriers 6 (ours 4)"])
-        self.assertEqual(checking.more_than_ours(printed({"barriers": 0, "shared loads": 2030}, {"barriers": 8, "shared loads": 1}), ours), [])
-        self.assertEqual(checking.more_than_ours("", ours), [])
+        ours = counted({"barriers": 4, "shared loads": 2000}, {"barriers": 8, "shared loads": 1})
+        self.assertEqual(checking.more_than_ours(counted({"barriers": 6, "shared loads": 2000}, {"barriers": 8, "shared loads": 0}), ours), ["barriers 6 (ours 4)"])
+        self.assertEqual(checking.more_than_ours(counted({"barriers": 0, "shared loads": 2030}, {"barriers": 8, "shared loads": 1}), ours), [])
+        self.assertEqual(checking.more_than_ours([], ours), [])
 
     def test_of_many_findings_each_cause_is_shown_and_other_lines_in_short(self):
-        def race(one, other, thread=0, missing="no __syncthreads() orders them"):
-            return (f"race: load at common/x.hpp:4, called at my/a.cu:{one}, by thread ({thread}, 0, 0) of block (0, 0, 0), and asynchronous copy at my/a.cu:{other}, "
-                    f"called at my/a.cu:9, by thread (1, 0, 0) of block (0, 0, 0) touch 4 bytes of x[0]: {missing}")
+        def race(one, other, thread=0, missing="no __syncthreads() orders them", in_a_warp=False):
+            parties = [["common/x.hpp:4", f"my/a.cu:{one}"], [f"my/a.cu:{other}", "my/a.cu:9"]]
+            return gtest.Finding(f"race: {parties} by thread {thread}", ("race", missing), in_a_warp, parties, "race")
 
         def told(*findings, **most):
             return checking.most_telling(findings, Path("my/a.cu"), **most)
 
-        unwritten = "uninitialised read: load at my/a.cu:4 by thread (0, 0, 0), 4 bytes of x, which nothing has written"
+        unwritten = gtest.Finding("uninitialised read: load at my/a.cu:4", ("uninitialised read", ""), False, [["my/a.cu:4"]], "uninitialised read: load")
         first, again, elsewhere = race(5, 6), race(5, 6, thread=1), race(7, 6)
         self.assertEqual(told(first, again, elsewhere, unwritten), ([first, "  the same at lines 7 and 6", unwritten], 0))
         self.assertEqual(told(first, again), ([first], 0))
@@ -373,15 +373,22 @@ sys.exit(1)
         self.assertEqual(told(first, other), ([first, other], 0))
         self.assertEqual(told(first, unwritten, other, elsewhere, most=2), ([first, "  the same at lines 7 and 6", unwritten], 1))
         self.assertEqual(told(first, *(race(line, 6) for line in range(10, 15))), ([first, "  the same at lines 10 and 6, 11 and 6, 12 and 6"], 2))
-        in_warp = race(8, 6, missing="no __syncwarp() or __syncthreads() orders them")
-        self.assertEqual(told(in_warp, first), ([first, "  the same at lines 8 and 6"], 0))
-        at_helper = "race: load at common/x.hpp:4 by thread (0, 0, 0), and store at common/x.hpp:4 by thread (1, 0, 0) touch 4 bytes of x: no"
-        self.assertEqual(told(at_helper.replace("x.hpp:4", "x.hpp:5"), at_helper)[0][1], "  the same at lines common/x.hpp:4 and common/x.hpp:4")
+        self.assertEqual(told(race(8, 6, in_a_warp=True), first), ([first, "  the same at lines 8 and 6"], 0))
+        helpers = [gtest.Finding(f"race at {line}", ("race", "no"), False, [[f"common/x.hpp:{line}"]] * 2, "race") for line in (5, 4)]
+        self.assertEqual(told(*helpers)[0][1], "  the same at lines common/x.hpp:4 and common/x.hpp:4")
+        self.assertEqual(told("the host reads memory")[0], ["the host reads memory"])
 
     def test_what_is_within_the_budget_is_said_beside_it(self):
         check = checking.Check(exercise_of("03"), None)
-        self.assertEqual(check._budget("budget: 0.375 of 0.375 global loads used, per element of o, x\nbudget: 4 of 1 copies waited for at once used, x\n"),
-                         ["budget 0.375, used 0.375: global loads, per element of o, x", "4 of 1 copies waited for at once used, x  <- too many"])
+        def used(used, allowed, what, per="", dearest=""):
+            return {"fact": "budget", "used": used, "allowed": allowed, "what": what, "per": per, "implementation": "x", "dearest": dearest}
+
+        done = gtest.Run(1, False, "", [], [used(0.375, 0.375, "global loads", "element of o"), used(16384, 1, "copies waited for at once", "launch", "most at a.cu:5"),
+                                            used(4, 4, "loads of a thread used")])
+        self.assertEqual(check._budget(done), ["budget 0.375, used 0.375: global loads, per element of o, x",
+                                               "16384 of 1 copies waited for at once used, per launch, x  <- too many", "  most at a.cu:5",
+                                               "budget 4, used 4: loads of a thread used"])
+        self.assertTrue(done.is_dear())
 
     def test_a_diagnosis_that_ended_early_is_no_name(self):
         said = "x.cpp:1\nWRONG RESULT in o\n{}o(b=0, t=1) is 1, should be 2\n"

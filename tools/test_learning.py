@@ -225,13 +225,11 @@ class Rewards(InAFolder):
 
     def test_the_line_says_the_learners_counts_ours_and_those_of_the_step_before(self):
         with mock.patch.object(learning, "recorded_step", return_value=""):
-            log = self.root / "exercise_xray.log"
-            log.write_text("budget: 64 of 65 global loads used, per element of o, wkv_float4\n"
-                           "budget: 1 of 1 global stores used, per element of o, wkv_float4\n"
-                           "budget: 3 of 3 global loads used, per element of o, another\n")
-            self.assertEqual(learning.reward(exercise_of("05"), log), "64 loads per element of o, 04 needed 257.")
-            self.assertEqual(learning.reward(exercise_of("04"), log), "")
-            self.assertEqual(learning.reward(exercise_of("04"), self.root / "none"), "")
+            used = [{"used": used, "allowed": allowed, "what": f"global {what}", "per": "element of o", "implementation": implementation}
+                    for used, allowed, what, implementation in ((64, 65, "loads", "wkv_float4"), (1, 1, "stores", "wkv_float4"), (3, 3, "loads", "another"))]
+            self.assertEqual(learning.reward(exercise_of("05"), used), "64 loads per element of o, 04 needed 257.")
+            self.assertEqual(learning.reward(exercise_of("04"), used), "")
+            self.assertEqual(learning.reward(exercise_of("04"), []), "")
 
 
 class OfALesson(InAFolder):

@@ -272,7 +272,8 @@ class HolesOfACopy(InAFolder):
                 self.mine, made["text"] = exercise.mine, variant.mine.read_text()
 
             def __call__(self):
-                races = [f"race: load at {self.mine}:{line} by x, and store at {self.mine}:5 by y: no barrier" for line in (2, 1)]
+                races = [gtest.Finding(f"race: load at {self.mine}:{line} by x, and store at {self.mine}:5 by y: no barrier", ("race", "no barrier"), False,
+                                       [[f"{self.mine}:{line}"], [f"{self.mine}:5"]], "race") for line in (2, 1)]
                 print("\n".join(f"X-ray: {line}" for line in self.told(races)[0]))
                 return False
 
@@ -302,12 +303,16 @@ class HolesOfACopy(InAFolder):
                 return True
 
         def run(program, *_, **more):
-            return mock.Mock(text=texts[finds].format(Path(program).parent.relative_to(self.root)), **{"first_failure.return_value": None})
+            at = f"{Path(program).parent.relative_to(self.root)}/exercise.cu:2"
+            party = {"file": at.rpartition(":")[0], "line": 2, "called_at": []}
+            facts = {"race": [{"fact": "finding", "message": f"race: load at {at} by x, and store at y: no barrier", "kind": "race", "missing": "no barrier",
+                               "in_a_warp": False, "without_places": "race", "party": party, "other": None}],
+                     "dear": [{"fact": "budget", "used": 2, "allowed": 1, "what": "loads used, k", "per": "", "implementation": "", "dearest": ""}], "": []}
+            return gtest.Run(0, False, "fine\n", [], facts[finds])
 
         check._exercise.needs_device, check._build = True, mock.Mock(folder=self.root)
         self.during(mock.patch.object(checking, "Variant", Variant))
         self.during(mock.patch.object(checking.gtest, "run", run))
-        texts = {"race": "race: load at {}/exercise.cu:2 by x, and store at y: no barrier\n", "dear": "budget: 2 of 1 loads used, k\n", "": "fine\n"}
         for finds, told in (("race", ("1", ("the X-ray finds a mistake", "is wrong"), ["race: load at my/03_x/exercise.cu:2 by x, and store at y: no barrier"])),
                             ("dear", ("1", ("too dear for the budget", "is too dear"), ["2 of 1 loads used, k  <- too many"])), ("", None)):
             self.assertEqual(check._found_alone(["1"]), told)

@@ -158,7 +158,9 @@ struct Error {
   // "race", "out of bounds", "use after free", "host memory", "uninitialised read", "misaligned
   // access" or "unpinned result"
   std::string kind;
-  std::string message;  // one sentence that says it all
+  std::string message;         // one sentence that says it all
+  std::string without_places;  // it without the lines of the source
+  std::string missing;         // of a race: what would have ordered the two
   Space space = Space::kGlobal;
   std::string buffer, element;  // element: of shared memory, "kv_smem[1]"
   bool meant = true;  // false: in no array, and another one may be meant than this, the nearest

@@ -93,10 +93,14 @@ nlohmann::json json_of(const Party& party) {
   const auto triple = [](const uint3& index) {
     return nlohmann::json::array({index.x, index.y, index.z});
   };
+  nlohmann::json called_at = nlohmann::json::array();
+  for (const Source& caller : party.called_at)
+    called_at.push_back({{"file", caller.file}, {"line", caller.line}});
   return {{"operation", to_string(party.operation)},
           {"by", party.by},
           {"file", party.where.file},
           {"line", party.where.line},
+          {"called_at", called_at},
           {"block", triple(party.block)},
           {"thread", triple(party.thread)}};
 }
@@ -321,7 +325,30 @@ void write_values(std::ostream& to, const Values& values) {
   }
 }
 
-std::string sums_of_counters(const std::vector<Kernel>& kernels) {
+std::string fact_of(const Error& error) {
+  nlohmann::json fact = json_of(error);
+  fact["fact"] = "finding";
+  // Within a warp less is enough: the same barrier may be missing there and between warps.
+  const std::string in_a_warp = "no __syncwarp() or ";
+  fact["in_a_warp"] = error.missing.starts_with(in_a_warp);
+  fact["missing"] =
+      fact["in_a_warp"] ? "no " + error.missing.substr(in_a_warp.size()) : error.missing;
+  fact["without_places"] = error.without_places;
+  return fact.dump();
+}
+
+std::string fact_of(const UsedBudget& budget) {
+  return nlohmann::json({{"fact", "budget"},
+                         {"used", budget.used},
+                         {"allowed", budget.allowed},
+                         {"what", budget.what},
+                         {"per", budget.per},
+                         {"implementation", budget.implementation},
+                         {"dearest", budget.dearest}})
+      .dump();
+}
+
+std::string counters_fact_of(const std::vector<Kernel>& kernels) {
   nlohmann::json counters = nlohmann::json::object();
   for (unsigned each = 0; each < kCounters; ++each) {
     const auto counter = static_cast<Counter>(each);
@@ -330,7 +357,7 @@ std::string sums_of_counters(const std::vector<Kernel>& kernels) {
       sum += kernel[counter];
     counters[info(counter).words] = sum;
   }
-  return counters.dump();
+  return nlohmann::json({{"fact", "counters"}, {"counts", counters}}).dump();
 }
 
 }  // namespace emulator::xray

@@ -45,7 +45,17 @@ void write_case(std::ostream& to, const std::string& what, const std::vector<Sub
 // and seven for each thread, in that of ThreadEnd.
 void write_values(std::ostream& to, const Values& values);
 
-// {"barriers": 4}, of all launches.
-std::string sums_of_counters(const std::vector<Kernel>& kernels);
+// How much of a budget a kernel has used.
+struct UsedBudget {
+  double used = 0, allowed = 0;
+  std::string what;  // "global loads"; a sentence where nothing else is given
+  std::string per = {}, implementation = {};  // "element of o", "wkv_float4"
+  std::string dearest = {};  // where most of it is made, as a sentence; "" if that is not said
+};
+
+// One JSON record each (docs/xray.md).
+std::string fact_of(const Error& error);
+std::string fact_of(const UsedBudget& budget);
+std::string counters_fact_of(const std::vector<Kernel>& kernels);  // the sums of all launches
 
 }  // namespace emulator::xray

@@ -34,16 +34,20 @@ Spread spread_of(const std::vector<std::uint32_t>& counts) {
   return {*least, *most, sum / static_cast<double>(counts.size())};
 }
 
-std::string words_of(const Party& party) {
-  std::string called;
-  for (const Source& caller : party.called_at)
-    called += ", called at " + caller.text();
-  return fmt::format("{} at {}{} by thread ({}, {}, {}) of block ({}, {}, {})",
+std::string words_of(const Party& party, bool with_places) {
+  std::string at;
+  if (with_places) {
+    at = " at " + party.where.text();
+    for (const Source& caller : party.called_at)
+      at += ", called at " + caller.text();
+    if (!party.called_at.empty()) at += ",";
+  }
+  return fmt::format("{}{} by thread ({}, {}, {}) of block ({}, {}, {})",
                      !party.by.empty()    ? party.by
                      : party.asynchronous ? "asynchronous copy"
                                           : to_string(party.operation),
-                     party.where.text(), called.empty() ? "" : called + ",", party.thread.x,
-                     party.thread.y, party.thread.z, party.block.x, party.block.y, party.block.z);
+                     at, party.thread.x, party.thread.y, party.thread.z, party.block.x,
+                     party.block.y, party.block.z);
 }
 
 std::string name_of(Through through, Operation operation) {
@@ -60,8 +64,7 @@ std::string bytes_text(std::int64_t bytes) {
   return fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes");
 }
 
-// `missing`: what would have ordered the two parties of a race.
-std::string sentence_of(const Error& error, const std::string& missing) {
+std::string sentence_of(const Error& error, bool with_places) {
   const std::string memory = error.space == Space::kShared ? "shared memory"
                              : error.buffer.empty()        ? "memory that is no array of the device"
                                                            : error.buffer;
@@ -69,15 +72,16 @@ std::string sentence_of(const Error& error, const std::string& missing) {
       error.element.empty()
           ? fmt::format("{} of {} at byte {}", bytes_text(error.bytes), memory, error.offset)
           : fmt::format("{} of {}", bytes_text(error.bytes), error.element);
-  const std::string start = fmt::format("{}: {}", error.kind, words_of(error.party));
+  const std::string start = fmt::format("{}: {}", error.kind, words_of(error.party, with_places));
   if (error.kind == "race") {
-    return fmt::format("{}, and {} touch {}: {}", start, words_of(error.other), at, missing);
+    return fmt::format("{}, and {} touch {}: {}", start, words_of(error.other, with_places), at,
+                       error.missing);
   }
   if (error.kind == "unpinned result")
     return fmt::format(
-        "{}, of a product's D: no pin(D) lies between it and the wait_products at {}, and the "
+        "{}, of a product's D: no pin(D) lies between it and the wait_products{}, and the "
         "compiler may move it in front of that wait",
-        start, error.other.where.text());
+        start, with_places ? " at " + error.other.where.text() : "");
   if (error.kind == "misaligned access")
     return fmt::format("{}, {}; allowed: multiples of {}", start, at, error.bytes);
   if (error.kind == "uninitialised read" && error.party.operation == Operation::kAtomic)
@@ -522,7 +526,9 @@ Kernel Recorder::finish(Recording& recording) const {
   const std::set<std::string> several = changed_by_several(kernel.errors);
   for (std::size_t i = 0; i < kernel.errors.size(); ++i) {
     Error& error = kernel.errors[i];
-    error.message = sentence_of(error, missing_in(error, recording.findings[i], several));
+    error.missing = missing_in(error, recording.findings[i], several);
+    error.message = sentence_of(error, true);
+    error.without_places = sentence_of(error, false);
   }
   const auto rank = [](const Error& each) {
     return each.kind == "race" ? 1 : each.kind == "uninitialised read" ? 2 : 0;

@@ -62,7 +62,9 @@ class Boss:
         """How the test ended: what the X-ray and the judge say. The judge looks for no name: that would be the answer."""
         done = gtest.run(program, seconds, test_filter=self.test, environment={"LADDER_NO_NAMES": "1"})
         failures = [failure for test in done.tests for failure in test["failures"] if "the X-ray found" not in failure]
-        return [line.removeprefix("  ") for failure in failures for line in words_of(failure) if line.strip() != "Failed"]
+        said = [line.removeprefix("  ") for failure in failures for line in words_of(failure) if line.strip() != "Failed"]
+        findings = {words_of(f"\n{finding}")[0].strip(): finding for finding in done.findings()}
+        return [findings.get(line, line) for line in said]
 
     def answer(self, line, reason):
         """Whether it is right, and what to say."""
@@ -77,9 +79,8 @@ class Boss:
 
 
 def without_lines(finding):
-    """What the X-ray said, without the places in the source."""
-    place = r"[^ ,]+\.(?:cu|hpp|h|cpp):[0-9]+"
-    return re.sub(rf"(?:, called at {place})+,| at {place}", "", finding)
+    """What the X-ray said, without the places in the source; what else was said has none."""
+    return getattr(finding, "without_places", finding)
 
 
 def boss(words, preset):

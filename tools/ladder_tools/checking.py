@@ -28,7 +28,6 @@ _IN_BOUNDS = "*StaysInBounds*"  # memory that a kernel must not touch may hold w
 _FINDS = f"{_IN_BOUNDS}:*KeepsItsBudget"  # the tests under the X-ray, whatever else fails
 _SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
 _ASAN = "detect_leaks=0:redzone=2048"  # so that an index far beyond an array does not reach the next one
-_XRAY_ERROR = re.compile(r"(race|out of bounds|use after free|host memory|uninitialised read|misaligned access|unpinned result): ")
 _STOPS = re.compile(r", in kernel .*, thread \(|: (deadlock: |divergent )")  # the emulator's words for an error that ends a block
 # The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
 _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
@@ -247,20 +246,20 @@ def printed_lines(text, file, most=20):
     return (["printed by the kernel:"] if lines else []) + [f"  {line}" for line in lines[:most]] + more
 
 
-_IN_A_WARP = "no __syncwarp() or "  # what would be enough there; for the whole block it is "no __syncthreads() ..."
+def short(count):
+    """Not 1.638e+04."""
+    return f"{count:.4g}" if count < 1e4 else f"{count:.0f}"
 
 
-def _cause(finding):
-    """The X-ray's kind, and of a race what would have ordered the two: the same barrier may be missing within a warp and between warps."""
-    kind = finding.partition(": ")[0]
-    return kind, finding.rpartition(": ")[2].replace(_IN_A_WARP, "no ") if kind == "race" else ""
+def placed_all(findings, place):
+    """Each once, as `place` has sentences and places: the X-ray's findings, and what else is said."""
+    return list(dict.fromkeys(each.placed(place) if isinstance(each, gtest.Finding) else place(each) for each in findings))
 
 
 def _lines_in(mine, finding):
     """The lines at which the parties of a finding touch memory: of the learner's file by their number, of a helper's caller there."""
     lines = []
-    for party in re.split(r", and (?=[a-z ]+ at )", finding):
-        places = re.findall(r"\bat (\S+:[0-9]+)\b", party)
+    for places in getattr(finding, "parties", ()):
         of_mine = [place.rpartition(":")[2] for place in places if place.startswith(f"{mine}:")]
         lines += of_mine[:1] or places[:1]
     return tuple(dict.fromkeys(lines))
@@ -270,8 +269,8 @@ def most_telling(findings, mine, most=3, pairs=3):
     """A few of the X-ray's findings, in their order: the first of each cause, and in short at which other lines a race is found too. And how many
     are left out."""
     shown, elsewhere = {}, {}
-    for finding in sorted(findings, key=lambda each: _IN_A_WARP in each):  # the barrier that is enough for all
-        cause, lines = _cause(finding), _lines_in(mine, finding)
+    for finding in sorted(findings, key=lambda each: getattr(each, "in_a_warp", False)):  # the barrier that is enough for all
+        cause, lines = getattr(finding, "cause", (finding, "")), _lines_in(mine, finding)
         if cause not in shown and len(shown) < most:
             shown[cause], elsewhere[cause] = finding, {lines: 1}
         elif cause in shown:
@@ -287,23 +286,13 @@ def most_telling(findings, mine, most=3, pairs=3):
     return said, len(findings) - told
 
 
-_USED = re.compile(r"^(?:dearest: (.*)\n)?budget: (\S+) of (\S+) (.*)$", re.MULTILINE)
-
-
-def is_dear(text):
-    """Whether a program has used more than one of the budgets that it prints."""
-    return any(float(used) > float(allowed) for _, used, allowed, _ in _USED.findall(text))
-
-
-_COUNTERS = re.compile(r"^counters: (\{.*\})$", re.MULTILINE)
 _ALIKE = 1.02  # a count that is at most so many times ours
 
 
 def more_than_ours(yours, ours, most=4):
-    """What the X-ray counts more often in the cases of the budgets than in our kernel: "barriers 6 (ours 4)". From what the two programs print."""
-    counted = [[json.loads(counters) for counters in _COUNTERS.findall(text)] for text in (yours, ours)]
-    said = [f"{words} {count:,} (ours {other[words]:,})" for one, other in zip(*counted)
-            for words, count in one.items() if count > _ALIKE * other[words]]
+    """What the X-ray counts more often in the cases of the budgets than in our kernel: "barriers 6 (ours 4)". Facts of the two programs."""
+    said = [f"{words} {count:,} (ours {other['counts'][words]:,})" for one, other in zip(yours, ours)
+            for words, count in one["counts"].items() if count > _ALIKE * other["counts"][words]]
     return list(dict.fromkeys(said))[:most]
 
 
@@ -352,7 +341,7 @@ class Check:
         self._names = []  # of the tests that a round may run
         self._wrong = []  # cases that fail, where they were looked at
         self._said = ""  # of the test that failed
-        self._counted = ""  # what the X-ray's program printed of the budgets' cases
+        self._counted = None  # the Run of the budgets' cases under the X-ray
 
     def _compile(self, target):
         if target in self._compiled:
@@ -549,7 +538,7 @@ class Check:
             exercise.mine = Path(os.path.relpath(variant.mine, ROOT))
             placed = self._placed(text, variant)
             alone, said = _Alone(exercise, variant), io.StringIO()
-            alone.told = lambda findings: most_telling(list(map(placed, findings)), self._exercise.mine)
+            alone.told = lambda findings: most_telling(placed_all(findings, placed), self._exercise.mine)
             with contextlib.redirect_stdout(said):
                 passed = alone()
         if passed or not alone.failing:
@@ -579,11 +568,11 @@ class Check:
             if done is None:
                 continue
             placed = self._placed(text, done.variant)
-            found = [line for line in done.text.splitlines() if _XRAY_ERROR.match(line)] or list(filter(None, [self._ends(done)]))
+            found = done.findings() or list(filter(None, [self._ends(done)]))
             if found:
-                return hole, ("the X-ray finds a mistake", "is wrong"), self.told(list(dict.fromkeys(map(placed, found))))[0]
-            if is_dear(done.text):
-                return hole, ("too dear for the budget", "is too dear"), list(map(placed, self._budget(done.text, only_too_many=True)))
+                return hole, ("the X-ray finds a mistake", "is wrong"), self.told(placed_all(found, placed))[0]
+            if done.is_dear():
+                return hole, ("too dear for the budget", "is too dear"), list(map(placed, self._budget(done, only_too_many=True)))
         return None
 
     def _holes_at(self, numbers):
@@ -647,13 +636,13 @@ class Check:
 
     def _is_dear(self, target, text):
         done = self._under_the_xray(target, text, "*KeepsItsBudget")
-        return done is not None and is_dear(done.text)
+        return done is not None and done.is_dear()
 
     def _is_found(self, target, text):
         if not (self._exercise.needs_device and self._build.has_xray()):
             return False
         done = self._under_the_xray(target, text, f"{_FINDS}:{self.failing}" if self.failing else _FINDS)
-        return done is not None and any(_XRAY_ERROR.match(line) for line in done.text.splitlines())
+        return done is not None and bool(done.findings())
 
     def _under_the_xray(self, target, text, test_filter):
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
@@ -703,8 +692,8 @@ class Check:
         if failed is None:
             return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
         self.failing, self._injected = failed["name"], failed["injects"]
-        said = [line for line in lines_of(failed["failures"])
-                if line.strip() != "Failed" and not _XRAY_ERROR.match(line.strip().removeprefix("in another check: "))]  # which is said with the X-ray's
+        with_the_xrays = {words_of(f"\n{finding}")[0].strip() for finding in done.findings()} | {"Failed"}
+        said = [line for line in lines_of(failed["failures"]) if line.strip().removeprefix("in another check: ") not in with_the_xrays]
         said = said or ["  the X-ray finds a mistake"]
         before = f", after {done.passed()} that pass" if done.passed() else ""
         if len(said) > _MOST_LINES:
@@ -804,8 +793,8 @@ class Check:
                 failed = done.first_failure()
                 self.failing = failed["name"] if failed else done.last_begun()[0]
             if not errors and not self._diverges:
-                errors = list(dict.fromkeys(line for line in done.text.splitlines()
-                                            if (_XRAY_ERROR.match(line) or _HOST_TOUCHES.match(line)) and line != self._host_touches))
+                touches = [line for line in done.text.splitlines() if _HOST_TOUCHES.match(line) and line != self._host_touches]
+                errors = list(dict.fromkeys([*touches, *done.findings()]))
                 if not errors and not self._stopped:  # the emulator alone may let it pass, where other memory lies beside an array
                     errors = list(filter(None, [self._ends(done)]))
                 self._xray_errors = bool(errors)
@@ -816,8 +805,8 @@ class Check:
         if done.timed_out or done.crashed and not _HOST_TOUCHES.search(done.text):
             shown.append(done.how_it_ended(done.seconds))
         shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
-        shown += self._budget(done.text)
-        self._counted = done.text
+        shown += self._budget(done)
+        self._counted = done
         (self._build.folder / "exercise_xray.log").write_text(text)
         if not self.failing and clean and not shown:
             shown = ["nothing is wrong"]
@@ -878,21 +867,26 @@ class Check:
     def _beside_ours(self, mine, ours):
         """Of a kernel that is right and keeps its budget: what it costs more than ours."""
         target = f"{self._target}_ours"
-        if mine == ours or not _COUNTERS.search(self._counted) or not self._compile(target):
+        counted = self._counted.facts("counters") if self._counted else []
+        if mine == ours or not counted or not self._compile(target):
             return ""
-        more = more_than_ours(self._counted, self._run(target, test_filter="*KeepsItsBudget").text)
+        more = more_than_ours(counted, self._run(target, test_filter="*KeepsItsBudget").facts("counters"))
         return f"More than in our kernel, in the case of the budget: {', '.join(more)}." if more else ""
 
-    def _budget(self, text, only_too_many=False):
+    def _budget(self, done, only_too_many=False):
         """What the kernel uses of its budget; of one whose result is wrong only what is too much."""
         shown = []
-        for dearest, used, allowed, rest in _USED.findall(text):
-            too_many = float(used) > float(allowed)
+        for fact in done.facts("budget"):
+            used, allowed, what = fact["used"], fact["allowed"], fact["what"]
+            of = f", per {fact['per']}, {fact['implementation']}" if fact["per"] else ""
+            too_many = used > allowed
             self._dearer |= too_many
-            if too_many or not (self.failing or only_too_many) and (float(used) > 0 or float(allowed) > 0 or not rest.startswith("global ")):
-                shown.append(f"{used} of {allowed} {rest}  <- too many" if too_many else f"budget {allowed}, used {used}: {rest.replace(' used,', ',')}")
-            if dearest and (too_many or not only_too_many):
-                shown.append(f"  {dearest.replace(f'{ROOT}/', '')}")
+            if too_many:
+                shown.append(f"{short(used)} of {short(allowed)} {what}{' used' if of else ''}{of}  <- too many")
+            elif not (self.failing or only_too_many) and (used > 0 or allowed > 0 or not what.startswith("global ")):
+                shown.append(f"budget {short(allowed)}, used {short(used)}: {what}{of}")
+            if fact["dearest"] and (too_many or not only_too_many):
+                shown.append(f"  {fact['dearest'].replace(f'{ROOT}/', '')}")
         return shown
 
     def back_ends(self):
@@ -1033,7 +1027,7 @@ class Check:
             else:
                 note_solved(exercise.name)
             mine, ours = text_of(exercise.mine), text_of(exercise.solution)
-            for line in (too_narrow(mine, ours), unchecked(mine, ours), in_double(mine, ours, doubles), self._beside_ours(mine, ours), reward(exercise, self._build.folder / "exercise_xray.log")):
+            for line in (too_narrow(mine, ours), unchecked(mine, ours), in_double(mine, ours, doubles), self._beside_ours(mine, ours), reward(exercise, self._counted.facts("budget") if self._counted else [])):
                 if line:
                     print(line)
             more = ", ".join(name for name in more_of(exercise.lesson) if name not in (exercise.name, *solved()))

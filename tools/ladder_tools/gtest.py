@@ -1,4 +1,5 @@
 """Runs a GoogleTest program with a time limit, and reads the JSON it writes."""
+import contextlib
 import json
 import math
 import os
@@ -22,13 +23,44 @@ class Test(str):
     case = ""
 
 
-class Run:
-    """How a program ended (`status`: its exit code, -11 after SIGSEGV), what it printed, and its tests in order:
-    {"name": "suite.test", "file": its source, "skipped": bool, "failures": [text], "injects": whether it makes a call fail}. A program that
-    crashed leaves no tests."""
+class Finding(str):
+    """A sentence of the X-ray. `cause`: its kind, and of a race what would have ordered the two; `in_a_warp`: whether less is enough for
+    these two; `parties`: of each the places "FILE:LINE" at which it touches memory, the innermost first; `without_places`: the sentence
+    without these."""
 
-    def __init__(self, status, timed_out, text, tests):
-        self.status, self.timed_out, self.text, self.tests = status, timed_out, text, tests
+    def __new__(cls, message, cause, in_a_warp, parties, without_places):
+        finding = super().__new__(cls, message)
+        finding.cause, finding.in_a_warp, finding.parties, finding.without_places = cause, in_a_warp, parties, without_places
+        return finding
+
+    @classmethod
+    def of(cls, fact):
+        parties = [[f"{at['file']}:{at['line']}" for at in (party, *party["called_at"])] for party in (fact["party"], fact["other"]) if party]
+        return cls(fact["message"], (fact["kind"], fact["missing"]), fact["in_a_warp"], parties, fact["without_places"])
+
+    def placed(self, place):
+        """As `place` has sentences and places."""
+        return Finding(place(self), self.cause, self.in_a_warp, [list(map(place, party)) for party in self.parties], self.without_places)
+
+
+class Run:
+    """How a program ended (`status`: its exit code, -11 after SIGSEGV), what it printed, its tests in order:
+    {"name": "suite.test", "file": its source, "skipped": bool, "failures": [text], "injects": whether it makes a call fail}, and what it
+    says for tools, {"fact": "finding", "budget" or "counters", ...} (docs/xray.md). A program that crashed leaves no tests."""
+
+    def __init__(self, status, timed_out, text, tests, facts=()):
+        self.status, self.timed_out, self.text, self.tests, self._facts = status, timed_out, text, tests, facts
+
+    def facts(self, kind):
+        return [fact for fact in self._facts if fact["fact"] == kind]
+
+    def findings(self):
+        """Each once, in their order."""
+        return list(dict.fromkeys(map(Finding.of, self.facts("finding"))))
+
+    def is_dear(self):
+        """Whether more than one of the budgets is used."""
+        return any(fact["used"] > fact["allowed"] for fact in self.facts("budget"))
 
     @property
     def succeeded(self):
@@ -83,6 +115,15 @@ def _tests(path):
             for suite in report["testsuites"] for each in suite["testsuite"]]
 
 
+def _facts(path):
+    """A line each; the last may be cut off by a crash."""
+    facts = []
+    for line in text_of(path).splitlines():
+        with contextlib.suppress(ValueError):
+            facts.append(json.loads(line))
+    return facts
+
+
 def _seconds_used(process):
     """What it and those that it has started have had of the processors; infinite where the system does not say."""
     try:
@@ -99,14 +140,14 @@ _MOST_WAITED = 10  # so many times its seconds, where others are at work on this
 def run(program, seconds, *options, test_filter=None, environment=None):
     """`seconds`: of a processor, or of the clock where it has one to itself, or waits."""
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
+        report, facts = Path(folder) / "report.json", Path(folder) / "facts.json"
         command = [program, f"--gtest_output=json:{report}", "--gtest_color=no", *options]
         if test_filter:
             command.append(f"--gtest_filter={test_filter}")
         # Looking for a name must not take what is left for saying that the result is wrong.
         diagnosis = {"LADDER_DIAGNOSIS_SECONDS": str(max(1, min(20, seconds * 2 // 3)))}
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   env={**_ENVIRONMENT, **diagnosis, **os.environ, **(environment or {})})
+                                   env={**_ENVIRONMENT, **diagnosis, "LADDER_FACTS": str(facts), **os.environ, **(environment or {})})
         output, timed_out, wait, used, end = None, False, seconds, 0, time.monotonic() + _MOST_WAITED * seconds
         while output is None:
             try:
@@ -119,7 +160,7 @@ def run(program, seconds, *options, test_filter=None, environment=None):
                 process.kill()
                 output, _ = process.communicate()
         require_no_limit(process.returncode)
-        return Run(process.returncode, timed_out, output.decode(errors="replace"), _tests(report))
+        return Run(process.returncode, timed_out, output.decode(errors="replace"), _tests(report), _facts(facts))
 
 
 def nans(text, program, source):

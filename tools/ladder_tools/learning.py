@@ -413,15 +413,15 @@ def in_double(mine, ours, lines):
                        "sixty-fourth of a float's rate. 2.0f is a float, 2.0 a double.") or ""
 
 
-def reward(exercise, xray_log):
-    """One line for whoever has solved it: the learner's counts beside those of the step before, where they differ, and what the step brought on a
-    GPU; "" if nothing of that is known."""
-    log = text_of(xray_log)
-    name = _implementation(exercise)
-    counted = re.findall(rf"^budget: (\S+) of (\S+) global (\w+) used, (per element of \w+), {name}$", log, re.MULTILINE)
+def reward(exercise, budgets):
+    """One line for whoever has solved it: the learner's counts, facts of the X-ray, beside those of the step before, where they differ, and what
+    the step brought on a GPU; "" if nothing of that is known."""
     before = _step_before(exercise)
     needed = budget_of(before) if before and budget_of(exercise) else {}
-    counts = [f"{used} {what[:-1] if used == '1' else what} {each}, {before.name} needed {needed[what]:.4g}"
-              for used, ours, what, each in counted if what in needed and float(ours) != needed[what]]
+    counts = []
+    for fact in budgets:
+        what = fact["what"].removeprefix("global ")
+        if fact["implementation"] == _implementation(exercise) and what in needed and f"{fact['allowed']:.4g}" != f"{needed[what]:.4g}":
+            counts.append(f"{fact['used']:.4g} {what[:-1] if fact['used'] == 1 else what} per {fact['per']}, {before.name} needed {needed[what]:.4g}")
     sentence = "; ".join(counts + list(filter(None, [recorded_step(exercise)])))
     return sentence[:1].upper() + sentence[1:] + "." if sentence else ""

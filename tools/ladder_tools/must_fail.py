@@ -104,7 +104,7 @@ def faults_of_boss(program, patch):
     if not boss.lines():
         faults.append("the patch changes nothing")
     findings = boss.findings(program, _SECONDS)
-    seen = [finding for finding in findings if finding.startswith(boss.shows) and (boss.on_the_cpu or re.search(r"(?<!called) at \S*/kernel\.cu:[0-9]+[ ,]", finding))]
+    seen = [finding for finding in findings if finding.startswith(boss.shows) and (boss.on_the_cpu or any("/kernel.cu:" in places[0] for places in getattr(finding, "parties", ())))]
     if not seen:
         who = f"{boss.test} does not say '{boss.shows}'" if boss.on_the_cpu else f"the X-ray does not say '{boss.shows}' of a line of the kernel in {boss.test}"
         faults.append(f"{who}; it says: {findings}")
