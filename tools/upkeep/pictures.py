@@ -167,7 +167,7 @@ def ladder(records):
             parts.append(f'<circle class="{kind}" cx="{number(x(seconds))}" cy="{number(y)}" r="6"/>')
             first_of_two = len(shown) == 2 and index == 0
             parts.append(text(x(seconds) + (-10 if first_of_two else 10), y + 4, duration(seconds) + ("°" if old else ""), kind, 12, "end" if first_of_two else "start"))
-    parts.append(text(20, bottom + 40, "milliseconds, log scale" + ("; ° measured before its machine code changed" if any_old else ""), "soft", 12))
+    parts.append(text(20, bottom + 40, "milliseconds, log scale" + ("; ° measured before the kernel's machine code changed" if any_old else ""), "soft", 12))
     for index, kind in enumerate(("fp32", "bf16")):
         parts.append(f'<circle class="{kind}" cx="{width - 150 + 76 * index}" cy="{bottom + 36}" r="6"/>')
         parts.append(text(width - 140 + 76 * index, bottom + 40, kind, kind, 13))
