@@ -147,7 +147,7 @@ class Blocks(WithRecords):
 
     def test_say_what_is_old(self):
         self.assertIn("227\u00a0us°\n\n° 在提交 abc1234", blocks.render("{{run : fast}}", self.records(), "zh-CN"))
-        self.assertEqual(blocks.render("{{run : fast}}", self.records()), "227\u00a0us°\n\n° Measured at commit abc1234; the kernel's machine code has changed since then.")
+        self.assertEqual(blocks.render("{{run : fast}}", self.records()), "227\u00a0us°\n\n° Measured at commit abc1234; the kernel's machine code has changed.")
 
     def test_name_what_they_cannot_say(self):
         for template, words in {"{{run : none}}": "run has no row none", "{{run : slow : colour}}": "allowed: time", "@x": "allowed: @NAME = TEXT"}.items():

@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+import minutes
 from nvcc import ROOT, files_here
 from ladder_tools.place import MORE, chapters, exercises, in_lessons, lessons
 
@@ -230,8 +231,5 @@ class Lessons(unittest.TestCase):
             self.assertRegex(code, rf"\b{name.split('::')[-1]}\b")
 
     def test_are_read_in_one_sitting(self):
-        """Of what is prose: no code, no tables, no addresses of links."""
         for folder in all_lessons():
-            text = re.sub(r"```.*?```|<!--.*?-->", "", (ROOT / folder / "README.md").read_text(), flags=re.DOTALL)
-            prose = re.sub(r"\]\([^)]*\)|<[^>]*>|^\|.*$", " ", text, flags=re.MULTILINE)
-            self.assertLessEqual(len(re.findall(r"[A-Za-z0-9][\w'.,-]*", prose)), 1800, folder)
+            self.assertLessEqual(minutes.words((ROOT / folder / "README.md").read_text()), 1600, folder)
