@@ -3,7 +3,7 @@
 //         of each row, in place; o = weights v.
 // Why:    each line of the formula is a kernel of its own; the rest of the chapter removes the
 //         costs of this.
-// Needs:  any D, fp32, bf16 or fp16, all options of attention; any CUDA GPU.
+// Needs:  any D, fp32, bf16 or fp16, a causal mask, lengths and packed sequences; any CUDA GPU.
 // Costs:  T_q * T_k floats per head, written twice and read 3 + D / 16 times.
 //         See README for what was measured.
 #include <cuda_runtime.h>

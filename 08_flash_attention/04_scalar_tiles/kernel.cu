@@ -3,7 +3,7 @@
 //         past it, and each updates the softmax so far.
 // Why:    the three kernels write T_q x T_k scores twice and read them again and again; here a
 //         score stays in a register.
-// Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16; all options of attention; q, k and v
+// Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16; a causal mask, lengths and packed sequences; q, k and v
 //         aligned to four elements; 86 KB of shared memory per block, 110 KB for D = 256.
 // Costs:  every tile of queries loads all its keys and values again; no tensor cores.
 //         See README for what was measured.

@@ -3,7 +3,7 @@
 //         memory as bf16 to become a factor.
 // Why:    one instruction does 2048 FMAs; in 04_scalar_tiles each FMA was an instruction, with an
 //         operand from shared memory.
-// Needs:  D = 64 or 128 and bf16, to keep the file short; all options of attention; 16-byte rows;
+// Needs:  D = 64 or 128 and bf16, to keep the file short; a causal mask, lengths and packed sequences; 16-byte rows;
 //         tensor cores (sm_80).
 // Costs:  four plain loads for a factor of K, eight of two bytes for one of V, with bank conflicts;
 //         a buffer for the weights.

@@ -3,7 +3,7 @@
 //         elements of all four matrices; those of V are transposed by the load.
 // Why:    a block of V needed eight loads of two bytes, one of Q, K or the weights four of four
 //         bytes. Now each needs one load.
-// Needs:  D = 64 or 128 and bf16, to keep the file short; all options of attention; 16-byte rows;
+// Needs:  D = 64 or 128 and bf16, to keep the file short; a causal mask, lengths and packed sequences; 16-byte rows;
 //         tensor cores (sm_80).
 // Costs:  the eight rows of a matrix begin in the same bank; the weights still go through shared
 //         memory.

@@ -3,7 +3,7 @@
 //         loads the blocks.
 // Why:    a warp stored and loaded weights that it already had in its registers: 16 or 32 KB, in an
 //         extra buffer.
-// Needs:  D = 64 or 128 and bf16, to keep the file short; all options of attention; 16-byte rows;
+// Needs:  D = 64 or 128 and bf16, to keep the file short; a causal mask, lengths and packed sequences; 16-byte rows;
 //         tensor cores (sm_80).
 // Costs:  bank conflicts in the loads of blocks, and a wait for every tile: 06_swizzled,
 //         08_pipelined.

@@ -3,7 +3,7 @@
 //         number; stores and loads compute the swizzled index.
 // Why:    the matrix loads of 08.05c needed 32 wavefronts each, because the eight rows of a matrix
 //         began in the same bank.
-// Needs:  D = 64 or 128 and bf16, to keep the file short; all options of attention; 16-byte rows;
+// Needs:  D = 64 or 128 and bf16, to keep the file short; a causal mask, lengths and packed sequences; 16-byte rows;
 //         tensor cores (sm_80).
 // Costs:  an exclusive or per address. Tiles still pass through registers, and each is waited for:
 //         07, 08_pipelined.

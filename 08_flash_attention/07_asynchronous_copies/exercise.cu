@@ -3,7 +3,7 @@
 //         swizzled tile is now the library's.
 // Why:    a loaded value must arrive in a register before it can be stored; many loads in flight
 //         need many registers, few loads need many round trips.
-// Needs:  D = 64 or 128 and bf16, to keep the file short; all options of attention; 16-byte rows;
+// Needs:  D = 64 or 128 and bf16, to keep the file short; a causal mask, lengths and packed sequences; 16-byte rows;
 //         tensor cores (sm_80).
 // Costs:  nothing new. Each tile is still waited for right after its copies are issued:
 //         08_pipelined.

@@ -3,7 +3,7 @@
 //         V's tile is in flight during the scores.
 // Why:    07_asynchronous_copies waited for the copies of each tile; here they have arrived before
 //         they are needed.
-// Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; all options of attention; 16-byte rows; tensor
+// Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; a causal mask, lengths and packed sequences; 16-byte rows; tensor
 //         cores (sm_80).
 // Costs:  order: each barrier now means that one tile has arrived and that another may be
 //         overwritten. No more memory.
