@@ -9,7 +9,7 @@
 //   the same, where fp16 holds one as a subnormal number   2^-25 of the others, for a state, which is stored in fp32
 //   the sums, which are fp32                               2^-24 sqrt(n) max(|value|, terms)
 //
-// `value` is the float64 truth and `terms` the root of the sum of the squared terms of the element (wkv_terms and its like), so
+// `value` is the float64 truth and `terms` the root of the sum of the squared terms of the element (`Of::kSquaredTerms`), so
 // that a sum which cancels is judged by what it is made of. n roundings that know nothing of each other leave sqrt(n), not n, units:
 // Higham, Mary: A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41 (2019), A2815-A2835. Roundings that
 // repeat do know each other, and are counted as they are: exp of the same decay in every step, and sums of equal terms.

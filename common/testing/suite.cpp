@@ -41,7 +41,7 @@ void judge(const Implementation& i, const Case& c,
   });
 }
 
-// "" where it cannot be run.
+// False also where it cannot be run.
 bool is_wrong(const Implementation& i, const Case& c) {
   bool wrong = false;
   try {
