@@ -156,7 +156,7 @@ def roofline(records):
     roofs = {key: max(each.get(key, 0) for run in runs for each in run["ceilings"] if "H200" in each["device"])
              for key in ("bytes_per_second", "fma_per_second", "tensor_fma_per_second", "warpgroup_fma_per_second")}
     low, high = 1, 2000
-    plot = Plot("Every rung under its roof", ["NVIDIA H200; B=8, T=4096, 32 heads of 64; attention: B=4, T=4096, 16 heads of 128, not causal"],
+    plot = Plot("Each kernel under its ceiling", ["NVIDIA H200; B=8, T=4096, 32 heads of 64; attention: B=4, T=4096, 16 heads of 128, not causal"],
                 "multiply-adds for each byte that must move", "multiply-adds a second", (low, high), (1e10, 1e15), say_y=lambda value: f"{value:.0e}".replace("e+", "e"))
     for key, name in (("fma_per_second", "CUDA cores, fp32"), ("tensor_fma_per_second", "tensor cores, warps"), ("warpgroup_fma_per_second", "tensor cores, warpgroups")):
         corner = max(low, roofs[key] / roofs["bytes_per_second"])
