@@ -68,8 +68,8 @@ __global__ void __launch_bounds__(kMostChannels)
     // TODO(2): roughly 2 lines, at two places; separate writes of shared memory from reads of the
     // TODO(2): same words; budget: two barriers per step.
     for (int ik = tid; ik < kRows; ik += threads) {
-      // TODO(1): roughly 3 lines; store row ik of q, of k and of exp(log_w) in shared memory, zeros
-      // TODO(1): from K on; budget: one global read of each by the whole block.
+      // TODO(1): roughly 3 lines; store element ik of q, of k and of exp(log_w) in shared memory,
+      // TODO(1): zeros from K on; budget: one global read of each by the whole block.
     }
 
     float sum[kVec] = {};

@@ -75,10 +75,10 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
     // q decays from the chunk's start to its own step, k from its own step to the chunk's end:
     // products of factors w <= 1.
     float w_before = 1.0f, w_after = 1.0f;
-    // TODO(1): roughly 8 lines; q and k of each step, decayed since the chunk's start and until its
-    // TODO(1): end, to q_state_smem and k_state_smem; and w_after, the chunk's decay. Two running
-    // TODO(1): products, w_before forwards and w_after backwards, no division. budget: each row is
-    // TODO(1): read once in shared memory for each product, no expf.
+    // TODO(1): roughly 8 lines; q of each step, decayed since the chunk's start, to q_state_smem;
+    // TODO(1): k, decayed until the chunk's end, to k_state_smem; and w_after, the chunk's decay.
+    // TODO(1): Two running products, w_before forwards and w_after backwards, no division. budget:
+    // TODO(1): each row is read once in shared memory for each product, no expf.
     w_chunk_smem[tid] = w_after;
     __syncthreads();  // the chunk's rows are complete
 

@@ -194,8 +194,8 @@ __global__ void __launch_bounds__(kThreads, 3) wkv_places_used_again(const Args 
     Stage& stage = shared.stages[t0 / kTokens % 2];
     // TODO(1): roughly 5 lines; wait, sync, send outputs, load v, next q and k; budget: one barrier.
     prepare(shared, stage, warp, lane);
-    // TODO(2): roughly 3 lines; wait for v only, sync, load the next log_w; budget: one barrier;
-    // TODO(2): of later copies only v's and log_w's are waited for before the next barrier.
+    // TODO(2): roughly 3 lines; wait for v only, sync, load next log_w; budget: one barrier; after
+    // TODO(2): the first stage only v's and log_w's copies are waited for before the next barrier.
 
     // Outputs are q~ S, summed over channels, and scores v; the state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);

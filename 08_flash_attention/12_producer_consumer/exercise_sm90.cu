@@ -90,8 +90,8 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
       const int stage = hopper::place_of<kStages>(tile);
-      // TODO(1): roughly 3 lines; wait until the stage is empty, as in round 0; then load K and V
-      // TODO(1): from row tile * kKeys on, head h_kv; budget: one bulk copy for each panel
+      // TODO(1): roughly 3 lines; wait until the stage is empty (which it is in round 0); then load
+      // TODO(1): K and V from row tile * kKeys on, head h_kv; budget: one bulk copy for each panel
     }
     return;
   }
