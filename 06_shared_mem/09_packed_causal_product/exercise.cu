@@ -164,8 +164,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 #pragma unroll
         for (int i = 0; i < C::kRowVecs; ++i) {
           float q_reg[4], k_reg[4];
-          // TODO(1): roughly 3 lines; load four rows of k and of q for this lane, by `load`: together its kRowLanes
-          // TODO(1): lanes have all rows, each row once; budget: two reads of 16 bytes, no bank conflict.
+          // TODO(1): roughly 3 lines; `load` four rows of k and of q; a column's kRowLanes lanes
+          // TODO(1): together have each row once; budget: two reads of 16 bytes, no bank conflict.
 #pragma unroll
           for (int e = 0; e < 4; ++e) {
 #pragma unroll

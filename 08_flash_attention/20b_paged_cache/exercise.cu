@@ -80,8 +80,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const std::int64_t keys = (kBent ? seen_by_last : sequence.keys) - begin;
   // The split's keys: first to end - 1.
   std::int64_t first = 0, end = 0;  // until hole 1 is filled
-  // TODO(1): roughly 4 lines; split `split` of the keys, first .. end - 1, from `begin` on. Splits
-  // TODO(1): have equally many stages, but the last; only seen keys; budget: no access to memory.
+  // TODO(1): roughly 4 lines; first and end, from `begin` on. Splits have equally many stages, the
+  // TODO(1): last ones fewer or none, and no key past the last seen; budget: no access to memory.
 
   Element* const tiles = reinterpret_cast<Element*>(smem) + warp * C::kStages * 2 * C::kTile;
   const std::int64_t D_v = value_channels(args);
@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const auto look_up = [&](std::int64_t t, int(&pages)[kGroups]) {
 #pragma unroll
     for (int group = 0; group < kGroups; ++group, t += kGroup) {
-      // TODO(2): roughly 1 line; the table's entry of batch b for the page of key t, a key of the
-      // TODO(2): split; budget: one load for 16 keys.
+      // TODO(2): roughly 1 line; if key t belongs to the split (t < end): pages[group], from
+      // TODO(2): batch b's row of the table; budget: one load for 16 keys.
     }
   };
   const auto fetch = [&](int stage, std::int64_t t, const int(&pages)[kGroups]) {
