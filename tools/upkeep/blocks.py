@@ -17,7 +17,8 @@ RECORD may also be a table of transcribed.json (ROW its first cell, FIELD its co
 and {{minutes CHAPTER : FROM : TO}} what they say, {{path NAME}} the lessons of a path, {{hours CHAPTER : FROM : TO}}, {{hours NAME}} and {{hours all}} the hours of lessons, of a path, of all,
 {{number of WHAT}} a count of the whole tree (lessons.numbers), {{wrote NAME}} the lines that a sample's learner writes, {{address WORDS}} where
 the repository is published, or <WORDS>. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
-that row was, or was not, recorded. A time of a kernel whose machine code has changed since is marked with a ring, and a line names the commit.
+that row was, or was not, recorded. {{RECORD : conditions}} is its commit and day, {{conditions}} those of all other figures of the block; a block that
+names conditions must name all of its own. A time of a kernel whose machine code has changed since is marked with a ring, and a line names the commit.
 
 A NAME without such a file is a table of transcribed.json as a whole. On a page X.LANGUAGE.md the lines "TEXT = TRANSLATION" of
 NAME.LANGUAGE.txt are put in the place of their texts."""
@@ -40,6 +41,7 @@ NO_BREAK = "\u00a0"
 TIMES = ("", "time", "sustained", "both", "call", "burst", "whole")
 OLD_LINES = {"": "Measured at commit {}; the kernel's machine code has changed.", "zh-CN": "在提交 {} 测得，此后该核函数的机器码已改变。"}
 STALE = "<!-- stale -->"
+_OTHER_CONDITIONS = "\0"  # known only when all lines have been read
 
 
 class Wrong(ValueError):
@@ -59,7 +61,9 @@ def address(root):
     return found[1] if found else ""
 
 
-def _placeholder(text, names, records, commits):
+def _placeholder(text, names, records, commits, named, conditions):
+    if text == "conditions":
+        return _OTHER_CONDITIONS
     if text.startswith("sample "):
         return "\n".join(records.sample(text.removeprefix("sample ").strip())["lines"])
     if text.startswith("ceilings "):
@@ -91,16 +95,28 @@ def _placeholder(text, names, records, commits):
     name, row, field = _parts(text.rstrip().removesuffix("?"), names)[:3]
     try:
         value = records.value(name, row, field)
+        if row == "conditions":
+            named.append(value)
         about_a_row = row != "conditions" and not row.startswith("ceiling ") and name not in records.tables
         old = about_a_row and field in TIMES and records.is_old(name, row)
     except Missing:
         if optional:
             return ""
         raise
+    if about_a_row and name in records.runs | records.cases:
+        conditions[records.value(name, "conditions", "")] = True
     if old and records.commit(name) not in commits:
         commits.append(records.commit(name))
     # A number and its unit stay on one line of a narrow table.
     return (value.replace(" ", NO_BREAK) if about_a_row else value) + (OLD if old else "")
+
+
+def _joined(conditions):
+    """"commit abc1234, 2026-01-02", or "commits abc1234 (2026-01-02) and def5678 (2026-01-03)"."""
+    if len(conditions) < 2:
+        return "".join(conditions)
+    *most, last = [re.sub(r"commit (\w+), (\S+)", r"\1 (\2)", each) for each in conditions]
+    return f"commits {', '.join(most)} and {last}"
 
 
 def _holds(kind, text, names, records):
@@ -114,7 +130,7 @@ def _holds(kind, text, names, records):
 
 def render(template, records, language=""):
     """The block's text. Wrong names every placeholder that stands for nothing, a line each."""
-    names, lines, wrong, commits = {}, [], [], []
+    names, lines, wrong, commits, named, conditions = {}, [], [], [], [], {}
     for line in template.split("\n"):
         if line.startswith("@"):
             name, equals, text = line[1:].partition(" = ")
@@ -128,12 +144,16 @@ def render(template, records, language=""):
                 continue
             line = line[condition.end():]
         try:
-            lines.append(PLACEHOLDER.sub(lambda found: _placeholder(found[1], names, records, commits), line))
+            lines.append(PLACEHOLDER.sub(lambda found: _placeholder(found[1], names, records, commits, named, conditions), line))
         except (Missing, ValueError) as error:
             wrong.append(f"'{line}': {error.args[0]}")
     if wrong:
         raise Wrong("\n".join(wrong))
     text = "\n".join(lines)
+    others = _joined([each for each in conditions if each not in named])
+    if named and others and _OTHER_CONDITIONS not in text:
+        raise Wrong(f"it names the conditions {', '.join(named)}, but has times of {others} too; allowed: {{{{conditions}}}} for these")
+    text = text.replace(_OTHER_CONDITIONS, others)
     return text + (f"\n\n{OLD} {OLD_LINES[language].format(', '.join(commits))}" if commits else "")
 
 

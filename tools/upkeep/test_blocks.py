@@ -149,6 +149,21 @@ class Blocks(WithRecords):
         self.assertIn("227\u00a0us°\n\n° 在提交 abc1234", blocks.render("{{run : fast}}", self.records(), "zh-CN"))
         self.assertEqual(blocks.render("{{run : fast}}", self.records()), "227\u00a0us°\n\n° Measured at commit abc1234; the kernel's machine code has changed.")
 
+    def test_name_the_conditions_of_all_their_figures(self):
+        def other(commit, date):
+            return {**RUN, "date": date, "conditions": {"commit": commit}}
+
+        records = self.records(b=other("bbb2222", "2026-01-03"), c=other("ccc3333", "2026-01-04"))
+        rows = "{{run : slow : error}} {{b : slow : error}} {{c : slow : error}} "
+        for template, end in (("{{run : slow : error}} {{conditions}}", "commit abc1234, 2026-01-02"),
+                              (rows + "{{conditions}}", "commits abc1234 (2026-01-02), bbb2222 (2026-01-03) and ccc3333 (2026-01-04)"),
+                              (rows + "a: {{b : conditions}}; the others: {{conditions}}",
+                               "a: commit bbb2222, 2026-01-03; the others: commits abc1234 (2026-01-02) and ccc3333 (2026-01-04)")):
+            text = blocks.render(template, records)
+            self.assertTrue(text.endswith(end), text)
+        with self.assertRaisesRegex(blocks.Wrong, "has times of commit bbb2222"):
+            blocks.render("{{run : slow : error}} {{b : slow : error}} {{run : conditions}}", records)
+
     def test_name_what_they_cannot_say(self):
         for template, words in {"{{run : none}}": "run has no row none", "{{run : slow : colour}}": "allowed: time", "@x": "allowed: @NAME = TEXT"}.items():
             with self.assertRaisesRegex(blocks.Wrong, words):
