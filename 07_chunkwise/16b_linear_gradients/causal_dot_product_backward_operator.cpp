@@ -132,17 +132,16 @@ struct CausalDotProductBackward {
 };
 
 const ladder::OperatorRegistration causal_dot_product_backward_operator_registration(
-    ladder::on_sequences(
-        ladder::with_types<CausalDotProductBackward, CausalDotProductBackwardSizes,
-                           CausalDotProductBackwardArgs<float>, CausalDotProductBackwardArgs<float>,
-                           CausalDotProductBackwardArgs<ladder::bfloat16>>({
-            .name = "causal_dot_product_backward",
-            .case_with = CausalDotProductBackward::case_of,
-            .fma_count = ladder::of_host(CausalDotProductBackward::fma_count),
-            .truth = CausalDotProductBackward::truth,
-            .additions = ladder::of_host(CausalDotProductBackward::additions),
-            .linear_in = {"q", "k", "v", "d_o"},
-            .explain = CausalDotProductBackward::explain,
-        })));
+    ladder::on_sequences(ladder::with_types<CausalDotProductBackward, CausalDotProductBackwardSizes,
+                                            CausalDotProductBackwardArgs<float>,
+                                            CausalDotProductBackwardArgs<ladder::bfloat16>>({
+        .name = "causal_dot_product_backward",
+        .case_with = CausalDotProductBackward::case_of,
+        .fma_count = ladder::of_host(CausalDotProductBackward::fma_count),
+        .truth = CausalDotProductBackward::truth,
+        .additions = ladder::of_host(CausalDotProductBackward::additions),
+        .linear_in = {"q", "k", "v", "d_o"},
+        .explain = CausalDotProductBackward::explain,
+    })));
 
 }  // namespace chunkwise
