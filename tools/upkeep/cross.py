@@ -60,8 +60,9 @@ def missing(exercise):
 
 
 def changed(since):
-    """The exercises whose kernel, stub, tests or solutions are others than in a git revision."""
-    names = subprocess.run(["git", "diff", "--name-only", since], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    """The exercises whose kernel, stub, tests or solutions are others than in a git revision, in more than lines of comment."""
+    counts = subprocess.run(["git", "diff", "--numstat", "--no-renames", "-I", "^ *//", since], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = [line.split("\t")[2] for line in counts.splitlines()]
     return [each for each in exercises() if any(re.fullmatch(f"{each.folder}/({_SHAPES})", name) for name in names)]
 
 

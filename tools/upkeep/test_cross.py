@@ -43,7 +43,7 @@ class Solutions(InAFolder):
 
     def test_an_exercise_is_changed_with_its_kernel_tests_or_solutions(self):
         for names, count in (("03_x/README.md 03_x/more/mistakes/a.patch 03_xy/kernel.cu", 0), ("03_x/kernel.cu", 1), ("03_x/more/solutions/1a.cu", 1)):
-            with mock.patch.object(cross.subprocess, "run", return_value=mock.Mock(stdout=names)), \
+            with mock.patch.object(cross.subprocess, "run", return_value=mock.Mock(stdout="".join(f"1\t1\t{name}\n" for name in names.split()))), \
                     mock.patch.object(cross, "exercises", return_value=[self.one]):
                 self.assertEqual(len(cross.changed("HEAD^")), count, names)
 
