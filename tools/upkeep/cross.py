@@ -59,11 +59,26 @@ def missing(exercise):
     return faults
 
 
+def _what_counts(text):
+    """Its lines, and of those of comment only what says where a hole's lines stand."""
+    lines = []
+    for line in text.splitlines():
+        comment = re.match(r"\s*//\s*(----|TODO\(\d+\))?", line)
+        counts = comment[1] if comment else line
+        if counts is not None and not (comment and lines[-1:] == [counts]):
+            lines.append(counts)
+    return lines
+
+
 def changed(since):
-    """The exercises whose kernel, stub, tests or solutions are others than in a git revision, in more than lines of comment."""
-    counts = subprocess.run(["git", "diff", "--numstat", "--no-renames", "-I", "^ *//", since], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    names = [line.split("\t")[2] for line in counts.splitlines()]
-    return [each for each in exercises() if any(re.fullmatch(f"{each.folder}/({_SHAPES})", name) for name in names)]
+    """The exercises whose kernel, stub, tests or solutions are others than in a git revision, in more than the words of comments."""
+    def git(*words, check=True):
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=check).stdout
+
+    names = git("diff", "--name-only", "--no-renames", "--relative", since).splitlines()
+    return [each for each in exercises()
+            if any(_what_counts(git("show", f"{since}:./{name}", check=False)) != _what_counts(text_of(name))
+                   for name in names if re.fullmatch(f"{each.folder}/({_SHAPES})", name))]
 
 
 def drawn(exercise, holes, hole):

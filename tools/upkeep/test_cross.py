@@ -1,4 +1,5 @@
 """What cross.py finds missing, draws and excuses."""
+import subprocess
 from pathlib import Path
 from unittest import mock
 
@@ -41,11 +42,24 @@ class Solutions(InAFolder):
         self.write({"03_x/more/solutions/equivalent.txt": "1: x += 2 * i; ->   # why not\n"})
         self.assertEqual(cross.excuses(self.one), {"1: x += 2 * i; -> ": "why not"})
 
-    def test_an_exercise_is_changed_with_its_kernel_tests_or_solutions(self):
-        for names, count in (("03_x/README.md 03_x/more/mistakes/a.patch 03_xy/kernel.cu", 0), ("03_x/kernel.cu", 1), ("03_x/more/solutions/1a.cu", 1)):
-            with mock.patch.object(cross.subprocess, "run", return_value=mock.Mock(stdout="".join(f"1\t1\t{name}\n" for name in names.split()))), \
-                    mock.patch.object(cross, "exercises", return_value=[self.one]):
-                self.assertEqual(len(cross.changed("HEAD^")), count, names)
+    def test_an_exercise_is_changed_with_more_than_words_of_its_kernel_tests_or_solutions(self):
+        self.given("    x += i * 2;\n// ----\n    // As a sum.\n    x += i + i;\n")
+        self.write({"03_x/README.md": "x", "03_x/more/mistakes/a.patch": "x", "03_xy/kernel.cu": "x"})
+        git = ["git", "-C", self.root, "-c", "user.name=x", "-c", "user.email=x"]
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+            subprocess.run([*git, *words], check=True)
+        solution = "03_x/more/solutions/1a.cu"
+        for name, text, is_changed in (
+                ("03_x/README.md", "y", False), ("03_x/more/mistakes/a.patch", "y", False), ("03_xy/kernel.cu", "y", False),
+                ("03_x/kernel.cu", KERNEL.replace("2", "3"), True), ("03_x/kernel.cu", "// A word.\n" + KERNEL, False),
+                ("03_x/exercise.cu", STUB.replace("roughly 1 line", "one line\n    // TODO(1): of code"), False),
+                ("03_x/exercise.cu", KERNEL.replace("    x += 2 * i;\n  }\n", "  }\n    // TODO(1): roughly 1 line; x\n"), True),
+                (solution, "    x += i * 2;\n// ----\n    // As another.\n    x += i + i;\n", False),
+                (solution, "    x += i * 2;\n    // As a sum.\n    x += i + i;\n// ----\n", True)):
+            with self.subTest(name, text=text), mock.patch.object(cross, "exercises", return_value=[self.one]):
+                self.write({name: text})
+                self.assertEqual(cross.changed("HEAD"), [self.one] if is_changed else [])
+                subprocess.run([*git, "checkout", "-q", "."], check=True)
 
     def test_holes_share_the_mutants_that_are_allowed_in_all(self):
         self.assertEqual([cross.share(12, most, holes) for most, holes in ((None, 50), (24, 1), (24, 6), (24, 50))], [12, 12, 4, 2])
