@@ -61,7 +61,14 @@ def address(root):
     return found[1] if found else ""
 
 
-def _placeholder(text, names, records, commits, named, conditions):
+class _Said:
+    """The keys, in order: the commits of times that are old, the conditions that a block's lines name, and those of all their figures."""
+
+    def __init__(self):
+        self.old, self.named, self.conditions = {}, {}, {}
+
+
+def _placeholder(text, names, records, said):
     if text == "conditions":
         return _OTHER_CONDITIONS
     if text.startswith("sample "):
@@ -96,7 +103,7 @@ def _placeholder(text, names, records, commits, named, conditions):
     try:
         value = records.value(name, row, field)
         if row == "conditions":
-            named.append(value)
+            said.named[value] = True
         about_a_row = row != "conditions" and not row.startswith("ceiling ") and name not in records.tables
         old = about_a_row and field in TIMES and records.is_old(name, row)
     except Missing:
@@ -104,9 +111,9 @@ def _placeholder(text, names, records, commits, named, conditions):
             return ""
         raise
     if about_a_row and name in records.runs | records.cases:
-        conditions[records.value(name, "conditions", "")] = True
-    if old and records.commit(name) not in commits:
-        commits.append(records.commit(name))
+        said.conditions[records.value(name, "conditions", "")] = True
+    if old:
+        said.old[records.commit(name)] = True
     # A number and its unit stay on one line of a narrow table.
     return (value.replace(" ", NO_BREAK) if about_a_row else value) + (OLD if old else "")
 
@@ -130,7 +137,7 @@ def _holds(kind, text, names, records):
 
 def render(template, records, language=""):
     """The block's text. Wrong names every placeholder that stands for nothing, a line each."""
-    names, lines, wrong, commits, named, conditions = {}, [], [], [], [], {}
+    names, lines, wrong, said = {}, [], [], _Said()
     for line in template.split("\n"):
         if line.startswith("@"):
             name, equals, text = line[1:].partition(" = ")
@@ -144,17 +151,17 @@ def render(template, records, language=""):
                 continue
             line = line[condition.end():]
         try:
-            lines.append(PLACEHOLDER.sub(lambda found: _placeholder(found[1], names, records, commits, named, conditions), line))
+            lines.append(PLACEHOLDER.sub(lambda found: _placeholder(found[1], names, records, said), line))
         except (Missing, ValueError) as error:
             wrong.append(f"'{line}': {error.args[0]}")
     if wrong:
         raise Wrong("\n".join(wrong))
     text = "\n".join(lines)
-    others = _joined([each for each in conditions if each not in named])
-    if named and others and _OTHER_CONDITIONS not in text:
-        raise Wrong(f"it names the conditions {', '.join(named)}, but has times of {others} too; allowed: {{{{conditions}}}} for these")
+    others = _joined([each for each in said.conditions if each not in said.named])
+    if said.named and others and _OTHER_CONDITIONS not in text:
+        raise Wrong(f"it names the conditions {', '.join(said.named)}, but has times of {others} too; allowed: {{{{conditions}}}} for these")
     text = text.replace(_OTHER_CONDITIONS, others)
-    return text + (f"\n\n{OLD} {OLD_LINES[language].format(', '.join(commits))}" if commits else "")
+    return text + (f"\n\n{OLD} {OLD_LINES[language].format(', '.join(said.old))}" if said.old else "")
 
 
 class Definitions:
