@@ -245,8 +245,13 @@ Operator& operator_of<Attention>() {
   return op;
 }
 
+// By name: a program of this file without others.cpp has no backward pass.
 const Operator& AttentionInputs::of(const AttentionCase&) {
-  return operator_of<Attention>();
+  return find_operator(Attention::kName);
+}
+
+const Operator& AttentionGradInputs::of(const AttentionCase&) {
+  return find_operator(AttentionBackward::kName);
 }
 
 namespace {

@@ -37,10 +37,6 @@ Operator& operator_of<AttentionBackward>() {
   return op;
 }
 
-const Operator& AttentionGradInputs::of(const AttentionCase&) {
-  return operator_of<AttentionBackward>();
-}
-
 AttentionOutputs run(const Implementation& implementation, const AttentionProblem& problem) {
   return run_as<Attention>(implementation, problem);
 }

@@ -79,6 +79,15 @@ Operator& operator_of<Wkv>() {
   return op;
 }
 
+// By name: a program of this file without others.cpp has no GLA and no backward pass.
+const Operator& WkvInputs::of(const WkvCase& c) {
+  return find_operator(c.recurrence == Recurrence::kGla ? Gla::kName : Wkv::kName);
+}
+
+const Operator& WkvGradInputs::of(const WkvCase& c) {
+  return find_operator(c.recurrence == Recurrence::kGla ? GlaBackward::kName : WkvBackward::kName);
+}
+
 namespace {
 
 const OperatorRegistration wkv_registration(operator_of<Wkv>(), 1);

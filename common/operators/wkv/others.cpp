@@ -52,14 +52,6 @@ WkvGradients run_backward(const Implementation& implementation, const WkvGradPro
   return run_as<WkvBackward>(implementation, problem);
 }
 
-const Operator& WkvInputs::of(const WkvCase& c) {
-  return c.recurrence == Recurrence::kGla ? operator_of<Gla>() : operator_of<Wkv>();
-}
-
-const Operator& WkvGradInputs::of(const WkvCase& c) {
-  return c.recurrence == Recurrence::kGla ? operator_of<GlaBackward>() : operator_of<WkvBackward>();
-}
-
 namespace {
 
 const OperatorRegistration gla_registration(operator_of<Gla>(), 2);
