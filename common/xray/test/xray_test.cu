@@ -169,6 +169,46 @@ TEST_F(Xray, CountsAreAsKnownByHand) {
   }
 }
 
+struct Triple {
+  float a, b, c;
+};
+// Calls through pointers are not inlined.
+using OfTwo = float (*)(Triple, float4);
+using OfOne = float4 (*)(float);
+
+__global__ void calls_with_structs(float4* out, const Triple* triples, const float4* fours,
+                                   OfTwo of_two, OfOne of_one) {
+  out[threadIdx.x] = of_one(of_two(triples[threadIdx.x], fours[threadIdx.x]));
+}
+
+TEST_F(Xray, SeesTheStructsThatACallCopies) {
+#ifndef EMULATOR_XRAY_SEES_COPIES_OF_CALLS
+  GTEST_SKIP() << "built without the headers of g++'s plugins";
+#endif
+  const DeviceVector<float4> fours(std::vector<float4>(32, make_float4(1, 2, 3, 4)));
+  const DeviceVector<float4> out(32);
+  const OfTwo of_two = [](Triple triple, float4 four) { return triple.c + four.w; };
+  const OfOne of_one = [](float value) { return make_float4(value, value, value, value); };
+  for (const std::size_t size : {32, 31}) {
+    const DeviceVector<Triple> triples(std::vector<Triple>(size, Triple{1, 2, 3}));
+    emulator::name_memory({triples.data(), size * sizeof(Triple), "triples", sizeof(Triple), true});
+    calls_with_structs<<<1, 32>>>(out.data(), triples.data(), fours.data(), of_two, of_one);
+    const cudaError_t error = cudaDeviceSynchronize();
+    const Kernel kernel = only();
+    if (size == 32) {
+      EXPECT_EQ(error, cudaSuccess) << emulator::last_report();
+      EXPECT_EQ(kernel[kGlobalLoadBytesAsked], 32 * (sizeof(Triple) + sizeof(float4)));
+      EXPECT_EQ(kernel[kGlobalStoreBytesAsked], 32 * sizeof(float4));
+      EXPECT_EQ(out.host()[31].w, 7.0f);
+    } else {
+      EXPECT_EQ(error, cudaErrorIllegalAddress);
+      ASSERT_EQ(kernel.errors.size(), 1u);
+      EXPECT_EQ(kernel.errors.front().kind, "out of bounds");
+      EXPECT_EQ(kernel.errors.front().buffer, "triples");
+    }
+  }
+}
+
 TEST_F(Xray, TellsHowOftenEachElementIsFetched) {
   const Kernel kernel = record("broadcast");
   const Traffic& loads = kernel.buffer("in").loads();
