@@ -41,6 +41,14 @@ class Indices(unittest.TestCase):
             self.assertEqual(self.said_of(mine), "")
         self.assertEqual(learning.too_narrow("  int b = blockIdx.x;\n", "  const int b = blockIdx.x;\n"), "")
 
+    def test_a_loop_that_counts_in_32_bits_up_to_what_ours_counts_in_64_is_named(self):
+        ours = "  for (std::int64_t t = 0; t < args.T; ++t) {\n  for (int c = 0; c < kColumns; ++c) {\n"
+        for mine in ("  for (int i = 0; i < args.T; ++i) {\n", "  for (auto t = 0; t < T; ++t) {\n", "  for (unsigned t = lane; t < args.T; t += 32) {\n"):
+            self.assertIn("has 32 bits, and ", learning.too_narrow(mine, ours))
+        for mine in ("  for (int i = 0; i < kColumns; ++i) {\n", "  for (long t = 0; t < args.T; ++t) {\n", "  for (auto t = first; t < args.T; ++t) {\n",
+                     "  for (int v = 0; v < args.V; ++v) {\n"):
+            self.assertEqual(learning.too_narrow(mine, ours), "")
+
     def test_a_call_whose_error_is_lost_is_named_where_ours_looks_at_each(self):
         ours = "  check(cudaFree(a));\n"
         self.assertIn("in line 2: nobody looks at what cudaMalloc returns", learning.unchecked("\n  cudaMalloc(&a, bytes);\n  check(cudaFree(a));\n", ours))

@@ -294,6 +294,7 @@ _PRODUCT = re.compile(rf"\b(blockIdx\.[xyz] \* {_FACTOR}|{_FACTOR} \* blockIdx\.
 
 
 _WIDE_NAMES = re.compile(rf"(?:{_WIDE.pattern})(?: const)? ([^;(){{}}]*)")  # of a declaration, or a parameter
+_LOOP = re.compile(r"\bfor \((?P<type>[\w: ]+?) (?P<name>\w+) = (?P<value>[^;]*); (?P=name) (?:<=?|!=) (?P<bound>[^;&|]+);")
 _CAST = re.compile(r"static_cast<[\w: ]+>\(.*\)")  # says itself that it cuts
 
 
@@ -305,8 +306,13 @@ def _narrow(declared):
     """The bits that a number of that declaration counts with: 31 or 32; None for more."""
     kind, value = declared["type"], declared["value"]
     if kind == "auto":
-        return 32 if _OF_A_BLOCK.search(value) and not _WIDE.search(value) else None
+        return 32 if _OF_A_BLOCK.search(value) and not _WIDE.search(value) else 31 if re.fullmatch(r"\d+", value) else None
     return None if _WIDE.search(kind) else 32 if kind.startswith("u") else 31
+
+
+def _bound(loop):
+    """What a loop counts up to, as both sides call it: T for args.T."""
+    return loop["bound"].strip().rpartition(".")[2]
 
 
 def too_narrow(mine, ours):
@@ -315,6 +321,8 @@ def too_narrow(mine, ours):
     declared_in_ours = list(_DECLARED.finditer(ours))
     wide = {each["name"] for each in declared_in_ours if _WIDE.search(each["type"])} - {each["name"] for each in declared_in_ours if _narrow(each)}
     counts = re.compile("|".join((r"blockIdx\.", r"\bargs\.[A-Z]\w*\b", *(rf"\b{name}\b" for name in _wide_names(mine)))))
+    wide_loops = {_bound(loop) for loop in _LOOP.finditer(ours) if not _narrow(loop)}
+    wide_loops -= {_bound(loop) for loop in _LOOP.finditer(ours) if _narrow(loop)}
     converts = re.search(r"int64_t>?[({]blockIdx\.", ours) and len(_PRODUCT.findall(mine)) > len(_PRODUCT.findall(ours))
     known = set(ours.splitlines())
     for number, line in enumerate(mine.splitlines(), 1):
@@ -326,6 +334,11 @@ def too_narrow(mine, ours):
             if declared["name"] in wide and bits and counts.search(declared["value"]) and not _CAST.fullmatch(declared["value"]):
                 return (f"{where}{declared['name']} has 32 bits, so {1 << bits:,} and more are too many for it. Ours is a std::int64_t"
                         f"{', and the block number is converted before it is multiplied' if 'blockIdx.' in declared['value'] else ''}.")
+        for loop in _LOOP.finditer(line):
+            bits = _narrow(loop)
+            if bits and _bound(loop) in wide_loops:
+                return (f"{where}{loop['name']} has 32 bits, and {loop['bound'].strip()} may be {1 << bits:,} or more, which it never reaches. "
+                        "Ours is a std::int64_t.")
         product = _PRODUCT.search(line)
         if product and converts:
             return (f"{where}{product[1]} is a product of 32 bits, whatever it is converted to afterwards: from 4,294,967,296 on it begins at 0 again. "
