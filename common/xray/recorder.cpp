@@ -143,7 +143,7 @@ void Recorder::hold(const Event& event) {
 
 void Recorder::stop_too_large(const std::string& why) {
   recording_->kernel.too_large = true;
-  abandon_block("the X-ray stopped the launch " + why);
+  abandon_block(cudaErrorLaunchTimeout, "the X-ray stopped the launch " + why);
 }
 
 // --- memory -----------------------------------------------------------------------------------------------------------
@@ -427,7 +427,7 @@ std::string Recorder::shared_element(std::int64_t offset, std::int64_t in) const
 void Recorder::stop_at(const Event& access, const std::string& kind) {
   hold(access);
   stopped_ = true;
-  abandon_block(fmt::format("the X-ray found: {}", kind));
+  abandon_block(cudaErrorIllegalAddress, fmt::format("the X-ray found: {}", kind));
 }
 
 void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,

@@ -230,8 +230,8 @@ class Worker final : public Block {
     abandon(std::move(sentence));
   }
 
-  [[noreturn]] void fail_observed(std::string&& report) {
-    launch_->fail(cudaErrorIllegalAddress, report);
+  [[noreturn]] void fail_observed(cudaError_t error, std::string&& report) {
+    launch_->fail(error, report);
     abandon(std::move(report));
   }
 
@@ -1227,8 +1227,8 @@ void install(Observer& observer) {
   detail::installed_observer = &observer;
 }
 
-void abandon_block(std::string&& report) {
-  detail::Worker::running()->fail_observed(std::move(report));
+void abandon_block(cudaError_t error, std::string&& report) {
+  detail::Worker::running()->fail_observed(error, std::move(report));
 }
 
 void name_memory(const MemoryName& name) {

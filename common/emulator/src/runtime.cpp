@@ -362,6 +362,8 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
     {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
      "an illegal memory access was encountered"},
+    {cudaErrorLaunchTimeout, "cudaErrorLaunchTimeout",
+     "the launch timed out and was terminated"},
     {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
@@ -410,7 +412,9 @@ void set_launch_error(cudaError_t error, std::string report) {
   const auto guard = lock();
   set_error(error, std::move(report));
   // A launch that never started is no asynchronous error: only cudaGetLastError tells.
-  if (error == cudaErrorLaunchFailure || error == cudaErrorIllegalAddress) state().pending = error;
+  if (error == cudaErrorLaunchFailure || error == cudaErrorLaunchTimeout ||
+      error == cudaErrorIllegalAddress)
+    state().pending = error;
 }
 
 unsigned last_blocks() {

@@ -158,8 +158,8 @@ class Observer {
 // It is told of everything from now on.
 void install(Observer& observer);
 
-// Ends the calling CUDA thread's block and launch with cudaErrorIllegalAddress. For what is found
-// inside a compiler's hook: nothing is thrown through instrumented code.
-[[noreturn]] void abandon_block(std::string&& report);
+// Ends the calling CUDA thread's block and launch with this error. For what is found inside a
+// compiler's hook: nothing is thrown through instrumented code.
+[[noreturn]] void abandon_block(cudaError_t error, std::string&& report);
 
 }  // namespace emulator
