@@ -1,4 +1,5 @@
-// Runs every kernel of xray_kernels.cu once: on a GPU for Nsight Compute to look at; instrumented, it prints what the X-ray counts.
+// Runs every kernel of xray_kernels.cu once, on a GPU for Nsight Compute. If instrumented, prints
+// the X-ray's counts.
 #include <cuda_runtime.h>
 
 #include <cstdio>
