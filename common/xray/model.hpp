@@ -135,8 +135,7 @@ struct Span {
   unsigned from = 0, to = 0;  // moments
   bool ended = false;         // false if it was pending at the block's end
 };
-// The first kMostSpans operations of a kernel's first block with mbarriers, bulk copies or
-// products.
+// The first kMostSpans operations of the first block that uses mbarriers, bulk copies or products.
 struct Timeline {
   static constexpr std::size_t kMostSpans = 600;
   unsigned row_threads = 0;  // 128 in blocks of more threads, otherwise 32
@@ -148,11 +147,9 @@ struct Party {
   Source where;
   uint3 block, thread;
   bool asynchronous = false;  // the shared-memory end of an asynchronous copy
-  // "bulk copy", "product" or an mbarrier operation that touched the bytes; empty for its own
-  // access.
+  // "bulk copy", "product" or an mbarrier operation; empty for the thread's own access.
   std::string by = {};
-  // The lines of the kernel's file that called `where`, innermost first: calls of a helper or of a
-  // lambda.
+  // Lines of the kernel's file that called `where`, by helpers or lambdas, innermost first.
   std::vector<Source> called_at = {};
 };
 
@@ -191,7 +188,7 @@ struct Kernel {
   std::vector<Buffer> buffers;
   std::vector<Access> accesses;
   std::vector<Wait> waits;
-  // Asynchronous copies to memory that their block has read before; only these show a missing
+  // Asynchronous copies to memory that the block has read before. Only they can show a missing
   // order.
   std::uint64_t copies_to_used_places = 0;
   // The first warp's first requests and its first of each line; in all warps the requests with an

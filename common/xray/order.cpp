@@ -154,8 +154,7 @@ void Order::barrier_arrived(unsigned barrier, unsigned thread) {
   release(thread, barriers_[barrier].arriving);
 }
 
-// The next phase's arrivals are collected separately, because a wait for this phase does not order
-// them.
+// The next phase's arrivals are kept apart, because a wait for this phase does not order them.
 void Order::phase_ended(unsigned barrier) {
   BarrierInMemory& each = barriers_[barrier];
   each.complete.join(each.arriving);

@@ -4,8 +4,7 @@
 //
 // A clock has one entry per thread and one per agent. An agent completes asynchronous operations in
 // order: an mbarrier's phases, a warpgroup's products, and the reads and the writes of a thread's
-// bulk stores. A thread's own entry increases with every release, to distinguish later accesses
-// from earlier ones.
+// bulk stores. A thread's own entry increases with every release, to separate later accesses.
 #pragma once
 
 #include <array>
@@ -23,8 +22,7 @@ namespace emulator::xray {
 
 using Clock = std::vector<std::uint32_t>;  // entries past its end are 0
 
-// The accesses that happened before a point, and which of them were also fenced against the async
-// proxy, in shared and in global memory.
+// The accesses that happened before, and those also fenced against the async proxy, by memory.
 struct Known {
   Clock happened, fenced, fenced_global = {};
 
@@ -71,8 +69,7 @@ class Order {
 
   void begin_block(unsigned threads);
   bool is_followed() const { return followed_; }
-  // Starts with the clocks seen in warps, `lanes` (threads, 32), and at the last __syncthreads,
-  // `met`.
+  // Starts with the clocks seen in warps (threads, 32) and at the last __syncthreads.
   void follow(const std::vector<std::uint32_t>& lanes, const Clock& met);
 
   std::uint32_t now(unsigned thread) const { return known_[thread].happened[thread]; }
@@ -113,8 +110,7 @@ class Order {
                              const Report& report);
   void stores_waited(unsigned thread, std::uint64_t end, bool only_read);
 
-  // The operation's other end, in global memory. `shadow` has the threads' accesses there, or is
-  // null if this launch has none.
+  // The operation's other end, in global memory. `shadow` is null without threads' accesses there.
   void starts_in_array(AsyncInArray& array, std::uint32_t operation, const Rows& rows, bool writes,
                        const Stamp& by, Shadow* shadow, const Report& report);
   // A thread's own access there.

@@ -58,8 +58,7 @@ class Recorder : public Observer {
  public:
   static Recorder& instance();
 
-  // Called by the hooks, on the stack of a CUDA thread or of the host. `pc` is the hook's return
-  // address.
+  // Called by the hooks, on a CUDA thread's or the host's stack. `pc` is the hook's return address.
   void accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, Operation operation,
                 Through through = Through::kRegisters);
   void passed(std::uintptr_t pc);  // a basic block

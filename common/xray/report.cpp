@@ -328,8 +328,7 @@ void write_values(std::ostream& to, const Values& values) {
 std::string fact_of(const Error& error) {
   nlohmann::json fact = json_of(error);
   fact["fact"] = "finding";
-  // Within a warp __syncwarp() suffices, too. It is omitted, so that the text is the same between
-  // warps.
+  // Within a warp __syncwarp() suffices. It is cut, so that one text covers both cases.
   const std::string in_a_warp = "no __syncwarp() or ";
   fact["in_a_warp"] = error.missing.starts_with(in_a_warp);
   fact["missing"] =

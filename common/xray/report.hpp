@@ -40,8 +40,7 @@ std::string to_page(const nlohmann::json& report);
 // to_json() with the name of its "case".
 void write_case(std::ostream& to, const std::string& what, const std::vector<Subject>& subjects);
 
-// A line of JSON, then 64-bit numbers: eight per ValueTouch, six per LaneTake and seven per
-// ThreadEnd, each in the order of its members.
+// A line of JSON, then 64-bit numbers: eight per ValueTouch, six per LaneTake, seven per ThreadEnd.
 void write_values(std::ostream& to, const Values& values);
 
 // A kernel's use of a budget.

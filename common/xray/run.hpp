@@ -27,12 +27,10 @@ constexpr std::uint64_t kMostAccesses = 200'000'000;
 // Builds the message for a wrong result.
 using Explained = std::function<std::string(const Verdict&, const Placed&, Arithmetic)>;
 
-// From now on bulk copies and products complete as late as allowed, so that the picture shows
-// waits.
+// From now on bulk copies and products complete late, so that the picture over time shows waits.
 void let_copies_come_late();
 
-// Runs the implementation once. Throws std::invalid_argument if it rejects the problem or has no
-// launcher for it.
+// Runs the implementation once. std::invalid_argument if it does not support the problem.
 XrayRun xray(const Implementation& implementation, const Problem& problem,
              const Explained& explained, std::uint64_t most_accesses = kMostAccesses);
 

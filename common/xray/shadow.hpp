@@ -1,6 +1,5 @@
-// Shadow memory: for each byte or element its last accesses, and whether it was written. Races are
-// found by the order that barriers and warp operations guarantee, not by the emulator's order of
-// threads.
+// Shadow memory: the last accesses of each byte or element, and whether it was written. Races are
+// found by the order that barriers and warp operations guarantee, not by the order of execution.
 #pragma once
 
 #include <cstddef>

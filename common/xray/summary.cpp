@@ -129,8 +129,7 @@ std::vector<std::string> matches(const char* pattern, const std::string& text) {
   return found;
 }
 
-// The variables that a line allocates: x of cudaMalloc(&x, 4), a and b of Scratch<float> a(4),
-// b(4);
+// A line's allocated variables: x of cudaMalloc(&x, 4), a and b of Scratch<float> a(4), b(4);
 std::vector<std::string> variables_in(const std::string& line) {
   const std::vector<std::string> pointers = matches(R"(cudaMalloc\w*\([^&]*&(\w+))", line);
   if (!pointers.empty()) return {pointers.front()};
@@ -199,8 +198,7 @@ std::string line_of(const Source& source) {
 
 }  // namespace
 
-// The lines outside the emulator's headers, innermost first: those inlined at the instruction, then
-// its callers.
+// The lines outside the emulator's headers, innermost (inlined) first, then the callers.
 std::vector<Source> Recorder::sources_of(std::uint32_t place, const Lines& lines) const {
   std::vector<Source> sources;
   const auto& calls = places_[place].calls_and_pc;

@@ -75,8 +75,7 @@ struct Values {
 
 constexpr std::size_t kMostValues = 1'000'000;
 
-// Collects values. A compiler's hook precedes its store, so a stored value is read at the next
-// event.
+// A compiler's hook precedes its store, so the value is read at the next event.
 class ValueLog {
  public:
   void launch_starts(const ValueLaunch& launch);

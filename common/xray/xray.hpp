@@ -1,9 +1,8 @@
-// The kernel X-ray: counts the memory requests of kernels and finds their errors while they run in
-// the emulator. Kernels must be compiled with `emulator_xray_flags`, and the program linked with
-// `emulator_xray`. Then every launch is recorded. Counts follow the hardware's rules: a warp's 32
-// lanes that execute one instruction together make one request, which moves 32-byte sectors of
-// global memory, or takes wavefronts of the 32 four-byte banks of shared memory. Names and rules:
-// docs/xray.md.
+// The kernel X-ray: counts memory requests and finds errors while kernels run in the emulator.
+// Compile the kernels with `emulator_xray_flags` and link `emulator_xray`. Then every launch is
+// recorded. Counts follow the hardware's rules: a warp's 32 lanes that execute one instruction
+// together make one request, which moves 32-byte sectors of global memory or takes wavefronts of
+// the 32 four-byte banks of shared memory. Names and rules: docs/xray.md.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// Replaces the driver's header of the CUDA Toolkit, as far as tensor maps need it. Names and
-// numbers are the toolkit's.
+// Replaces the CUDA Toolkit's driver header, for tensor maps only. Names and numbers are the same.
 #pragma once
 
 #include <cstdint>
@@ -59,9 +58,8 @@ struct alignas(64) CUtensorMap_st {  // a kernel's mangled name contains this na
 };
 using CUtensorMap = CUtensorMap_st;
 
-// Rejects the arguments that the driver rejects. Interleaved layouts, steps between elements and
-// NaN out of bounds are not emulated (CUDA_ERROR_NOT_SUPPORTED). emulator::last_report() has the
-// reason.
+// Rejects what the driver rejects, and also (CUDA_ERROR_NOT_SUPPORTED) interleaved layouts, element
+// strides and NaN out of bounds, which are not emulated. emulator::last_report() has the reason.
 CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
                                 void* address, const cuuint64_t* sizes, const cuuint64_t* strides,
                                 const cuuint32_t* box, const cuuint32_t* steps,

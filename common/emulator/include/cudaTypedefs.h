@@ -1,5 +1,4 @@
-// Replaces the CUDA Toolkit's header, with the type of the one driver function that can be looked
-// up.
+// Replaces the CUDA Toolkit's header, for the one driver function that can be looked up.
 #pragma once
 
 #include "cuda.h"

@@ -29,8 +29,7 @@ inline void __pipeline_commit() {
   emulator::detail::commit_copies();
 }
 
-// Waits for all groups of the calling thread but the `prior` newest. Uncommitted copies belong to
-// no group.
+// Waits for all committed groups of the calling thread but the `prior` newest.
 inline void __pipeline_wait_prior(std::size_t prior,
                                   emulator::Site where = emulator::Site::current()) {
   emulator::detail::wait_for_copies(prior, where);

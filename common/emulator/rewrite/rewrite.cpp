@@ -253,7 +253,7 @@ class Rewriter {
                        ": " + sentence);
   }
 
-  // Branches of an #if may open a bracket twice, so only a rewrite that uses the bracket reports
+  // Branches of an #if may open a bracket twice, so a mismatch is an error only if a rewrite needs
   // it.
   void match_brackets() {
     partner_.assign(tokens_.size(), kNone);

@@ -12,8 +12,7 @@ struct RewriteError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// `file` appears in errors and in the leading #line. Throws RewriteError if `source` is not
-// supported.
+// `file` appears in errors and in the leading #line. Throws RewriteError.
 std::string rewrite(std::string_view source, const std::string& file);
 
 }  // namespace emulator

@@ -24,19 +24,16 @@ class Barriers {
   void arrive(Barrier* at, int expected_bytes, Site where);
   void wait(Barrier* at, std::uint32_t parity, Site where);
 
-  // A copy of `bytes` will complete on the barrier, whichever thread runs then. Returns the
-  // barrier's number.
+  // Returns the number of the barrier on which a copy of `bytes` will complete, in any thread.
   unsigned take_for_copy(const char* operation, Barrier* at, std::size_t bytes, Site where);
   void complete_bytes(unsigned barrier, std::size_t bytes);
 
   void named(int name, int threads, bool waits, Site where);
   void set_registers(int registers, bool more, Site where);
-  // The error, at the block's end, if only some warps of a warpgroup have executed a setmaxnreg, or
-  // empty.
+  // The error at the block's end if only part of a warpgroup has executed a setmaxnreg, or empty.
   std::string left_out() const;
 
-  // What a sleeping thread waits for, as the end of a sentence; empty if it waits for none of
-  // these.
+  // What a sleeping thread waits for, as the end of a sentence, or empty.
   std::string awaited_by(unsigned thread) const;
 
  private:

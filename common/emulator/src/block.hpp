@@ -1,5 +1,4 @@
-// The running block, for the files of single instructions: calling thread, shared memory, sleeping
-// and waking, errors.
+// The running block: calling thread, shared memory, sleeping and waking, errors.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +31,7 @@ struct Party {
 
 class Block {
  public:
-  // The block that the calling operating-system thread runs. Outside a kernel, an error that names
-  // `operation` ends the program.
+  // The calling operating-system thread's block. Outside a kernel the program ends with an error.
   static Block& running(const char* operation);
 
   virtual unsigned thread() const = 0;   // the calling one, linear
@@ -49,8 +47,8 @@ class Block {
   virtual void sleep(const char* operation, Site where) = 0;
   virtual void wake(unsigned thread) = 0;
 
-  // Ends the launch with an error of the calling thread. `say` builds the text, because nothing on
-  // the thread's stack is destroyed.
+  // Ends the launch with an error. `say` builds the text, as the stack's objects are never
+  // destroyed.
   template <typename Say>
   [[noreturn]] void fails(Site where, const Say& say) {
     fail(say(), where);

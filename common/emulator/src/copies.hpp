@@ -1,5 +1,4 @@
-// Tensor maps, and a block's bulk copies to shared memory: pending ones, and the tiles of complete
-// ones.
+// Tensor maps, and a block's pending and complete bulk copies to shared memory.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +47,7 @@ struct Call {
 
 // The contents of `map`, which must be a map with this number of dimensions.
 Map map_at(const Call& call, const CUtensorMap* map, const int* first, unsigned dimensions);
-// The shared-memory address of `begin`, checked and aligned. `end` names this end of the copy in
-// errors.
+// Checks `begin` and returns its shared-memory address. `end` names this end of the copy in errors.
 std::uint32_t shared_end(const Call& call, const char* end, const void* begin, std::size_t bytes,
                          std::size_t alignment);
 // Checks that `bytes` and the address in global memory are multiples of 16.

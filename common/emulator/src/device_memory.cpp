@@ -22,8 +22,7 @@ namespace detail {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 40, kLeastBytes = std::size_t{1} << 30;
-// The opened range grows in steps of this size, because otherwise every allocation would add a
-// mapping.
+// The opened range grows in steps of this size, to save a mapping per allocation.
 constexpr std::size_t kStep = std::size_t{1} << 26;
 
 struct Range {
@@ -104,8 +103,7 @@ const char* what_is_done(const mcontext_t& machine) {
 #endif
 }
 
-// The return addresses of the calls that led to the fault, the faulting instruction's own end
-// first.
+// The return addresses of the calls that led to the fault, after the faulting instruction's end.
 std::vector<const void*> calls_to(const mcontext_t& machine) {
   std::vector<void*> calls(64);
   calls.resize(static_cast<std::size_t>(backtrace(calls.data(), static_cast<int>(calls.size()))));

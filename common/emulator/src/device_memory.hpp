@@ -1,6 +1,5 @@
-// The address range of all device memory. Host code that accesses it ends the program with an
-// explanation, because it is open only while a kernel runs. The emulator reaches the same memory at
-// other addresses, so a copy does not open it.
+// The address range of all device memory, open only while a kernel runs. Host code that accesses it
+// ends the program with an explanation. The emulator itself uses other addresses of that memory.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// Runs grids. Each operating-system thread of a pool runs one block at a time, with one fiber per
-// CUDA thread.
+// Runs grids on a pool of operating-system threads: a block per thread, a fiber per CUDA thread.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -343,8 +342,7 @@ class Worker final : public Block {
     return nullptr;
   }
 
-  // Completes the calling thread's copies of the groups before `end`. `where` is its wait, or
-  // empty.
+  // Completes the calling thread's copies of groups before `end`, at its wait `where` (or empty).
   void finish_copies(std::uint64_t end, Site where) {
     std::vector<CopyQueue::Copy>& copies = copies_[current_].copies;
     if (copies.empty()) return;
@@ -401,7 +399,7 @@ class Worker final : public Block {
     suspend();
   }
 
-  // Suspends the calling thread. The next ready one continues at once, unless the scheduler has
+  // Suspends the calling thread. The next one continues, through the scheduler only if that has
   // work.
   void suspend() {
     Fiber& own = *threads_[current_].fiber;
@@ -602,8 +600,7 @@ bool Worker::anything_on_the_way() const {
   return bulk_copies_.any_on_the_way() || products_.any_on_the_way() || stores_.any_on_the_way();
 }
 
-// Copies first. In a shuffle any kind, because a late product or store may then see operands that
-// threads have overwritten meanwhile.
+// Copies first, so that late products and stores read overwritten operands. In a shuffle any kind.
 void Worker::complete_something() {
   const std::array on_the_way = {bulk_copies_.any_on_the_way(), products_.any_on_the_way(),
                                  stores_.any_on_the_way()};
@@ -915,8 +912,7 @@ class Called {
   Worker* worker_;
 };
 
-// During its lifetime, output also goes to the file EMULATOR_PRINTF: a kernel's output, without its
-// program's.
+// During its lifetime the file EMULATOR_PRINTF receives a kernel's output, too.
 class PrintedToo {
  public:
   PrintedToo() {

@@ -31,9 +31,9 @@ void after_switch(void*, const void**, std::size_t*) {}
 
 }  // namespace
 
-// Boost's switch also saves each fiber's floating-point control words. All fibers here have the
-// same ones, and on x86-64 saving them took a quarter of the tests' time. A suspended stack begins
-// with six registers and the return address.
+// Boost's switch also saves floating-point control words, which all fibers share. On x86-64 that
+// took a quarter of the tests' time. A suspended stack begins with six registers and its return
+// address.
 #if defined(__x86_64__) && !defined(_WIN32)
 [[gnu::naked, gnu::visibility("hidden")]] transfer_t switch_fiber(fcontext_t /*to*/,
                                                                   void* /*data*/) {
@@ -68,8 +68,7 @@ Fiber::Fiber(std::size_t index, Scheduler& scheduler, FiberEntry entry)
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) throw std::bad_alloc();
   mapping_ = static_cast<unsigned char*>(mapping);
-  // An overflow faults at once. If the system has no mappings left, the stack works without a
-  // guard.
+  // An overflow faults at once. Without mappings left, the stack works without a guard.
   static_cast<void>(mprotect(mapping_, page, PROT_NONE));
   top_ = mapping_ + mapped_bytes_ - index % 32 * 128;
   restart();

@@ -6,8 +6,7 @@
 
 namespace emulator::detail {
 
-// An operating-system thread that resumes fibers: its own context, and AddressSanitizer's data
-// about its stack.
+// The operating-system thread that resumes fibers, and AddressSanitizer's data about its stack.
 struct Scheduler {
   boost::context::detail::fcontext_t context = nullptr;
   void* fake_stack = nullptr;
@@ -15,9 +14,8 @@ struct Scheduler {
   std::size_t bytes = 0;
 };
 
-// Uses fcontext, because boost::context::fiber unwinds an unfinished fiber with an exception, which
-// must not pass through instrumented or noexcept kernel code. An abandoned fiber's stack is only
-// reused.
+// Not boost::context::fiber, which unwinds an unfinished fiber with an exception. That must not
+// pass through instrumented or noexcept kernel code. An abandoned fiber's stack is only reused.
 class Fiber {
  public:
   // `index` staggers the tops of stacks, which otherwise compete for the same cache sets.

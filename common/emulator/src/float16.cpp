@@ -28,8 +28,7 @@ std::uint16_t encode(double value, int mantissa, int smallest) {
   }
   const int own = static_cast<int>(std::bit_cast<std::uint64_t>(magnitude) >> kDoubleMantissa);
   const int exponent = std::max(own - kDoubleBias, smallest);
-  // The sum's last bit is one step of the format: the processor rounds, and its mantissa counts the
-  // steps.
+  // The sum's last bit is one step of the format, so its mantissa counts the rounded steps.
   const double sum = magnitude + power_of_two(exponent + kDoubleMantissa - mantissa);
   const std::uint64_t steps =
       std::bit_cast<std::uint64_t>(sum) & ((std::uint64_t{1} << kDoubleMantissa) - 1);

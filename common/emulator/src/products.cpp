@@ -13,8 +13,7 @@ namespace emulator {
 namespace detail {
 namespace {
 
-// The contents of a thread's D until its wait: a signalling NaN, because any arithmetic changes it
-// and is then noticed.
+// A thread's D until its wait. Arithmetic changes a signalling NaN, so its use is noticed.
 constexpr std::uint32_t kInUse = 0x7fa5a5a5;
 constexpr unsigned kUnit = 8;  // elements in 16 bytes
 constexpr unsigned kMostColumns = 256;
@@ -51,8 +50,7 @@ void load_operand(const unsigned char* window, const Descriptor& descriptor, boo
   }
 }
 
-// kWidth columns of a row of D: enough to hide an addition's latency, and no more than registers
-// hold.
+// kWidth columns of a row of D, enough to hide an addition's latency without spilling.
 template <std::size_t kWidth>
 void multiply_row(float* to, const float* a, const float* b, std::size_t n) {
   float sum[kWidth];
@@ -274,8 +272,8 @@ void Products::tell_observer(const Product& product, std::uint64_t number, Site 
   observer()->product_starts(block_.thread() / kWarpgroup, number, parts, where);
 }
 
-// Checks the operand's address, and that its elements match the copied tiles: the next term or
-// output must be the tile's next column or row.
+// Checks the operand's address, and its elements against copied tiles: the next term or output must
+// be the tile's next column or row.
 void Products::check_operand(const Product& product, const char* which, std::uint64_t bits,
                              bool by_outputs, unsigned outers, Site where) {
   const Descriptor descriptor(bits);

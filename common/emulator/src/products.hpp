@@ -26,9 +26,8 @@ struct Descriptor {
   explicit Descriptor(std::uint64_t bits);
 };
 
-// The address of eight contiguous 16-bit elements from (outer, term) on, where `outer` is a row of
-// A or a column of B. They are eight terms or, if by_outputs, eight outputs. PTX's "Strides",
-// "Canonical Layouts".
+// The address of eight contiguous 16-bit elements from (row of A or column of B, term) on: eight
+// terms or, if by_outputs, eight outputs. PTX's "Strides", "Canonical Layouts".
 std::uint32_t unit_address(const Descriptor& descriptor, bool by_outputs, unsigned outer,
                            unsigned term);
 

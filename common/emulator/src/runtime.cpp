@@ -190,8 +190,7 @@ void release_on_device(unsigned char* base, std::size_t whole) {
   forbid(base, whole);
 }
 
-// Whether the memory stays without contents until written. With run_last_blocks() it may exceed
-// RAM.
+// Whether memory has no contents until written: with run_last_blocks() it may exceed RAM.
 bool is_sparse(std::size_t bytes) {
   return state().last_blocks > 0 && bytes >= kLargeBytes;
 }
@@ -262,8 +261,7 @@ void in_order(cudaStream_t stream, char letter, bool can_wait, const std::functi
   if (!can_wait) finish_stream(stream);
 }
 
-// Whether a copy can wait in a stream. One with memory of malloc, a vector or a stack is done at
-// once.
+// Whether a copy can wait in a stream. Memory of malloc, a vector or a stack is copied at once.
 bool can_wait(const void* to, const void* from) {
   return find_allocation(to) != nullptr && find_allocation(from) != nullptr;
 }

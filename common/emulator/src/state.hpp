@@ -1,5 +1,4 @@
-// State that launches and runtime calls share: the last error, the device's limits, its
-// allocations.
+// The state of launches and runtime calls: the last error, the device's limits, its allocations.
 #pragma once
 
 #include <cstddef>
@@ -42,12 +41,10 @@ std::size_t max_shared();
 // The maximum bytes of dynamic shared memory for the kernel at `address`.
 std::size_t max_dynamic_shared(const void* address);
 
-// Names the allocation whose guard zone was overwritten, and restores the zone. Empty if all are
-// intact.
+// Names the allocation whose guard zone was overwritten, and restores it. Empty if all are intact.
 std::string check_allocation_guards();
 
-// The error in a kernel's access to [pointer, pointer + bytes) that no compiler's hook sees, or
-// empty.
+// The error in a kernel's access that no compiler's hook sees, or empty.
 std::string wrong_access(const void* pointer, std::size_t bytes, bool written);
 
 // Whether launches are noted instead of run.

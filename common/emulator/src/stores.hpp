@@ -1,5 +1,4 @@
-// A block's bulk stores from shared to global memory: what remains to be read and written, and the
-// waits.
+// A block's bulk stores from shared to global memory, with their pending reads, writes and waits.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,7 @@ class Stores {
   void store_bytes(void* to, const void* from, int bytes, Site where);
   // Ends the calling thread's group. Each thread has its own groups.
   void commit();
-  // Waits until all but the last `pending` groups have read their bytes or, without only_read, have
-  // also written them.
+  // Waits until all but the last `pending` groups have read and, unless only_read, have written.
   void wait(unsigned pending, bool only_read, Site where);
 
   bool any_on_the_way() const { return steps_ > 0; }

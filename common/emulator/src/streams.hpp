@@ -1,5 +1,4 @@
-// Streams and events. The entries of a stream run only when the host waits for them, or for a
-// stream that waits for them.
+// Streams and events. A stream runs only when the host, or another running stream, waits for it.
 #pragma once
 
 #include <chrono>
@@ -31,8 +30,7 @@ struct Entry {
 std::lock_guard<std::recursive_mutex> lock_streams();
 
 void open_stream(CUstream_st* stream);
-// The stream's work is still done, at the latest when the host waits for the device; then the
-// stream is deleted.
+// Its work is still done, before the next cudaDeviceSynchronize returns; then it is deleted.
 void close_stream(CUstream_st* stream);
 
 void put(CUstream_st* stream, Entry entry);

@@ -1,5 +1,4 @@
-// Tensor-core instructions. The last lane to arrive gathers all operands, computes, and distributes
-// the results.
+// Tensor-core instructions. The last lane to arrive computes for all.
 #include "emulator/tensor_core.hpp"
 
 #include <array>
@@ -41,8 +40,7 @@ Operands& at(void* const* lanes, unsigned lane) {
   return *static_cast<Operands*>(lanes[lane]);
 }
 
-// Whether all lanes called from the same line. Otherwise each present lane gets the error, because
-// none can fail before it runs again.
+// Whether all lanes called from one line. If not, each gets the error and fails when it continues.
 template <typename Operands>
 bool together(void* const* lanes) {
   unsigned first = 0;
@@ -91,8 +89,7 @@ struct Product : Lane {
   const std::uint32_t* b;
 };
 
-// A register holds two elements of a row of A or of a column of B: the lane's `pair` in a group of
-// eight.
+// A register holds two elements, number `pair` in a group of eight of A's row or B's column.
 template <typename Format>
 struct Operand16 {
   static constexpr unsigned kDepth = 16;

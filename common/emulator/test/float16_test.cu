@@ -169,8 +169,7 @@ TYPED_TEST(Float16, FusedMultiplyAddRoundsOnce) {
     const double exact = double{a} * double{b} + double{c};
     ASSERT_EQ(TypeParam::bits(__hfma(a, b, c)), this->nearest(exact)) << a << " " << b << " " << c;
   }
-  // 1.5 (1 + step) is a tie. The smallest number resolves it, although in bfloat16 no double shows
-  // it.
+  // 1.5 (1 + step) is a tie that the smallest number resolves. For bfloat16 no double shows it.
   const Type a(1.5f), b(1.0f + step);
   EXPECT_EQ(float{__hfma(a, b, TypeParam::from_bits(0x0001))}, 1.5f + 2 * step);
   EXPECT_EQ(float{__hfma(a, b, TypeParam::from_bits(0x8001))}, 1.5f + step);

@@ -1,6 +1,5 @@
-// Addresses of descriptors and swizzles, and errors of tensor maps. The tables were computed by
-// hand from the PTX manual ("Swizzling modes", "Matrix Descriptor Format", "Strides", "Canonical
-// Layouts").
+// Addresses of descriptors and swizzles, and errors of maps. The tables are computed by hand from
+// PTX ("Swizzling modes", "Matrix Descriptor Format", "Strides", "Canonical Layouts").
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
-// Wrong uses of Hopper's instructions, each planted in a small kernel, and the emulator's reports.
-// On a GPU they are undefined or hang.
+// Wrong uses of Hopper's instructions, undefined on a GPU, and the emulator's reports of them.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -40,8 +39,7 @@ class HopperFaults : public testing::Test {
     emulator::reset();
   }
 
-  // Expects the last launch's report to contain all `parts` and to name `places` lines of this
-  // file.
+  // Expects the last report to contain all `parts` and to name `places` lines of this file.
   static void expect_report(const std::vector<std::string>& parts, int places = 1) {
     const cudaError_t error = cudaGetLastError();
     EXPECT_EQ(error, cudaErrorLaunchFailure) << cudaGetErrorName(error);

@@ -1,6 +1,5 @@
-// Common uses of 16-bit types, asynchronous copies and tensor cores. nvcc compiles the same file
-// from the repository's root: nvcc -std=c++20 -arch=sm_90a -I. -c
-// common/emulator/test/portable_kernels.cu
+// Common uses of 16-bit types, asynchronous copies and tensor cores. nvcc compiles the file, too:
+// nvcc -std=c++20 -arch=sm_90a -I. -c common/emulator/test/portable_kernels.cu
 #pragma once
 
 #include <cstdint>
@@ -20,8 +19,7 @@ void every_name_bfloat16(float* out);
 constexpr int kTile = 128;
 void sum_tiles(float* out, const float* in, int tiles);
 
-// A warp's d += a b of row-major matrices. Registers are filled and stored by element, by the
-// layouts.
+// A warp's d += a b of row-major matrices; registers are filled element by element.
 constexpr int kRows = 16, kColumns = 8, kDepth16 = 16, kDepthTf32 = 8;
 void multiply_bf16(float* d, const float* a, const float* b);
 void multiply_fp16(float* d, const float* a, const float* b);

@@ -1,5 +1,4 @@
-// Launches after the rewriter. The compiler must reject all but the last ones with a message
-// (CMakeLists.txt).
+// Rewritten launches. The compiler must reject all but the last (CMakeLists.txt).
 #include <cuda_runtime.h>
 
 __global__ void kernel(float* out, int n);

@@ -1,5 +1,4 @@
-// Streams are queues. Their work is done when the host waits; the schedule decides about other
-// streams.
+// A stream's work is done when the host waits for it. The schedule decides about other streams.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -114,8 +114,7 @@ TEST_P(TensorCopies, OfFiveDimensionsLieBoxRowByBoxRow) {
   EXPECT_EQ(box[31], 0u);
 }
 
-// Rows of 64 bytes. Vector u of row r is at index u ^ (r / 2 % 4), as address bits 7 and 8 are r /
-// 2.
+// Rows of 64 bytes. Vector u of row r is at index u ^ (r / 2 % 4), by the address bits 7 and 8.
 TEST_P(TensorCopies, Swizzle64BytesByTwoRows) {
   const auto box = box_of(
       in, {CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, {16, 64}, {64}, {16, 32}, CU_TENSOR_MAP_SWIZZLE_64B},

@@ -32,8 +32,7 @@ constexpr const char* kPhase = "has not waited for the phase of the mbarrier";
 // Device memory for every kernel here: 64 rows of two panels.
 class XrayHopperFaults : public RecordedTest {
  protected:
-  // Expects `launch` to report, under every schedule, an error with all these words and no other
-  // kind. Without words it expects no error.
+  // Under every schedule `launch` reports an error with all these words, or none without words.
   template <typename Launch>
   static void expect(const std::vector<std::string>& parts, const Launch& launch,
                      const char* kind = "race") {
@@ -216,8 +215,7 @@ TEST_F(XrayHopperFaults, StageCopiedToWhileThreadsRead) {
     expect({"bulk copy at ", "load at "}, launch(release));
 }
 
-// DeepEP, pull request 642: a bulk copy overwrites elements that threads have read, without a
-// fence.
+// DeepEP, pull request 642: a bulk copy overwrites elements that threads read, without a fence.
 TEST_F(XrayHopperFaults, DeepEp642ReadsThatABulkCopyOverwrites) {
   for (const Release release : {Release::kUnfenced, Release::kFencedBefore}) {
     expect({"bulk copy at ", "by thread (32, 0, 0)", "load at ", "touch 2 bytes of ", kFence},
@@ -225,8 +223,7 @@ TEST_F(XrayHopperFaults, DeepEp642ReadsThatABulkCopyOverwrites) {
   }
 }
 
-// Two warpgroups multiply a tile. Each releases its stage, or one does so before its product is
-// done.
+// Two warpgroups multiply a tile and release its stage, one of them before its product is done.
 __global__ void gives_a_multiplied_stage_back(const __grid_constant__ CUtensorMap map, float* out,
                                               bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
@@ -519,8 +516,7 @@ TEST_F(XrayHopperStores, StageStoredToWhileABulkStoreReads) {
            launch(stored, false));
 }
 
-// Without any mbarrier: the storing thread fences, after the barrier, what the others wrote before
-// it.
+// Without an mbarrier: the storing thread fences the others' stores after the barrier.
 __global__ void stores_a_panel(const __grid_constant__ CUtensorMap to, bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = *reinterpret_cast<Stages*>(bytes_smem);
@@ -666,8 +662,7 @@ TEST_F(XrayHopperStores, BytesReadBeforeTheyAreWritten) {
          launch(Written::kOnlyReadWaitedForByCopy));
 }
 
-// Threads store before the columns of a box, or in its first one, while a bulk store writes the
-// box.
+// Threads store before a box's columns, or in its first one, while a bulk store writes the box.
 __global__ void stores_beside_a_box(const __grid_constant__ CUtensorMap to, bfloat16* stored,
                                     bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];

@@ -84,8 +84,7 @@ TEST_F(XrayHopper, CallsNothingARaceThatABarrierInMemoryMayOrder) {
   }
 }
 
-// The same kernel with late copies and products. Four rows, one per warp: copy, wait, product,
-// wait.
+// The same kernel with late copies and products. A row per warp: copy, wait, product, wait.
 TEST_F(XrayHopper, DrawsWhatABlockWaitsForOverTime) {
   const DeviceVector<bfloat16> in(
       std::vector<bfloat16>(kRows * hopper::kPanel, ladder::to_bfloat16(1.0f)));

@@ -1,7 +1,6 @@
-// Correct variants of a kernel with lesson 08.15's structure: the same rings, ping-pong and waits,
-// one panel per tile, and scores used directly as weights. Each variant uses another freedom that
-// the rules allow. Under every timing results must be equal bit for bit, without findings by
-// emulator or X-ray.
+// Correct variants of a kernel like lesson 08.15's: the same rings, ping-pong and waits, one panel
+// per tile, and scores used as weights. Each uses another freedom that the rules allow. Results
+// must be equal bit for bit under every timing, without findings by emulator or X-ray.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>

@@ -8,8 +8,7 @@
 
 namespace emulator::detail {
 
-// Atomics report themselves to the X-ray, because its hooks would see a load and a
-// compare-exchange.
+// Atomics report themselves, because the X-ray's hooks would see a load and a compare-exchange.
 #ifdef EMULATOR_XRAY
 void observe_atomic(const void* address, std::size_t bytes);
 #else

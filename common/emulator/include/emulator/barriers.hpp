@@ -25,8 +25,7 @@ void wait(Barrier* barrier, std::uint32_t parity, Site where = Site::current());
 void sync_named(int name, int threads, Site where = Site::current());
 void arrive_named(int name, int threads, Site where = Site::current());
 
-// "setmaxnreg". A kernel starts with the largest multiple of 8 registers per thread that its block
-// size allows.
+// "setmaxnreg". Threads start with the largest multiple of 8 registers that the block size allows.
 void set_registers(int registers, bool more, Site where = Site::current());
 
 template <int kRegisters>

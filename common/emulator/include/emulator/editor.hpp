@@ -1,6 +1,5 @@
-// Only for clangd, which includes this header first in every .cu file (.clangd). It replaces the
-// keywords that the rewriter removes, and declares what clang's CUDA mode expects from NVIDIA's
-// headers.
+// Only for clangd, which includes this first in every .cu file (.clangd). It replaces the keywords
+// that the rewriter removes, and declares what clang's CUDA mode expects of NVIDIA's headers.
 #pragma once
 
 #include <new>

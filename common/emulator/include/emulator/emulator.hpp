@@ -11,8 +11,7 @@
 
 namespace emulator {
 
-// The order in which blocks start and runnable threads run. A correct kernel gives the same results
-// under each.
+// The order in which blocks and runnable threads run. A correct kernel gives the same under each.
 struct Schedule {
   enum Order { forward, reverse, shuffle };
   Order order = forward;
@@ -34,8 +33,7 @@ void allow_host_memory(bool allowed);
 // and cudaMemset writes only their end. Tests of offsets past 2^31 elements need this.
 void run_last_blocks(unsigned count);
 
-// The last error's full text, with kernel, block, thread, file and line if they are known. Empty
-// after reset().
+// The last error's text with kernel, block, thread, file and line if known. Empty after reset().
 std::string last_report();
 
 // Clears errors, reports, the last launch and function attributes, and restores the forward
@@ -53,8 +51,8 @@ struct LaunchSummary {
 };
 LaunchSummary last_launch();
 
-// Notes the launches of `work`, in order, without running them. Copies and fills are executed;
-// `copies` receives their streams.
+// Notes the launches of `work` without running them. Copies and fills are done, unless `copies` is
+// given, which then receives their streams.
 struct NotedLaunch {
   std::string name;    // as written in the launch
   const void* kernel;  // the function, or null if unknown
@@ -78,8 +76,7 @@ struct ThreadIdentity {
 // False outside a kernel.
 bool current_thread(ThreadIdentity* identity);
 
-// Bytes [begin, end) of the calling block's shared memory with its guard zones; nulls outside a
-// kernel.
+// The calling block's shared memory [begin, end) with guard zones; nulls outside a kernel.
 struct AddressRange {
   const void* begin = nullptr;
   const void* end = nullptr;
@@ -98,12 +95,11 @@ void leave_device_memory_open();
 bool is_host_memory(const void* pointer);
 
 // Operations executed in created streams since reset(), one letter each: k kernel, c copy, f fill,
-// e event reached, w event waited for. d is an event in the default stream. At least the last
-// 32,768 are kept.
+// e event reached, w event waited for; d is a default-stream event. Keeps at least the last 32,768.
 std::string stream_log();
 
-// The X-ray's name for the elements in [begin, begin + bytes). Neighbouring bytes are out of
-// bounds, even in the same allocation.
+// The X-ray's name for [begin, begin + bytes). Bytes next to it are out of bounds, even if they
+// belong to the same allocation.
 struct MemoryName {
   const void* begin;
   std::size_t bytes;

@@ -21,8 +21,7 @@ struct Bfloat16 {
   }
 };
 
-// a * b + c, rounded so that a second rounding to 16 bits gives the same as rounding the exact
-// value.
+// a * b + c, rounded so that rounding it to 16 bits is the same as rounding the exact value.
 double fused_multiply_add(float a, float b, float c);
 
 // A double holds these exactly. It does not hold 64-bit integers, so they are not converted.
@@ -30,8 +29,7 @@ template <typename T>
 concept ExactInDouble = std::is_arithmetic_v<T> &&
                         sizeof(T) <= (std::is_floating_point_v<T> ? 8 : 4);
 
-// Both conversions are implicit, as in CUDA's headers, so an expression that mixes this type with
-// float is ambiguous, as there.
+// Implicit both ways as in CUDA's headers, so expressions that mix it with float are ambiguous.
 template <typename Format>
 struct Float16 {
   Float16() = default;

@@ -166,8 +166,7 @@ Launcher<Address, Call> launch(const char* name, Address address, Call call) {
 
 }  // namespace emulator::detail
 
-// `tag` makes the requires-expression dependent, so that it may fail if template arguments are
-// omitted.
+// `tag` makes the requires-expression dependent, so that it may fail without template arguments.
 #define EMULATOR_LAUNCH(...)                                                            \
   ::emulator::detail::launch(                                                           \
       #__VA_ARGS__,                                                                     \

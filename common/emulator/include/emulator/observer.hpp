@@ -37,8 +37,7 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // Device memory. Freed memory is not reused, so that a late access is distinguished from an
-  // access to a new allocation.
+  // Device memory. Freed memory is not reused, so that late accesses are recognised.
   virtual void allocated(const void* begin, std::size_t bytes) = 0;
   virtual void freed(const void* begin) = 0;
   virtual void written_by_host(const void* begin, std::size_t bytes) = 0;
@@ -62,15 +61,13 @@ class Observer {
   // the standard library with it. Returns the previous state.
   virtual bool in_kernel(bool yes) = 0;
 
-  // The running thread has issued an asynchronous copy at `pc`. It has read `read` bytes, and
-  // `bytes` are in flight to `to`.
+  // The running thread's asynchronous copy at `pc` has read `read` bytes; `bytes` go to `to`.
   virtual void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
                            std::size_t read) = 0;
   // The running thread has waited for its oldest copy at `where`, or it returns (line 0).
   virtual void copy_arrives(const void* to, std::size_t bytes, Site where) = 0;
 
-  // The running thread's address in a warp's matrix load at `pc`: one row, which some lanes
-  // receive.
+  // The running thread's address in a warp's matrix load at `pc`: one row.
   virtual void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) = 0;
   // The same for a matrix store.
   virtual void matrix_row_stored(const void* pc, const void* row, std::size_t bytes) = 0;
@@ -91,8 +88,7 @@ class Observer {
 
   // ---- Order within a block, and the async proxy; mbarriers and bulk copies have numbers ----
 
-  // The running thread initialises an mbarrier, fences its initialised ones, arrives, or has
-  // waited.
+  // The running thread initialises an mbarrier, fences its initialised ones, arrives, has waited.
   virtual void barrier_begins(unsigned barrier, const void* at, Site where) = 0;
   virtual void barriers_fenced() = 0;
   virtual void barrier_arrived(unsigned barrier, Site where) = 0;
@@ -109,25 +105,23 @@ class Observer {
   // The running thread's fence.proxy.async for shared or global memory.
   virtual void proxies_fenced(bool of_global) = 0;
 
-  // The running thread issues a copy of these rows to shared memory that completes bytes of an
-  // mbarrier; later the copy has written them.
+  // The running thread issues a copy of these rows to shared memory, which completes bytes of an
+  // mbarrier. Later the copy is complete.
   virtual void bulk_copy_starts(std::uint64_t copy, unsigned barrier, const void* to,
                                 std::size_t bytes, const std::vector<AddressRange>& from,
                                 Site where) = 0;
   virtual void bulk_copied(std::uint64_t copy, unsigned barrier, const void* to,
                            std::size_t bytes) = 0;
 
-  // The running thread issues a store of its group number `group` from shared memory to these rows.
-  // Later it has waited until all earlier groups than `end` have read shared memory or, without
-  // only_read, have also written global memory.
+  // The running thread stores from shared memory to these rows, in its group `group`. Later it has
+  // waited until groups before `end` have read or, without only_read, have also written.
   virtual void bulk_store_starts(std::uint64_t group, const void* from, std::size_t bytes,
                                  const std::vector<AddressRange>& to, Site where) = 0;
   virtual void bulk_stores_waited(std::uint64_t end, bool only_read) = 0;
 
   // All lanes of one of the warpgroup's four warps have issued product `number`, from 0 on.
   virtual void warp_issues_product(unsigned warpgroup, unsigned warp, std::uint64_t number) = 0;
-  // All threads have issued it. Each part is 16 bytes of shared memory that these warps (bits)
-  // read.
+  // All threads have issued it. A part is 16 bytes of shared memory that these warps (bits) read.
   struct OperandPart {
     const void* at;
     unsigned warps;
@@ -137,15 +131,13 @@ class Observer {
   // The running thread has waited for all products of its warpgroup before number `end`.
   virtual void products_waited(std::uint64_t end) = 0;
 
-  // A product reads these registers of the running thread until the thread has waited for it. At
-  // the end, the result tells where the thread has written them meanwhile; empty if no such store
-  // was seen.
+  // A product reads these registers of the running thread until its wait. The return value names
+  // the thread's store to them meanwhile, or is empty.
   virtual void registers_lent(const void* begin, std::size_t bytes) = 0;
   virtual std::string registers_returned(const void* begin) = 0;
 
-  // These registers of the running thread hold the result of products, after the wait at `where`.
-  // Until they are pinned, a compiler may move their uses before the wait. Repeated when more
-  // products have accumulated into them.
+  // These registers of the running thread hold results of products that were waited for at `where`.
+  // Until they are pinned, a compiler may move their uses before the wait.
   virtual void results_arrive(const void* d, std::size_t bytes, Site where) = 0;
   virtual void pinned(const void* d, std::size_t bytes) = 0;
 

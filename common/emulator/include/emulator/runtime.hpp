@@ -1,7 +1,6 @@
-// The runtime calls, with the documented results. In the default stream the work is done when the
-// call returns, in a created stream when a call waits for it. The next call that reports errors
-// returns a running kernel's error, once. Unlike on a GPU, the context survives, and the next
-// launch runs.
+// The runtime calls, with the documented results. Work is done when its call returns or, in a
+// created stream, when a call waits for it. A running kernel's error is returned once, by the next
+// call that reports errors. Unlike on a GPU, the next launch runs.
 #pragma once
 
 #include <cstddef>
@@ -103,15 +102,13 @@ const char* cudaGetErrorName(cudaError_t error);
 cudaError_t cudaGetLastError();
 cudaError_t cudaPeekAtLastError();
 
-// New memory is filled with 0xFF bytes (NaN). The guard zones around it are checked after each
-// launch and when it is freed.
+// New memory is 0xFF bytes (NaN). Its guard zones are checked after each launch and when freed.
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
 cudaError_t cudaFree(void* pointer);
 // These two are complete when they return, in any stream.
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
-// One pool per device. Freed memory is returned at once, whatever the threshold, so that later
-// reads of it are found.
+// One pool per device. Freed memory is returned at once, so that later reads of it are found.
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes);
@@ -183,16 +180,14 @@ cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribut
   return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
 }
 
-// An upper bound from threads, blocks and dynamic shared memory. Registers and static shared memory
-// are unknown here.
+// An upper bound, because registers and static shared memory are unknown here.
 template <typename Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel, int block_size,
                                                           std::size_t dynamic_shared) {
   return emulator::detail::occupancy(blocks, block_size, dynamic_shared);
 }
 
-// Kinds are not checked, because a __constant__ or __device__ variable is an ordinary variable
-// here.
+// Kinds are not checked, because __constant__ and __device__ variables are ordinary ones here.
 template <typename T>
 cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, std::size_t bytes,
                                std::size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice) {

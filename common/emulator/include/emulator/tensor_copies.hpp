@@ -53,8 +53,7 @@ void wait_stores_read(Site where = Site::current()) {
   wait_stores(static_cast<unsigned>(kPending), true, where);
 }
 
-// "fence.proxy.async.shared::cta" and "fence.proxy.async.global". All stores are visible at once
-// here; the X-ray finds missing fences.
+// "fence.proxy.async" for shared and global memory. No effect here; the X-ray finds missing fences.
 void fence_shared();
 void fence_global();
 

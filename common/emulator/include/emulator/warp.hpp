@@ -119,8 +119,7 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, EMULA
       delta <= section.last - section.lane ? section.lane + delta : section.lane;
   return emulator::detail::shuffle("__shfl_down_sync", mask, value, source, where);
 }
-// As documented, a source in an earlier section is read, and one in a later section gives the
-// lane's own value.
+// As documented, a source in an earlier section is read; in a later one, the lane's own value.
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, EMULATOR_HERE) {
   const auto section = emulator::detail::section(width, where);
@@ -139,8 +138,7 @@ inline int __all_sync(unsigned mask, int predicate, EMULATOR_HERE) {
   return emulator::detail::ballot("__all_sync", mask, predicate == 0, where) == 0;
 }
 
-// CUDA guarantees only that the calling lane is included, because lanes need not be converged. The
-// emulator returns just that lane.
+// CUDA guarantees only the calling lane, because lanes need not be converged.
 inline unsigned __activemask() {
   return 1u << emulator::detail::lane();
 }
