@@ -162,7 +162,7 @@ struct Error {
   std::string missing;         // what would order the parties of a race
   Space space = Space::kGlobal;
   std::string buffer, element;  // of shared memory, such as "kv_smem[1]"
-  bool meant = true;            // false: outside of all arrays, and `buffer` is only the nearest
+  bool meant = true;            // false outside of all arrays, where `buffer` is only the nearest
   std::int64_t offset = 0;
   unsigned bytes = 0;
   std::uint64_t size = 0;   // of the buffer

@@ -65,7 +65,7 @@ struct AsyncInArray {
 
 class Order {
  public:
-  static constexpr unsigned kUnit = 16;  // bytes: the async proxy's smallest access
+  static constexpr unsigned kUnit = 16;  // bytes of the async proxy's smallest access
 
   void begin_block(unsigned threads);
   bool is_followed() const { return followed_; }

@@ -26,7 +26,7 @@
 
 namespace emulator::xray {
 
-// Prefix in the name of an unnamed allocation; the rest is not shown.
+// In the name of an unnamed allocation. The characters after it are not shown.
 constexpr char kUnnamed = '\x1f';
 
 // For a thread before its first basic block.

@@ -24,7 +24,7 @@ struct Stamp {
   bool replaces = false;  // a pending store to bytes that were written before the last barrier
 };
 
-// The clocks that a thread has seen, of `count` threads from `first` on: its warp or its block.
+// The clocks that a thread has seen, of `count` threads from `first` on (its warp or block).
 struct Seen {
   const std::uint32_t* clocks;
   unsigned first, count;
@@ -39,7 +39,7 @@ struct Race {
 
 class Shadow {
  public:
-  // `granule`: two threads share a unit of this many bytes only by sharing an access.
+  // Two threads share a unit of `granule` bytes only by sharing an access.
   Shadow(std::uint64_t bytes, unsigned granule, bool written);
 
   // Records a load. Returns the unordered write that it races with, if any.

@@ -185,7 +185,7 @@ class Lexer {
       kind = Kind::kLiteral;
       number();
     } else {
-      // "<" and ">" stay single: only their neighbours distinguish shift, launch and template.
+      // "<" and ">" stay single, because only neighbours distinguish shift, launch and template.
       const bool after_closer = begin > 0 && source_[begin - 1] == '>';
       const bool two =
           starts("::") || starts("->") || starts("<=") || (starts(">=") && !after_closer);

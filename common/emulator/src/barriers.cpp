@@ -80,7 +80,7 @@ Barriers::InMemory& Barriers::find(const char* operation, Barrier* at, Site wher
   });
 }
 
-// "Lifecycle of the mbarrier object": the init must precede every other operation. This finds only
+// The init must precede every other operation ("Lifecycle of the mbarrier object"). This finds only
 // uses with no synchronization at all since the init.
 void Barriers::check_order(const char* operation, const InMemory& barrier, Site where) {
   if (barrier.meetings != block_.meetings() || barrier.initialised.thread == block_.thread())

@@ -55,7 +55,7 @@ class Block {
     std::abort();  // fail() does not return, but a virtual function cannot promise that
   }
 
-  // By the schedule: never in forward order, always in reverse, otherwise by the seed.
+  // Never in forward order, always in reverse, and by the seed in a shuffle.
   virtual bool chance() = 0;
   virtual unsigned below(unsigned count) = 0;
 

@@ -185,7 +185,7 @@ void Copies::issue(OnTheWay&& copy) {
   }
 }
 
-// Pending copies complete in any order; in reverse the newest is first.
+// Pending copies complete in any order, in reverse the newest first.
 void Copies::complete_one() {
   const std::size_t last = on_the_way_.size() - 1;
   std::swap(on_the_way_[last - block_.below(static_cast<unsigned>(last + 1))], on_the_way_[last]);

@@ -81,7 +81,7 @@ void for_each_row(const Map& map, const First& first, const Part& part) {
   }
 }
 
-// The same parts as address ranges; and the range of contiguous bytes.
+// The same parts as address ranges, and the range of contiguous bytes.
 std::vector<AddressRange> rows_of(const Map& map, const First& first);
 std::vector<AddressRange> rows_of(const void* begin, std::size_t bytes);
 

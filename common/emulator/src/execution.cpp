@@ -1,4 +1,4 @@
-// Runs grids on a pool of operating-system threads: a block per thread, a fiber per CUDA thread.
+// Runs grids on operating-system threads, one block on each, with one fiber per CUDA thread.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ struct Launch {
   const Configuration* configuration;
   const Kernel* kernel;
   Schedule schedule;
-  dim3 extents;          // of the blocks that run: the last ones along each axis
+  dim3 extents;          // of the blocks that run, the last ones along each axis
   std::uint64_t blocks;  // the number of blocks that run
   std::uint64_t stride;  // coprime to blocks: the i-th block is i * stride + offset
   std::uint64_t offset;
@@ -547,7 +547,7 @@ void Worker::try_warp_operation(unsigned warp, unsigned mask) {
     lanes[count++] = static_cast<unsigned>(std::countr_zero(rest));
   }
   if (launch_->schedule.order == Schedule::reverse) {
-    // Before other threads: a warp runs ahead, as on a GPU, until it waits for its block.
+    // Before other threads, so that a warp runs ahead, as on a GPU, until it waits for its block.
     for (unsigned i = 0; i < count; ++i)
       make_ready(base + lanes[i], true);
     return;

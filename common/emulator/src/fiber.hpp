@@ -1,4 +1,4 @@
-// One suspended CUDA thread: its stack and its next instruction.
+// The stack and the next instruction of a suspended CUDA thread.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -35,7 +35,7 @@ class Fiber {
   // The scheduler drops the fiber's work.
   void restart();
 
-  // Before a resume: other fibers have evicted this stack from the L1 cache.
+  // Called before a resume, because other fibers have evicted this stack from the L1 cache.
   void prefetch() const {
     constexpr int kLines = 4;
     for (int i = 0; i < kLines; ++i)

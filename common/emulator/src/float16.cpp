@@ -55,7 +55,7 @@ float Binary16::decode(std::uint16_t bits) {
   return (bits & 0x8000u) != 0 ? -value : value;
 }
 
-// Rounds to odd: an inexact sum becomes the neighbouring double whose last bit is odd.
+// Rounds to odd, that is, an inexact sum becomes the neighbouring double whose last bit is odd.
 double fused_multiply_add(float a, float b, float c) {
   const double product = double{a} * double{b};  // exact
   const double sum = product + c;

@@ -1,4 +1,4 @@
-// A block's warpgroup products: their issue by threads, the pending ones, and their accumulators.
+// A block's warpgroup products, issued and pending, and their accumulators.
 #pragma once
 
 #include <array>

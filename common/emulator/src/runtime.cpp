@@ -190,7 +190,7 @@ void release_on_device(unsigned char* base, std::size_t whole) {
   forbid(base, whole);
 }
 
-// Whether memory has no contents until written: with run_last_blocks() it may exceed RAM.
+// Whether memory has no contents until written, because run_last_blocks() lets it exceed RAM.
 bool is_sparse(std::size_t bytes) {
   return state().last_blocks > 0 && bytes >= kLargeBytes;
 }

@@ -30,7 +30,7 @@ struct Entry {
 std::lock_guard<std::recursive_mutex> lock_streams();
 
 void open_stream(CUstream_st* stream);
-// Its work is still done, before the next cudaDeviceSynchronize returns; then it is deleted.
+// Its work is still done, before the next cudaDeviceSynchronize returns. Then it is deleted.
 void close_stream(CUstream_st* stream);
 
 void put(CUstream_st* stream, Entry entry);

@@ -1,4 +1,4 @@
-// Compares the 16-bit types with a slow reference: the nearest of all 65536 numbers, by search.
+// Compares the 16-bit types with a slow reference, the nearest of all 65536 numbers.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -160,7 +160,7 @@ TYPED_TEST(Float16, FusedMultiplyAddRoundsOnce) {
   using Type = typename TypeParam::Type;
   const float step = std::ldexp(1.0f, -TypeParam::kMantissa);
   std::mt19937 random(3);
-  const auto any = [&] {  // multiples of a step in (-4, 4): a double holds their product and sum
+  const auto any = [&] {  // multiples of a step in (-4, 4), whose product and sum a double holds
     const int limit = 4 << TypeParam::kMantissa;
     return Type(static_cast<float>(static_cast<int>(random() % (2 * limit)) - limit) * step);
   };

@@ -185,7 +185,7 @@ __global__ void waits_too_late() {
   begin(smem, 16);
   hopper::arrive(&smem.here);
   hopper::wait(&smem.here,
-               0);  // 16 threads wait; before they continue, the others end the next phase
+               0);  // before these 16 threads continue, the others end the next phase
 }
 TEST_F(HopperFaults, PhaseThatIsMissed) {
   waits_too_late<<<1, 32, kDynamic>>>();
@@ -481,7 +481,7 @@ TEST_F(HopperFaults, StoreThatNobodyWaitsFor) {
   }
 }
 
-// DeepEP's issue 657: a wait for all groups but the last, although only one is in flight. The next
+// DeepEP's issue 657, a wait for all groups but the last, although only one is in flight. The next
 // stores overwrite its source. wait_stores_read alone does not make the result visible.
 template <int kPending, bool kRead>
 __global__ void stores_and_overwrites(float* to, float* seen) {
@@ -735,7 +735,7 @@ TEST_F(HopperProductFaults, SumsReadBeforeTheirWaitAreNaN) {
   }
 }
 
-// A stage is released and overwritten before its product is complete: wrong if the product is late.
+// A stage is released and overwritten before its product is complete. A late product is wrong.
 __global__ void hands_a_stage_back_early(float* out) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);

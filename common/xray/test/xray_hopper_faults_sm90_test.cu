@@ -516,7 +516,7 @@ TEST_F(XrayHopperStores, StageStoredToWhileABulkStoreReads) {
            launch(stored, false));
 }
 
-// Without an mbarrier: the storing thread fences the others' stores after the barrier.
+// Without an mbarrier, the storing thread fences the others' stores after the barrier.
 __global__ void stores_a_panel(const __grid_constant__ CUtensorMap to, bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = *reinterpret_cast<Stages*>(bytes_smem);
@@ -798,7 +798,7 @@ TEST_F(XrayHopperFaults, NumbersThatNothingHandsOver) {
            launch(handed));
 }
 
-// A ring of one stage: all readers must finish before it is overwritten.
+// All readers of a ring's only stage must finish before it is overwritten.
 __global__ void reads_a_number_by_many(float* out, bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, right ? 224 : 223);

@@ -33,7 +33,7 @@ class XrayHopper : public RecordedTest {
   }
 };
 
-// One warp passes numbers by an mbarrier; then a panel is copied and multiplied with itself.
+// One warp passes numbers by an mbarrier. Then a panel is copied and multiplied with itself.
 __global__ void hand_over_and_multiply(const __grid_constant__ CUtensorMap map, float* out) {
   __shared__ alignas(1024) bfloat16 panel_smem[kRows * hopper::kPanel];
   __shared__ float numbers_smem[32];

@@ -113,7 +113,7 @@ __global__ void atomics_side_by_side(float* out, const float* in) {
   atomicAdd(out + global_thread(), in[global_thread()]);
 }
 
-// Even lanes load in even iterations, odd lanes in odd ones: four requests of 16 lanes.
+// Even lanes load in even iterations, odd lanes in odd ones, in four requests of 16 lanes.
 __global__ void divergent_rounds(float* out, const float* in) {
   float sum = 0.0f;
   for (int round = 0; round < 4; ++round) {

@@ -6,7 +6,7 @@
 
 namespace xray_kernels {
 
-// Each runs on kBlocks blocks of kThreads threads; `in` has kIn floats, `out` one per thread.
+// Each runs on kBlocks blocks of kThreads threads. `in` has kIn floats, `out` one per thread.
 constexpr int kBlocks = 2;
 constexpr int kThreads = 64;
 constexpr int kWarps = kBlocks * kThreads / 32;

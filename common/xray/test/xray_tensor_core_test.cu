@@ -1,4 +1,4 @@
-// Tests the X-ray of tensor-core instructions: a warp's matrix loads are checked row by row.
+// Tests the X-ray of tensor-core instructions. A warp's matrix loads are checked row by row.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>

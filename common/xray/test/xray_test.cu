@@ -340,7 +340,7 @@ TEST_F(Xray, SaysWhatLiesOutsideBeforeRaces) {
   EXPECT_EQ(errors[1].kind, "race");
 }
 
-// The load races within its block and with the other block's store: two different fixes.
+// The load races within its block and with the other block's store, which need different fixes.
 TEST_F(Xray, ReportsARaceBetweenBlocksBesideOneWithinAWarp) {
   const DeviceVector<float> out(2);
   const DeviceVector<float> scratch(1);
@@ -816,7 +816,7 @@ __global__ void leaves_device_memory(const float* from, float* out, std::int64_t
   out[threadIdx.x] = sum;
 }
 
-// The same in device memory: next to another array, and far from all.
+// The same in device memory, next to another array and far from all.
 TEST_F(Xray, NamesTheArrayInDeviceMemoryThatAnInstructionHasHitBefore) {
   const std::vector<float> ones(32, 1.0f);
   const DeviceVector<float> out(32), from(ones), other(ones);

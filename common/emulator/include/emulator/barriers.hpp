@@ -39,5 +39,5 @@ void take_registers(Site where = Site::current()) {
 
 }  // namespace emulator
 
-// A shared-memory address as instructions use it: the offset in bytes from the block's window.
+// A shared-memory address as instructions use it, an offset in bytes from the block's window.
 std::size_t __cvta_generic_to_shared(const void* pointer);

@@ -21,7 +21,7 @@ struct Schedule {
 void set_schedule(Schedule schedule);
 Schedule schedule();
 
-// The number of operating-system threads that run blocks; 0 is one per core, the default. With 1,
+// The number of operating-system threads that run blocks. 0, the default, is one per core. With 1,
 // blocks run sequentially in the schedule's order.
 void set_workers(unsigned count);
 
@@ -29,7 +29,7 @@ void set_workers(unsigned count);
 void allow_host_memory(bool allowed);
 
 // From now on launches run only the blocks that are among the last `count` along each axis of the
-// grid (0: all blocks). Allocations may then exceed the machine's memory: large ones store nothing,
+// grid (0: all blocks). Allocations may then exceed the machine's memory. Large ones store nothing,
 // and cudaMemset writes only their end. Tests of offsets past 2^31 elements need this.
 void run_last_blocks(unsigned count);
 
@@ -76,7 +76,7 @@ struct ThreadIdentity {
 // False outside a kernel.
 bool current_thread(ThreadIdentity* identity);
 
-// The calling block's shared memory [begin, end) with guard zones; nulls outside a kernel.
+// The calling block's shared memory [begin, end) with guard zones, or nulls outside a kernel.
 struct AddressRange {
   const void* begin = nullptr;
   const void* end = nullptr;

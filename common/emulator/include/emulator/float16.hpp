@@ -50,7 +50,7 @@ struct Float16 {
   Float16& operator*=(Float16 b) { return *this = *this * b; }
   Float16& operator/=(Float16 b) { return *this = *this / b; }
 
-  // A double's 53 bits are enough for these four: rounding twice gives the same as rounding once.
+  // With a double's 53 bits, rounding twice gives the same as rounding once in these four.
   friend Float16 operator+(Float16 a, Float16 b) { return a.number() + b.number(); }
   friend Float16 operator-(Float16 a, Float16 b) { return a.number() - b.number(); }
   friend Float16 operator*(Float16 a, Float16 b) { return a.number() * b.number(); }

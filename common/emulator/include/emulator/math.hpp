@@ -1,4 +1,4 @@
-// Arithmetic device functions. The fast ones have full precision; a GPU's may be a few ulp off.
+// Arithmetic device functions. The fast ones have full precision, but a GPU's may be a few ulp off.
 #pragma once
 
 #include <math.h>

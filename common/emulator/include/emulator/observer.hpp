@@ -20,7 +20,7 @@ struct Happening {
     kCopyEnds,
     kStoreStarts,  // from shared memory; `number` is the source
     kStoreEnds,
-    kProductStarts,  // issued by the whole warpgroup; `number`: bytes read from shared memory
+    kProductStarts,  // issued by all threads; reads `number` bytes of shared memory
     kProductEnds,
     kWaitStarts,  // wait_products; `number` of the thread's products may stay pending
     kWaitEnds,
@@ -61,13 +61,13 @@ class Observer {
   // the standard library with it. Returns the previous state.
   virtual bool in_kernel(bool yes) = 0;
 
-  // The running thread's asynchronous copy at `pc` has read `read` bytes; `bytes` go to `to`.
+  // The running thread's asynchronous copy at `pc` has read `read` bytes. `bytes` go to `to`.
   virtual void copy_starts(const void* pc, const void* to, std::size_t bytes, const void* from,
                            std::size_t read) = 0;
   // The running thread has waited for its oldest copy at `where`, or it returns (line 0).
   virtual void copy_arrives(const void* to, std::size_t bytes, Site where) = 0;
 
-  // The running thread's address in a warp's matrix load at `pc`: one row.
+  // The running thread's address in a warp's matrix load at `pc`, which is one row.
   virtual void matrix_row_loaded(const void* pc, const void* row, std::size_t bytes) = 0;
   // The same for a matrix store.
   virtual void matrix_row_stored(const void* pc, const void* row, std::size_t bytes) = 0;
@@ -141,7 +141,7 @@ class Observer {
   virtual void results_arrive(const void* d, std::size_t bytes, Site where) = 0;
   virtual void pinned(const void* d, std::size_t bytes) = 0;
 
-  // Only for a picture; it orders nothing.
+  // Only for the picture. It orders nothing.
   virtual void happened(const Happening& what) = 0;
 
   // The recording so far is no longer needed.

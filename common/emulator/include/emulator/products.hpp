@@ -2,7 +2,7 @@
 // common/cuda/hopper.hpp. The 128 threads of a warpgroup issue a product one by one, and none waits
 // before wait_products. The last one's call runs the product, at once or as late as allowed
 // (tensor_copies.hpp). Until a thread has waited, its D is NaN. Terms are exact and added in order
-// in fp32, each sum rounded to nearest; the manual does not define an H200's last bits.
+// in fp32, each sum rounded to nearest. The manual does not define an H200's last bits.
 // Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions": "Register Fragments",
 // "Shared Memory Matrix Layout", "Matrix Descriptor Format", "wgmma.mma_async", "wgmma.fence",
 // "wgmma.commit_group", "wgmma.wait_group".

@@ -1,8 +1,8 @@
 // A warp's tensor-core instructions, with PTX's operand layouts: mma.m16n8k16 (bf16, fp16),
 // mma.m16n8k8 (tf32), ldmatrix.m8n8.x4 and stmatrix.m8n8.x4 (b16). All 32 lanes must call from the
-// same line; otherwise the result is cudaErrorLaunchFailure, because a GPU's would be undefined.
+// same line. Otherwise the result is cudaErrorLaunchFailure, because a GPU's would be undefined.
 // Terms are exact and added sequentially in fp32, each sum rounded to nearest. An H200 adds all 16
-// (8) terms of an element and the accumulator at once: it truncates each below 2^-25 of the largest
+// (8) terms of an element and the accumulator at once. It truncates each below 2^-25 of the largest
 // and rounds the sum towards zero (measured). Therefore the last bits differ.
 #pragma once
 

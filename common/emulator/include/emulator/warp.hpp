@@ -1,5 +1,5 @@
 // Warp operations. Lanes that have returned, or that a partial last warp does not have, are not
-// waited for; a shuffle from one of them reads 0xFF bytes (NaN).
+// waited for. A shuffle from one of them reads 0xFF bytes (NaN).
 #pragma once
 
 #include <bit>
@@ -119,7 +119,7 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, EMULA
       delta <= section.last - section.lane ? section.lane + delta : section.lane;
   return emulator::detail::shuffle("__shfl_down_sync", mask, value, source, where);
 }
-// As documented, a source in an earlier section is read; in a later one, the lane's own value.
+// As documented, a source in an earlier section is read. A later one gives the lane's own value.
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, EMULATOR_HERE) {
   const auto section = emulator::detail::section(width, where);
@@ -160,7 +160,7 @@ EMULATOR_REDUCE(__reduce_max_sync, int, a < b ? b : a)
 #undef EMULATOR_REDUCE
 #undef EMULATOR_HERE
 
-// The error for a call without its mask: it has too few arguments, or the first is no integer.
+// The error for a call without its mask, which has too few arguments or no integer as the first.
 #define EMULATOR_NEEDS_MASK(name, least)                                                      \
   template <typename First, typename... Rest>                                                 \
   requires(sizeof...(Rest) + 1 < least || !std::is_integral_v<First>) First name(First first, \
