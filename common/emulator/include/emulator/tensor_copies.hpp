@@ -53,7 +53,7 @@ void wait_stores_read(Site where = Site::current()) {
   wait_stores(static_cast<unsigned>(kPending), true, where);
 }
 
-// "fence.proxy.async" for shared and global memory. No effect here, but the X-ray needs it.
+// "fence.proxy.async" for shared and global memory. No effect here, but the X-ray checks for it.
 void fence_shared();
 void fence_global();
 
