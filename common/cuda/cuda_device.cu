@@ -216,11 +216,11 @@ class CudaDevice : public Device {
         explicit OnStream(cudaStream_t stream) { cuda::call.stream = stream; }
         ~OnStream() { cuda::call.stream = nullptr; }
       } const on_stream(stream);
-      // Nothing runs: arrays may lie nowhere, and working memory may be larger than the machine's.
+      // No kernel runs, so arrays need no memory, and scratch may exceed the host's.
       emulator::allow_host_memory(true), emulator::run_last_blocks(1);
       noted = emulator::launches_of(work, &streams);
       emulator::allow_host_memory(false), emulator::run_last_blocks(0);
-      cudaGetLastError();  // of what was refused
+      cudaGetLastError();  // clears the error of a rejected call
     }
     cudaStreamDestroy(stream);
     for (const emulator::NotedLaunch& launch : noted)

@@ -7,9 +7,9 @@
 
 namespace ladder::cuda {
 
-// For log_w <= 0, -inf included. Relative error about (2 + 2
-// log_w
-// ) 2^-23; a result below 2^-126 becomes 0.
+// For log_w <= 0, including -inf, where the result is 0.
+// The relative error is about (2 + 2 |log_w|) 2^-23.
+// A result below 2^-126 becomes 0.
 inline __device__ float decay_factor(float log_w) {
   return exp2_flushed(log_w * kLog2e);
 }

@@ -1,4 +1,4 @@
-// What an X-ray says of kernels, as plain data: counters, buffers, accesses, errors.
+// The X-ray's results for kernels as plain data: counters, buffers, accesses, errors.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ struct CounterInfo {
   const char* name;    // "global_load_requests"
   const char* words;   // "global loads"
   const char* unit;    // "requests of a warp"
-  const char* nsight;  // Nsight Compute's metric, or the difference of two; empty where it has none
+  const char* nsight;  // Nsight Compute's metric, or a difference of two; empty if none
 };
 const CounterInfo& info(Counter counter);
 
@@ -68,7 +68,7 @@ constexpr unsigned kBankBytes = 4;
 constexpr unsigned kSectorBytes = 32;
 
 struct Source {
-  std::string file;  // as the compiler was given it
+  std::string file;  // as passed to the compiler
   int line = 0;
   std::string text() const { return file + ":" + std::to_string(line); }
 };
@@ -79,10 +79,10 @@ struct Spread {
   double mean = 0;
 };
 struct Traffic {
-  std::uint64_t accesses = 0;  // of single threads
+  std::uint64_t accesses = 0;  // of threads
   std::uint64_t requests = 0;  // of warps
   std::uint64_t sectors = 0, bytes_asked = 0;
-  Spread accesses_per_element, requests_per_element;  // how many of each touched it
+  Spread accesses_per_element, requests_per_element;  // number of each per element
 };
 
 struct Buffer {
@@ -95,24 +95,24 @@ struct Buffer {
   const Traffic& atomics() const { return traffic[2]; }
 };
 
-// One source line's accesses of one kind.
+// The accesses of one kind in one source line.
 struct Access {
   Source where;
-  std::string code;  // the line itself
+  std::string code;  // the source text
   Operation operation;
   Space space;
   unsigned bytes = 0;                // per lane
-  std::vector<std::string> buffers;  // of global memory
+  std::vector<std::string> buffers;  // in global memory
   std::uint64_t requests = 0, sectors = 0, wavefronts = 0, bank_conflicts = 0;
 };
 
-// One source line's waits for asynchronous copies.
+// The waits for asynchronous copies in one source line.
 struct Wait {
   Source where;
-  std::uint64_t at_once = 0;  // copies between whose start and this wait their thread did nothing
+  std::uint64_t at_once = 0;  // copies whose thread did nothing between their start and this wait
 };
 
-// One request of a warp: where each lane reached.
+// One request of a warp, with each lane's address.
 struct Step {
   static constexpr std::int64_t kIdle = INT64_MIN;
   std::size_t access = 0;  // index into Kernel::accesses
@@ -120,25 +120,25 @@ struct Step {
   unsigned warp = 0;  // of the block
   std::string buffer;
   std::array<std::int64_t, kWarpSize>
-      offset;  // bytes from the buffer's (or shared memory's) start, or kIdle
+      offset;  // bytes from the start of the buffer or of shared memory, or kIdle
   std::uint64_t sectors = 0, wavefronts = 0, bank_conflicts = 0;
 };
 
-// What some of a block's threads did, or had done for them, over time. Moments are counted, one for whatever begins or ends.
+// An operation of some of a block's threads over time. Each beginning or end is one moment.
 struct Span {
   enum Kind : std::uint8_t { kCopy, kStore, kProduct, kWait, kPass };
   Kind kind;
   std::string operation;  // "copy_panel", "sync_named 1"
   Source where;
-  unsigned row = 0;           // whose
-  unsigned count = 1;         // products, of one line and not waited for in between
+  unsigned row = 0;           // row of the picture
+  unsigned count = 1;         // products of one line without a wait between them
   unsigned from = 0, to = 0;  // moments
-  bool ended = false;         // or it was on its way when the block ended
+  bool ended = false;         // false if it was pending at the block's end
 };
-// The first block of a kernel with mbarriers, bulk copies or products: the first kMostSpans of it.
+// The first kMostSpans operations of the first block that uses mbarriers, bulk copies or products.
 struct Timeline {
   static constexpr std::size_t kMostSpans = 600;
-  unsigned row_threads = 0;  // 128 where the block has more, else 32
+  unsigned row_threads = 0;  // 128 in blocks of more threads, otherwise 32
   std::vector<Span> spans;
 };
 
@@ -146,11 +146,10 @@ struct Party {
   Operation operation;
   Source where;
   uint3 block, thread;
-  bool asynchronous = false;  // the shared end of an asynchronous copy
-  // What touched the bytes for the thread, "bulk copy", "product"; or what it did to an mbarrier there. Empty: its own access.
+  bool asynchronous = false;  // the shared-memory end of an asynchronous copy
+  // "bulk copy", "product" or an mbarrier operation; empty for the thread's own access.
   std::string by = {};
-  // The kernel file's own lines that `where` was called at, the innermost first: by a helper's
-  // caller, by the caller of a lambda.
+  // Lines of the kernel's file that called `where`, by helpers or lambdas, innermost first.
   std::vector<Source> called_at = {};
 };
 
@@ -158,22 +157,22 @@ struct Error {
   // "race", "out of bounds", "use after free", "host memory", "uninitialised read", "misaligned
   // access" or "unpinned result"
   std::string kind;
-  std::string message;         // one sentence that says it all
-  std::string without_places;  // it without the lines of the source
-  std::string missing;         // of a race: what would have ordered the two
+  std::string message;         // one complete sentence
+  std::string without_places;  // the message without source lines
+  std::string missing;         // what would order the parties of a race
   Space space = Space::kGlobal;
-  std::string buffer, element;  // element: of shared memory, "kv_smem[1]"
-  bool meant = true;  // false: in no array, and another one may be meant than this, the nearest
+  std::string buffer, element;  // of shared memory, such as "kv_smem[1]"
+  bool meant = true;            // false outside of all arrays, where `buffer` is only the nearest
   std::int64_t offset = 0;
   unsigned bytes = 0;
   std::uint64_t size = 0;   // of the buffer
-  std::uint64_t count = 0;  // how often this pair of places was seen
-  int step = -1;  // index into Kernel::steps: where it was seen first; -1: in none of them
+  std::uint64_t count = 0;  // occurrences of this pair of lines
+  int step = -1;            // index into Kernel::steps of the first occurrence, or -1
   bool has_other = false;
   Party party{}, other{};
 };
 
-// What is no error here, and is one elsewhere.
+// Harmless here, but an error elsewhere.
 struct Note {
   std::string message;
   Source where;
@@ -189,26 +188,26 @@ struct Kernel {
   std::vector<Buffer> buffers;
   std::vector<Access> accesses;
   std::vector<Wait> waits;
-  // Of the asynchronous copies those whose place their block has read before: what orders the two is seen only there.
+  // Asynchronous copies to memory that the block has read before. Only they can show a missing
+  // order.
   std::uint64_t copies_to_used_places = 0;
-  // The first warp's first ones, and its first of each line. All warps' with an error, and the
-  // first of each line with a bank conflict.
+  // The first warp's first requests and its first of each line; in all warps the requests with an
+  // error, and each line's first with a bank conflict.
   std::vector<Step> steps;
   std::array<std::uint64_t, kBanks> bank_accesses{}, bank_conflicts{};
-  Timeline timeline;          // no spans: it has nothing that takes its time
-  std::vector<Error> errors;  // what lies outside of arrays first, then races
+  Timeline timeline;          // without spans if nothing takes time
+  std::vector<Error> errors;  // out-of-bounds accesses first, then races
   std::vector<Note> notes;
-  bool too_large = false;  // beyond the limit: everything above is of a part of the run
-  std::uint64_t largest_launch =
-      0;  // accesses and basic blocks of threads, as the limit counts them
+  bool too_large = false;            // stopped at the limit, so the results cover part of the run
+  std::uint64_t largest_launch = 0;  // accesses and basic blocks of threads, as the limit counts
 
   std::uint64_t operator[](Counter counter) const { return counters[counter]; }
-  const Buffer& buffer(const std::string& name) const;  // std::out_of_range if it was not touched
+  const Buffer& buffer(const std::string& name) const;  // std::out_of_range if not touched
 };
 
-// A launch that makes more accesses and passes more basic blocks than this (of single threads) is
-// stopped, because recording it would take too long. So is one in which a block holds more than
-// kMostHeld of them between two barriers: they take memory.
+// A launch with more accesses and basic blocks of single threads than this is stopped, because
+// recording it takes too long. A block with more than kMostHeld of them between two barriers is
+// stopped because of their memory.
 constexpr std::uint64_t kDefaultAccessLimit = 200'000'000;
 constexpr std::uint64_t kMostHeld = 64'000'000;
 

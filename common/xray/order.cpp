@@ -34,7 +34,7 @@ bool has_happened(const Stamp& access, const Clock& clock) {
   return !access.pending && at(clock, access.thread) >= access.clock;
 }
 
-// What such an access touched from `where` on, of a unit.
+// The bytes of a unit from `where` on that this access touched.
 std::uint64_t bytes_in_unit(Shadow& shadow, const Stamp& access, std::uint64_t where) {
   return shadow.bytes_of(access, where, (where / Order::kUnit + 1) * Order::kUnit);
 }
@@ -114,7 +114,7 @@ void Order::lanes_met(unsigned warp, std::uint32_t lanes) {
   }
 }
 
-// All that the thread knows of has happened before it.
+// The fence covers everything that happened before it in the thread's order.
 void Order::proxies_fenced(unsigned thread, bool of_global) {
   Known& own = known_[thread];
   (of_global ? own.fenced_global : own.fenced) = own.happened;
@@ -154,7 +154,7 @@ void Order::barrier_arrived(unsigned barrier, unsigned thread) {
   release(thread, barriers_[barrier].arriving);
 }
 
-// What the next phase's first arrivals know comes later than this phase: who waits for this one does not see it.
+// The next phase's arrivals are kept apart, because a wait for this phase does not order them.
 void Order::phase_ended(unsigned barrier) {
   BarrierInMemory& each = barriers_[barrier];
   each.complete.join(each.arriving);
@@ -285,7 +285,7 @@ void Order::copy_complete(std::uint64_t copy, unsigned barrier) {
   operation.issuer = {};
 }
 
-// Of an agent's reads the newest stands for all: they are complete in order.
+// An agent's newest read replaces its earlier ones, because they complete in order.
 void Order::read_by(std::uint32_t operation, Unit& unit) {
   const auto same = std::find_if(unit.reads.begin(), unit.reads.end(), [&](std::uint32_t read) {
     return operations_[read].agent == operations_[operation].agent;
@@ -335,7 +335,7 @@ void Order::stores_waited(unsigned thread, std::uint64_t end, bool only_read) {
     raise(known_[thread].happened, agent->second + 1, static_cast<std::uint32_t>(end));
 }
 
-// Whether the access is known to have happened before `now`. Nothing orders blocks.
+// Whether the access happened before `now`. Nothing orders different blocks.
 bool Order::knows(const Stamp& now, const AsyncInArray::Access& access) const {
   return access.by.block == now.block &&
          knows(known_[now.thread].happened, operations_[access.operation]);
@@ -401,7 +401,7 @@ void Order::product_starts(unsigned warpgroup, std::uint64_t number,
   const std::uint32_t operation = add({agent, static_cast<std::uint32_t>(number + 1), by});
   const Issuers known = issuers_[{warpgroup, number}];
   issuers_.erase({warpgroup, number});
-  // One that does not know it now, or else the first.
+  // A thread that lacks it now, or otherwise the warp's first.
   const auto first_without = [&](unsigned warp, const auto& has) {
     const unsigned first = (warpgroup * kWarpgroupWarps + warp) * kWarpSize;
     for (unsigned thread = first; thread < first + kWarpSize; ++thread)

@@ -1,9 +1,10 @@
-// Who knows of what, in a block whose threads are ordered by more than __syncthreads and __syncwarp: vector clocks, over mbarriers, named
-// barriers, the groups of asynchronous operations, and proxy fences. And the asynchronous proxy's accesses to shared and global memory.
+// The order of accesses in a block that uses more than __syncthreads and __syncwarp, and the async
+// proxy's accesses to shared and global memory. The order is kept in vector clocks, which
+// mbarriers, named barriers, groups of asynchronous operations and proxy fences join.
 //
-// A clock has one entry for each thread of the block, and one for each agent: what completes asynchronous operations one after the other,
-// an mbarrier's phases, a warpgroup's products, what a thread's groups of bulk stores read and what they write. A thread's own entry grows with every release, so that what it does later is not taken
-// for what it did before.
+// A clock has one entry per thread and one per agent. An agent completes asynchronous operations in
+// order: an mbarrier's phases, a warpgroup's products, and the reads and the writes of a thread's
+// bulk stores. A thread's own entry increases with every release, to separate later accesses.
 #pragma once
 
 #include <array>
@@ -19,32 +20,31 @@
 
 namespace emulator::xray {
 
-using Clock = std::vector<std::uint32_t>;  // what is behind its end is 0
+using Clock = std::vector<std::uint32_t>;  // entries past its end are 0
 
-// What somebody knows to have happened, and of that, what was also fenced against the asynchronous proxy: where it was in shared memory,
-// and where in global memory.
+// The accesses that happened before, and those also fenced against the async proxy, by memory.
 struct Known {
   Clock happened, fenced, fenced_global = {};
 
   void join(const Known& other);
 };
 
-// Two accesses that nothing orders, or no proxy fence: the earlier one, and bytes that both touch.
+// Two accesses without an order or a proxy fence: the earlier one, and the bytes that both touch.
 struct Conflict {
   Stamp other;
   std::uint64_t offset = 0, bytes = 0;
-  unsigned thread = 0;      // of those that act together, the one that does not know
-  bool unfenced = false;    // ordered, but for the fence
-  bool unfinished = false;  // the other is an asynchronous operation
+  unsigned thread = 0;      // of the threads that act together, the one without the order
+  bool unfenced = false;    // ordered, but not fenced
+  bool unfinished = false;  // the other access is an asynchronous operation
 };
 
-// 16 bytes of an operand in shared memory.
+// A 16-byte vector of an operand in shared memory.
 struct OperandUnit {
   std::uint64_t offset;
-  unsigned warps;  // of the warpgroup, a bit each, that read it
+  unsigned warps;  // the warps of the warpgroup that read it, a bit each
 };
 
-// Some rows of bytes in an array, a stride apart.
+// Rows of bytes in an array, a stride apart.
 struct Rows {
   std::uint64_t begin, bytes, stride = 0;
   std::uint64_t count = 1;
@@ -52,12 +52,12 @@ struct Rows {
   bool touch(std::uint64_t offset, std::uint64_t of) const;
 };
 
-// What the asynchronous proxy does with an array in global memory, in one launch.
+// The async proxy's accesses to an array in global memory, in one launch.
 struct AsyncInArray {
   struct Access {
     Rows rows;
     Stamp by;
-    std::uint32_t operation;  // of its block
+    std::uint32_t operation;  // in its block
   };
   std::uint32_t launch = 0;
   std::vector<Access> reads = {}, writes = {};
@@ -65,11 +65,11 @@ struct AsyncInArray {
 
 class Order {
  public:
-  static constexpr unsigned kUnit = 16;  // bytes: the asynchronous proxy touches no less
+  static constexpr unsigned kUnit = 16;  // bytes of the async proxy's smallest access
 
   void begin_block(unsigned threads);
   bool is_followed() const { return followed_; }
-  // From now on. `lanes`: what the threads have seen of their warps, (threads, 32); `met`: of each other, at the last __syncthreads.
+  // Starts with the clocks seen in warps (threads, 32) and at the last __syncthreads.
   void follow(const std::vector<std::uint32_t>& lanes, const Clock& met);
 
   std::uint32_t now(unsigned thread) const { return known_[thread].happened[thread]; }
@@ -79,12 +79,12 @@ class Order {
   void lanes_met(unsigned warp, std::uint32_t lanes);
   void proxies_fenced(unsigned thread, bool of_global);
 
-  // mbarriers. `by`: where the thread did it.
+  // mbarriers. `by` is the thread's access.
   void barrier_begins(unsigned barrier, const Stamp& by);
   void barriers_fenced(unsigned thread);
-  // What initialised it, where the thread does not know of that.
+  // The mbarrier's initialisation, if it is not ordered before the thread.
   std::optional<Stamp> unordered_begin(unsigned barrier, unsigned thread) const;
-  // The same where it knows, but no fence_barriers lies between. Said once.
+  // The initialisation, if it is ordered but not fenced by fence_barriers. Returned only once.
   std::optional<Stamp> unfenced_begin(unsigned barrier, unsigned thread);
   void barrier_arrived(unsigned barrier, unsigned thread);
   void phase_ended(unsigned barrier);
@@ -96,7 +96,7 @@ class Order {
 
   using Report = std::function<void(const Conflict&)>;
 
-  // A thread's own access to shared memory: the asynchronous one it is not ordered with.
+  // The asynchronous access that conflicts with a thread's own access to shared memory.
   std::optional<Conflict> accessed(unsigned thread, std::uint64_t offset, unsigned bytes,
                                    bool stores);
   // Returns the operation's number.
@@ -104,13 +104,13 @@ class Order {
                             std::uint64_t bytes, const Stamp& by, Shadow& shadow,
                             const Report& report);
   void copy_complete(std::uint64_t copy, unsigned barrier);
-  // Returns the number of what it does in global memory.
+  // Returns the number of its operation in global memory.
   std::uint32_t store_starts(std::uint64_t group, unsigned thread, std::uint64_t offset,
                              std::uint64_t bytes, const Stamp& by, Shadow& shadow,
                              const Report& report);
   void stores_waited(unsigned thread, std::uint64_t end, bool only_read);
 
-  // The other end of such an operation, in global memory. `shadow`: what threads have done there; null: nothing in this launch.
+  // The operation's other end, in global memory. `shadow` is null without threads' accesses there.
   void starts_in_array(AsyncInArray& array, std::uint32_t operation, const Rows& rows, bool writes,
                        const Stamp& by, Shadow* shadow, const Report& report);
   // A thread's own access there.
@@ -132,9 +132,9 @@ class Order {
   };
   struct Unit {
     std::uint32_t write = 0;           // operation; 0: none
-    std::vector<std::uint32_t> reads;  // the newest of each agent
+    std::vector<std::uint32_t> reads;  // each agent's newest
     bool touched =
-        true;  // by threads, since the last asynchronous write: perhaps before the order was followed
+        true;  // by threads, since the last asynchronous write or before order was followed
   };
   struct BarrierInMemory {
     unsigned agent;
@@ -147,12 +147,12 @@ class Order {
     Known arriving;
     std::map<unsigned, Known> by_warp;
   };
-  // What all lanes of a warp know, as of a count of changes.
+  // The order that all lanes of a warp have, as of a count of changes.
   struct OfWarp {
     std::uint64_t changes = 1, met_at = 0;
     std::shared_ptr<const Known> met = {};
   };
-  // What the warps knew as they issued a product.
+  // The warps' order when they issued a product.
   using Issuers = std::array<std::shared_ptr<const Known>, 4>;
 
   void learn(unsigned thread, const Known& from);
@@ -172,10 +172,10 @@ class Order {
   std::array<NamedBarrier, 16> named_;
   std::vector<unsigned> warpgroup_agents_;
   std::map<std::pair<unsigned, std::uint64_t>, Issuers> issuers_;  // by warpgroup and product
-  // By thread: of its stores' reads; the next one is of what they write.
+  // By thread, for the reads of its stores. The next agent is for their writes.
   std::map<unsigned, unsigned> store_agents_;
   std::vector<Operation> operations_;
-  std::map<std::uint64_t, std::uint32_t> copies_;  // under way
+  std::map<std::uint64_t, std::uint32_t> copies_;  // pending
   std::vector<Unit> units_;
 };
 

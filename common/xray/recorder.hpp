@@ -1,10 +1,8 @@
-// Records accesses as compiler hooks see them, one CUDA thread after the other, and rebuilds from
-// them what warps did.
-//
-// A warp's lanes are merged the way the hardware reconverges: of all lanes' next instructions the
-// one furthest up in the code goes first, with every lane that is there. Lanes that skip a branch,
-// leave a loop early or come from another call site therefore never shift the others; the hooks
-// note each basic block, so that lanes without an access in it are seen to pass.
+// Records the accesses that compiler hooks report, one CUDA thread at a time, and reconstructs the
+// warps' requests. A warp's lanes are merged as the hardware reconverges: the earliest next
+// instruction in the code comes first, with every lane that is there. Therefore lanes that skip a
+// branch, leave a loop early or come from another call site never shift the others. The hooks also
+// report each basic block, so that lanes without an access in it are seen to pass.
 #pragma once
 
 #include <array>
@@ -28,28 +26,28 @@
 
 namespace emulator::xray {
 
-// In the name of an allocation that nobody has named: what is behind it is not shown.
+// In the name of an unnamed allocation. The characters after it are not shown.
 constexpr char kUnnamed = '\x1f';
 
-// Of a thread that has passed no basic block yet.
+// For a thread before its first basic block.
 constexpr std::array<std::uint32_t, 4> kNowhere = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
 
-// The distinct words that some lanes want from each bank.
+// The distinct words of each bank that some lanes access.
 struct BankWords {
   std::array<std::vector<std::uint64_t>, kBanks> words;
 
   void add(std::uint64_t address, unsigned bytes);
   bool empty() const { return wavefronts() == 0; }
-  // One wavefront serves one word of each bank.
+  // A wavefront reads one word of each bank.
   std::uint64_t wavefronts() const;
 };
 
-// What moves an access's bytes.
+// The way an access moves its bytes.
 enum class Through : std::uint8_t {
   kRegisters,
-  kAsyncCopy,   // its shared end, which is checked and not counted
-  kMatrixLoad,  // to other lanes' registers too
-  // Of the asynchronous proxy, or an mbarrier's; in no request.
+  kAsyncCopy,   // its shared end, which is checked but not counted
+  kMatrixLoad,  // also to other lanes' registers
+  // Of the async proxy, or of an mbarrier. They make no requests.
   kBulkCopy,
   kBulkStore,
   kProduct,
@@ -60,8 +58,7 @@ class Recorder : public Observer {
  public:
   static Recorder& instance();
 
-  // From the hooks, on the stack of a CUDA thread or of the host; `pc` is the hook's return
-  // address.
+  // Called by the hooks, on a CUDA thread's or the host's stack. `pc` is the hook's return address.
   void accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, Operation operation,
                 Through through = Through::kRegisters);
   void passed(std::uintptr_t pc);  // a basic block
@@ -73,7 +70,7 @@ class Recorder : public Observer {
   void set_access_limit(std::uint64_t accesses) { access_limit_ = accesses; }
   void keep_values() { value_log_ = std::make_unique<ValueLog>(); }
   std::uint64_t take_host_bytes() { return std::exchange(host_bytes_, 0); }
-  // Those since keep_values(); none are kept any more.
+  // The values since keep_values(), which ends with this call.
   Values take_values();
 
   void allocated(const void* begin, std::size_t bytes) override;
@@ -128,7 +125,7 @@ class Recorder : public Observer {
   std::string source_of(const std::vector<const void*>& calls) override;
 
  private:
-  // An instruction as reached by one chain of calls.
+  // An instruction, as reached by one chain of calls.
   struct Region;
   struct Place {
     std::vector<std::uintptr_t> calls_and_pc;  // compares as code order
@@ -136,12 +133,12 @@ class Recorder : public Observer {
     Operation operation = Operation::kLoad;
     unsigned bytes = 0;
     Through through = Through::kRegisters;
-    Site where{};  // of what the emulator tells with its line; line 0: the program counter says it
-    std::optional<std::size_t> site = {};  // index into shared_sites_: the array that it has hit
-    bool several_sites = false;            // it has hit others too
-    std::uint32_t launch = 0;              // of its last access to device memory,
-    const Region* region = nullptr;        // the array there,
-    bool several_regions = false;          // and whether it has hit others in this launch
+    Site where{};  // of an emulator function; line 0: use the program counter
+    std::optional<std::size_t> site = {};  // index into shared_sites_ of the array accessed
+    bool several_sites = false;            // it has accessed others, too
+    std::uint32_t launch = 0;              // of its last access to device memory
+    const Region* region = nullptr;        // the array of that access
+    bool several_regions = false;          // it has accessed others in this launch, too
   };
   struct Event {
     std::uint32_t place;
@@ -150,13 +147,13 @@ class Recorder : public Observer {
   struct Thread {
     std::uint32_t path = 0;  // index into paths_
     std::vector<Event> events;
-    std::array<std::uint32_t, 4> last_places = kNowhere;  // of basic blocks, the newest first
-    std::uint64_t work = 0;  // accesses but those of copies, and products
+    std::array<std::uint32_t, 4> last_places = kNowhere;  // basic blocks, newest first
+    std::uint64_t work = 0;                               // accesses except by copies, and products
     struct Copy {
-      std::uint64_t work;   // done at its start
-      std::uint32_t epoch;  // of its start
+      std::uint64_t work;   // at its start
+      std::uint32_t epoch;  // at its start
     };
-    std::deque<Copy> copies;  // under way, the oldest first
+    std::deque<Copy> copies;  // pending, oldest first
     struct Result {
       std::uintptr_t begin, end;
       Site waited;
@@ -165,7 +162,7 @@ class Recorder : public Observer {
     struct Lent {
       std::uintptr_t begin, end;
       unsigned products;
-      std::uintptr_t stored_by;  // pc; 0: nothing was
+      std::uintptr_t stored_by;  // pc of a store to them; 0: none
     };
     std::vector<Lent> lent;  // registers that products read
   };
@@ -174,7 +171,7 @@ class Recorder : public Observer {
     std::uintptr_t call;
   };
 
-  // Bytes that a kernel may touch under one name.
+  // Bytes that a kernel may access under one name.
   struct Region {
     std::uint64_t age;  // regions are shown in order of naming
     std::uintptr_t begin, end;
@@ -182,8 +179,8 @@ class Recorder : public Observer {
     std::size_t element_bytes;
     Shadow shadow;
     std::string axes = {};
-    std::vector<std::uintptr_t> allocated_by = {};  // return addresses, while nobody has named it
-    std::uint32_t touched = 0;                      // the last launch in which threads did
+    std::vector<std::uintptr_t> allocated_by = {};  // return addresses, until it is named
+    std::uint32_t touched = 0;                      // the last launch in which threads accessed it
     AsyncInArray by_async = {};
   };
   struct ByAge {
@@ -208,18 +205,18 @@ class Recorder : public Observer {
     std::uint32_t place;
     std::uint64_t block;
     unsigned warp;
-    std::string buffer;  // empty: shared memory, or none
+    std::string buffer;  // empty for shared memory, or none
     std::array<std::int64_t, kWarpSize> offset;
     std::uint64_t sectors, wavefronts, bank_conflicts;
   };
-  // What an access hits, as a report says it.
+  // An access's target in reports.
   struct Target {
     Space space;
     const std::string& buffer;
     std::int64_t offset;
     unsigned bytes;
     std::uint64_t size;             // of the buffer
-    std::uint64_t counts_from = 0;  // of shared memory: where the offset is 0
+    std::uint64_t counts_from = 0;  // in shared memory: the address of offset 0
     bool meant = true;              // false: another array may be meant
     bool in_registers = false;
   };
@@ -232,9 +229,9 @@ class Recorder : public Observer {
     std::uint64_t size;
     std::uint64_t count;
     bool meant;
-    Stamp party, other;        // other.launch = 0: there is none
-    std::string missing = {};  // what would have ordered them; empty: missing_between
-    int sample = -1;           // the request in which it was seen first
+    Stamp party, other;        // other.launch = 0: no other access
+    std::string missing = {};  // what would order them; empty: missing_between
+    int sample = -1;           // the request of its first occurrence
   };
   // A finding whose request is not merged yet.
   struct Unmerged {
@@ -242,7 +239,7 @@ class Recorder : public Observer {
     unsigned thread;
     std::size_t event;  // of the thread
   };
-  // How far apart the two parties of a race are: what would have to order them.
+  // The distance of a race's parties, which decides what can order them.
   enum class Relation : std::uint8_t { kSameWarp, kSameBlock, kOtherBlock };
   static Relation relation_of(const Stamp& a, const Stamp& b);
   static std::string missing_between(const Stamp& party, const Stamp& other);
@@ -262,17 +259,17 @@ class Recorder : public Observer {
   };
   struct SharedSite {
     std::uintptr_t begin, end;
-    std::uint64_t offset;  // as shown: without the emulator's gaps between arrays, each at bank 0
+    std::uint64_t offset;  // as shown: without the emulator's gaps, each array at bank 0
   };
 
   // The lanes of one request.
   struct Request {
     std::uint32_t place;
-    unsigned lanes = 0;  // how many take part
+    unsigned lanes = 0;  // number of lanes
     std::array<unsigned, kWarpSize> lane;
     std::array<std::uint64_t, kWarpSize> address;
     std::vector<std::size_t> findings;
-    // The lane whose access ended the launch: it is drawn, and not counted.
+    // The lane whose access ended the launch. It is drawn, but not counted.
     std::optional<unsigned> stopped_lane = {};
     std::uint64_t stopped_address = 0;
   };
@@ -348,13 +345,13 @@ class Recorder : public Observer {
   Error error_of(const Finding& finding, const Kernel& kernel, const Lines& lines) const;
   std::vector<Source> sources_of(std::uint32_t place, const Lines& lines) const;
 
-  // Everything about instructions; kept from launch to launch.
+  // Instructions, kept between launches.
   std::vector<Place> places_;
   struct PlaceKey {
     std::uint32_t path;
     std::uintptr_t pc;
     Operation operation = Operation::kLoad;  // a copy's two ends share an address
-    unsigned bytes = 0;                      // of an asynchronous copy they vary
+    unsigned bytes = 0;                      // varies for an asynchronous copy
     bool operator==(const PlaceKey&) const = default;
   };
   struct PlaceHash {
@@ -363,7 +360,7 @@ class Recorder : public Observer {
     }
   };
   std::unordered_map<PlaceKey, std::uint32_t, PlaceHash> place_index_;
-  // Of place_index_, what was asked last, by some bits of its hash.
+  // The most recent lookups in place_index_, by some bits of the hash.
   static constexpr std::size_t kRecentPlaces = 1024;
   std::vector<std::pair<PlaceKey, std::uint32_t>> recent_places_;
   std::vector<Path> paths_{{0, 0}};
@@ -376,11 +373,11 @@ class Recorder : public Observer {
   mutable std::map<std::string, std::string> shown_names_;  // by Region::name
 
   std::vector<Recording> recordings_;
-  std::unique_ptr<ValueLog> value_log_;  // where values are kept
+  std::unique_ptr<ValueLog> value_log_;  // null if values are not kept
   std::uint64_t host_bytes_ = 0;         // written by cudaMemset and cudaMemcpy
   std::uint64_t access_limit_ = kDefaultAccessLimit;
 
-  // They describe the running launch.
+  // The running launch.
   Recording* recording_ = nullptr;
   std::uint32_t launch_ = 0;
   std::uint64_t events_ = 0;  // accesses and basic blocks
@@ -388,28 +385,27 @@ class Recorder : public Observer {
   unsigned threads_in_block_ = 0;
   AddressRange arguments_;
 
-  // They describe the running block.
+  // The running block.
   bool in_kernel_ = false;
   std::uint64_t block_ = 0;
   std::uint32_t epoch_ = 0;
-  std::uint64_t held_ = 0;  // events of all its threads since the last barrier
+  std::uint64_t held_ = 0;  // events of all threads since the last barrier
   std::vector<Thread> threads_;
   std::vector<Unmerged> unmerged_;
-  bool stopped_ = false;               // the last access held never happened
-  std::vector<std::uint32_t> clocks_;  // (threads, lanes of the thread's warp)
-  Clock met_;                          // threads' clocks at the last block-wide barrier
-  Order order_;  // followed where a block uses what needs it; then clocks_ rest
+  bool stopped_ = false;                           // the last recorded access did not happen
+  std::vector<std::uint32_t> clocks_;              // (threads, lanes of the thread's warp)
+  Clock met_;                                      // threads' clocks at the last block-wide barrier
+  Order order_;                                    // replaces clocks_ in blocks that need it
   std::map<unsigned, std::uint64_t> barriers_at_;  // in shared memory
   std::vector<OperandUnit> operand_units_;         // of the product that starts
-  std::vector<bool> read_by_products_;             // units of the window, in this block
+  std::vector<bool> read_by_products_;             // 16-byte vectors of the window, in this block
   std::vector<SharedSite> shared_sites_;
-  std::map<std::int64_t, SharedName> shared_names_;  // by their offset
-  std::map<std::uintptr_t, std::uint32_t>
-      copies_;  // places of asynchronous copies, by where they go
+  std::map<std::int64_t, SharedName> shared_names_;  // by offset
+  std::map<std::uintptr_t, std::uint32_t> copies_;   // of asynchronous copies, by destination
   std::unique_ptr<Shadow> shared_shadow_;
   TimelineWriter timeline_;
 
-  // They describe the running thread.
+  // The running thread.
   unsigned thread_ = 0;
   std::uintptr_t stack_begin_ = 0, stack_end_ = 0;
   std::map<std::uintptr_t, std::uintptr_t> stacks_;

@@ -33,7 +33,7 @@ std::string row(const std::string& label, const std::vector<Subject>& subjects, 
   return line + "\n";
 }
 
-// No bank conflicts are an answer where shared memory was used.
+// Zero bank conflicts are shown if shared memory was used.
 Counter what_it_is_of(Counter counter) {
   if (counter == kSharedLoadBankConflicts) return kSharedLoadWavefronts;
   if (counter == kSharedStoreBankConflicts) return kSharedStoreWavefronts;
@@ -272,7 +272,7 @@ nlohmann::json to_json(const std::vector<Subject>& subjects) {
 std::string to_page(const nlohmann::json& report) {
   std::string json = report.dump();
   for (std::size_t at = json.find("</"); at != std::string::npos; at = json.find("</", at))
-    json.insert(at + 1, "\\");  // or a string could end the page's <script>
+    json.insert(at + 1, "\\");  // a string must not end the page's <script>
   std::string page = page_template;
   const std::string hole = "/*XRAY*/";
   return page.replace(page.find(hole), hole.size(), json);
@@ -328,7 +328,7 @@ void write_values(std::ostream& to, const Values& values) {
 std::string fact_of(const Error& error) {
   nlohmann::json fact = json_of(error);
   fact["fact"] = "finding";
-  // Within a warp less is enough: the same barrier may be missing there and between warps.
+  // Within a warp __syncwarp() suffices. It is cut, so that one text covers both cases.
   const std::string in_a_warp = "no __syncwarp() or ";
   fact["in_a_warp"] = error.missing.starts_with(in_a_warp);
   fact["missing"] =

@@ -11,7 +11,7 @@
 
 namespace emulator::xray {
 
-// A kernel with the names it goes by outside of the emulator.
+// A kernel with its names outside of the emulator.
 struct Subject {
   std::string chapter;         // "03_cuda_baseline"
   std::string implementation;  // "wkv_atomic"
@@ -19,12 +19,12 @@ struct Subject {
   std::string lesson = {};  // "06.05"; empty for a chapter's own kernel
 };
 
-// What heads its column: the lesson's number, or else the chapter.
+// The heading of its column: the lesson's number, or the chapter.
 inline const std::string& place_of(const Subject& subject) {
   return subject.lesson.empty() ? subject.chapter : subject.lesson;
 }
 
-// Counters side by side, how often each element is touched, and every error as a sentence.
+// Counters in columns, the accesses per element, and every error as a sentence.
 std::string to_table(const std::vector<Subject>& subjects);
 
 // "200,000,000"
@@ -32,25 +32,23 @@ std::string grouped(std::uint64_t number);
 
 nlohmann::json to_json(const std::vector<Subject>& subjects);
 
-// A page that needs nothing but itself and draws what `report` holds: to_json(), and whatever was
-// added to it.
+// A self-contained page that draws `report`, which is to_json() with additions.
 std::string to_page(const nlohmann::json& report);
 
-// For ./ladder exercise. Here, and not where tests are, because including nlohmann's JSON takes seconds.
+// For ./ladder exercise. Not in the tests' sources, because nlohmann's JSON compiles for seconds.
 
-// to_json(), and which "case" it is about.
+// to_json() with the name of its "case".
 void write_case(std::ostream& to, const std::string& what, const std::vector<Subject>& subjects);
 
-// A line of JSON, then eight numbers of 64 bits for each touch, in the order of ValueTouch, then six for each shuffle, in that of LaneTake,
-// and seven for each thread, in that of ThreadEnd.
+// A line of JSON, then 64-bit numbers: eight per ValueTouch, six per LaneTake, seven per ThreadEnd.
 void write_values(std::ostream& to, const Values& values);
 
-// How much of a budget a kernel has used.
+// A kernel's use of a budget.
 struct UsedBudget {
   double used = 0, allowed = 0;
-  std::string what;  // "global loads"; a sentence where nothing else is given
+  std::string what;  // "global loads", or a sentence without the other members
   std::string per = {}, implementation = {};  // "element of o", "wkv_float4"
-  std::string dearest = {};  // where most of it is made, as a sentence; "" if that is not said
+  std::string dearest = {};  // the line with the most of it, as a sentence, or empty
 };
 
 // One JSON record each (docs/xray.md).

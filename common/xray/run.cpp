@@ -14,7 +14,7 @@ Verdict verdict_on(const Implementation& implementation, const Problem& problem,
   const auto on_device = problem.place(where, implementation);
   require(on_device != nullptr,
           implementation.name + " does not compute that; allowed: what it has a launcher for");
-  emulator::xray::take_host_bytes();  // of placing the problem there
+  emulator::xray::take_host_bytes();  // of copying the problem to the device
   on_device->call();
   where.synchronize();
   host_bytes = emulator::xray::take_host_bytes();
@@ -52,7 +52,7 @@ XrayRun xray(const Implementation& implementation, const Problem& problem,
     result.message = verdict.message;
   } catch (const std::invalid_argument&) {
     throw;
-  } catch (const std::runtime_error& failure) {  // a launch that failed, or a write elsewhere
+  } catch (const std::runtime_error& failure) {  // a failed launch or an out-of-bounds write
     result.stopped = true;
     result.message = failure.what();
   }

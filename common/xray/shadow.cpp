@@ -11,7 +11,7 @@ bool same_warp(const Stamp& a, const Stamp& b) {
   return a.block == b.block && a.thread / kWarpSize == b.thread / kWarpSize;
 }
 
-// Of several accesses that one races with, the one that was met last comes last.
+// Among the accesses that one races with, the most recent comes last.
 void meet(std::vector<Race>& races, const Stamp& with, std::uint64_t offset, unsigned bytes) {
   const auto known = std::find_if(races.begin(), races.end(), [&](const Race& each) {
     return is_same_access(each.with, with) && each.with.block == with.block;
@@ -61,7 +61,7 @@ std::optional<Race> Shadow::load(std::uint64_t offset, unsigned bytes, const Sta
   for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
     Cell& c = cell(g);
     if (!ordered(c.write, now, seen)) meet(races, c.write, g * granule_, granule_);
-    // A later reader of the same thread, or one who saw the earlier, says all the earlier one did.
+    // A later read by the same thread, or by one ordered after it, implies the earlier one.
     if (ordered(c.reads[0], now, seen)) {
       c.reads[0] = now;
     } else if (ordered(c.reads[1], now, seen) ||
@@ -74,7 +74,7 @@ std::optional<Race> Shadow::load(std::uint64_t offset, unsigned bytes, const Sta
   return last_of(races);
 }
 
-// In the order of their threads: many threads may read one cell again and again.
+// Sorted by thread, because many threads may read one cell repeatedly.
 void Shadow::note_another_read(std::uint64_t granule, const Stamp& now) {
   std::vector<Stamp>& reads = more_reads_[granule];
   if (reads.empty()) reads.reserve(8);
@@ -121,7 +121,7 @@ std::optional<Race> Shadow::store(std::uint64_t offset, unsigned bytes, const St
 void Shadow::arrived(std::uint64_t offset, std::uint64_t bytes, const Stamp& now) {
   for (std::uint64_t g = offset / granule_; g <= (offset + bytes - 1) / granule_; ++g) {
     Stamp& write = cell(g).write;
-    if (!write.pending || write.thread != now.thread) continue;  // overwritten: a race, reported
+    if (!write.pending || write.thread != now.thread) continue;  // overwritten by a reported race
     write.pending = write.replaces = false;
     write.epoch = now.epoch;
     write.clock = now.clock;

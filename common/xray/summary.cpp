@@ -1,4 +1,4 @@
-// From what was recorded to what a report says: source lines, sentences, and counts by buffer.
+// Turns recordings into reports: source lines, sentences, and counts per buffer.
 #include <fmt/format.h>
 #include <regex.h>
 
@@ -97,7 +97,7 @@ std::string sentence_of(const Error& error, bool with_places) {
     return fmt::format("{}, {}, which the host has freed", start, at);
   if (error.size == 0) return fmt::format("{}, {} of {}", start, bytes_text(error.bytes), memory);
   const auto size = static_cast<std::int64_t>(error.size);
-  // So far away another array may have been meant.
+  // So far away, the access may belong to another array.
   constexpr std::int64_t kFar = 4096;
   if (!error.meant && (-error.offset > kFar || error.offset - size > kFar)) {
     return fmt::format("{}, {} outside all arrays: {} {} of {}, the nearest; another may be meant",
@@ -116,7 +116,7 @@ std::string sentence_of(const Error& error, bool with_places) {
   return fmt::format("{}, {}, {} its {} (it has {})", start, at, miss, side, bytes_text(size));
 }
 
-// What the first brackets of the pattern match, wherever it does. POSIX, since <regex> takes longer to compile than all else here.
+// All matches of the pattern's first group. POSIX, because <regex> compiles longer than this file.
 std::vector<std::string> matches(const char* pattern, const std::string& text) {
   regex_t form;
   regcomp(&form, pattern, REG_EXTENDED);
@@ -129,7 +129,7 @@ std::vector<std::string> matches(const char* pattern, const std::string& text) {
   return found;
 }
 
-// The variables that a line gives device memory to: x of cudaMalloc(&x, 4), a and b of Scratch<float> a(4), b(4);
+// A line's allocated variables: x of cudaMalloc(&x, 4), a and b of Scratch<float> a(4), b(4);
 std::vector<std::string> variables_in(const std::string& line) {
   const std::vector<std::string> pointers = matches(R"(cudaMalloc\w*\([^&]*&(\w+))", line);
   if (!pointers.empty()) return {pointers.front()};
@@ -153,7 +153,7 @@ bool is_of_kernel_file(const Source& source) {
          source.file.compare(source.file.size() - ending.size(), ending.size(), ending) == 0;
 }
 
-// The same file in this copy of the repository: a compiler's cache may give what was compiled in another one.
+// The same file in this copy of the repository, because a compiler's cache may name another copy.
 std::string in_this_copy(const std::string& file) {
   static std::map<std::string, std::string> found;
   const auto [known, is_new] = found.try_emplace(file, file);
@@ -168,7 +168,7 @@ std::string in_this_copy(const std::string& file) {
   return known->second;
 }
 
-// From the repository's root. The compiler names some lines by the rewritten copy,
+// Relative to the repository's root. The compiler names some lines by the rewritten copy,
 // .../emulated/03_x/kernel.cu.cpp.
 Source relative(Source source) {
   const std::string copies = "/emulated/", ending = ".cu.cpp";
@@ -184,7 +184,7 @@ Source relative(Source source) {
   return source;
 }
 
-// Without the blanks around it; empty where the file is not there.
+// Without surrounding blanks; empty if the file does not exist.
 std::string line_of(const Source& source) {
   std::ifstream file(std::filesystem::path(EMULATOR_XRAY_ROOT) / source.file);
   std::string line;
@@ -198,8 +198,7 @@ std::string line_of(const Source& source) {
 
 }  // namespace
 
-// The lines that are not the emulator's own, the innermost first: what was inlined at the
-// instruction, then its callers.
+// The lines outside the emulator's headers, innermost (inlined) first, then the callers.
 std::vector<Source> Recorder::sources_of(std::uint32_t place, const Lines& lines) const {
   std::vector<Source> sources;
   const auto& calls = places_[place].calls_and_pc;
@@ -236,7 +235,7 @@ std::string Recorder::missing_between(const Stamp& party, const Stamp& other) {
   return "no __syncthreads() orders them";
 }
 
-// Of two accesses one of which the asynchronous proxy makes.
+// For two accesses of which the async proxy makes one.
 std::string Recorder::missing_between(const Stamp& party, const Conflict& conflict) const {
   const Stamp& other = conflict.other;
   const Through by = places_[party.place].through, other_by = places_[other.place].through;
@@ -265,7 +264,7 @@ std::string Recorder::missing_between(const Stamp& party, const Conflict& confli
   return "no mbarrier or other barrier orders them";
 }
 
-// Of two accesses to global memory, the same.
+// The same for global memory.
 std::string Recorder::missing_in_global(const Stamp& party, const Conflict& conflict) const {
   if (party.block != conflict.other.block) return "nothing orders blocks of one launch";
   if (conflict.unfenced)
@@ -306,7 +305,7 @@ Buffer Recorder::buffer_of(const Region& region, const std::array<Touches, 3>& b
   return buffer;
 }
 
-// The kernel's access at the line of `place`, which is added if it is the first there.
+// The kernel's access at the line of `place`. Adds the line's first one.
 Access& Recorder::access_at(std::uint32_t place, Space space, Kernel& kernel,
                             const Lines& lines) const {
   const Source where = sources_of(place, lines).front();
@@ -388,7 +387,7 @@ const std::string& Recorder::shown(const std::string& name) const {
   return shown_names_[name];
 }
 
-// An allocation is called as the variable that it was made for, where a kernel's file says so.
+// Names an allocation after its variable, if a kernel's file declares it.
 void Recorder::name_allocations() const {
   std::vector<const Region*> unnamed;
   for (const auto& [begin, allocation] : allocations_)
@@ -400,7 +399,7 @@ void Recorder::name_allocations() const {
     calls.insert(region->allocated_by.begin(), region->allocated_by.end());
   const Lines& lines = source_lines({calls.begin(), calls.end()});
 
-  // The call in a kernel's file that each was made by; and all calls of a line, in their order.
+  // The call in a kernel's file that made each allocation, and all calls of each line, in order.
   std::map<const Region*, std::pair<Source, std::uintptr_t>> made_at;
   std::map<std::string, std::set<std::uintptr_t>> calls_at;
   for (const Region* region : unnamed) {
@@ -452,13 +451,13 @@ Error Recorder::error_of(const Finding& finding, const Kernel& kernel, const Lin
   return error;
 }
 
-// Whether two threads race by what one line does with one element.
+// Whether the same line makes both accesses of a race between threads.
 bool Recorder::is_of_one_line(const Error& error) {
   return error.kind == "race" && error.party.where.text() == error.other.where.text() &&
          !error.party.asynchronous && !error.other.asynchronous;
 }
 
-// `changed_by_several`: the lines at which several threads read an element and store it again.
+// `changed_by_several`: lines at which several threads load an element and store it again.
 std::string Recorder::missing_in(const Error& error, const Finding& finding,
                                  const std::set<std::string>& changed_by_several) {
   if (!error.has_other) return "";
@@ -485,7 +484,7 @@ std::string Recorder::missing_in(const Error& error, const Finding& finding,
   return nothing_between;
 }
 
-// The lines at which threads race both for what the others store, and for who reads it before.
+// The lines that race both with another thread's store and with another thread's load.
 std::set<std::string> Recorder::changed_by_several(const std::vector<Error>& errors) {
   std::set<std::string> stored, read, both;
   for (const Error& error : errors) {

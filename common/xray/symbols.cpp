@@ -16,7 +16,7 @@ struct Segment {
   std::uintptr_t begin, end;
 };
 
-// The program is the first object dl_iterate_phdr visits.
+// The program is the first object that dl_iterate_phdr visits.
 struct Program {
   std::uintptr_t base = 0;
   std::vector<Segment> data;
@@ -61,7 +61,7 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-// addr2line's answer: for each address "0x0000000000001234", then lines "file:line (remark)".
+// addr2line's output: each address as "0x0000000000001234", then lines "file:line (remark)".
 class Answer {
  public:
   explicit Answer(std::map<std::uintptr_t, std::vector<Source>>& lines) : lines_(lines) {}
@@ -72,7 +72,7 @@ class Answer {
       return;
     }
     if (current_ == nullptr) return;
-    // Of "file:line (discriminator 3)": the file may lie in a folder with a bracket of its own.
+    // Removes " (discriminator 3)". A folder's name may contain brackets, too.
     text.resize(std::min(text.size(), text.rfind(" (discriminator ")));
     const std::size_t colon = text.rfind(':');
     const int number = colon == std::string::npos ? 0 : std::atoi(text.c_str() + colon + 1);
@@ -89,12 +89,12 @@ class Answer {
 const std::map<std::uintptr_t, std::vector<Source>>& source_lines(
     const std::vector<std::uintptr_t>& return_addresses) {
   static std::map<std::uintptr_t, std::vector<Source>>
-      lines;  // addr2line takes longer than a small kernel: no address is asked twice
+      lines;  // cached, because addr2line takes longer than a small kernel
   std::vector<std::uintptr_t> unknown;
   for (const std::uintptr_t address : return_addresses) {
     if (lines.try_emplace(address).second) unknown.push_back(address);
   }
-  constexpr std::size_t kAtOnce = 500;  // a command line has a limit
+  constexpr std::size_t kAtOnce = 500;  // a command line's length is limited
   for (std::size_t first = 0; first < unknown.size(); first += kAtOnce) {
     std::string command =
         "addr2line -a -i -e " + shell_quoted(path_of_this_program()) + " 2>/dev/null";

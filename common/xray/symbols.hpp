@@ -9,13 +9,13 @@
 
 namespace emulator::xray {
 
-// For each return address, the source lines of the call in front of it: the innermost first, then
-// what it was inlined into. Asks addr2line, which comes with the compiler; where there is none, or
-// no debug information, a list is empty. The map also has the addresses of earlier calls.
+// For each return address, the source lines of its call: the innermost first, then its callers if
+// it was inlined. Uses addr2line, which comes with the compiler. Without it, or without debug
+// information, lists are empty. The map also contains the addresses of earlier calls.
 const std::map<std::uintptr_t, std::vector<Source>>& source_lines(
     const std::vector<std::uintptr_t>& return_addresses);
 
-// Whether `address` lies in a variable of the program itself (its data segments).
+// Whether `address` is in a variable of the program (its data segments).
 bool in_program_data(std::uintptr_t address);
 
 }  // namespace emulator::xray

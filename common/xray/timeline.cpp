@@ -55,7 +55,7 @@ int TimelineWriter::join(Span::Kind kind, const Happening& what) {
   return found;
 }
 
-// At the moment of what happened last, if that was its own beginning or another end of it.
+// A new moment, unless the current one is the span's own beginning or an earlier end of it.
 void TimelineWriter::end(int number) {
   if (number < 0) return;
   Span& span = timeline_->spans[static_cast<std::size_t>(number)];
@@ -103,7 +103,7 @@ void TimelineWriter::happened(const Happening& what) {
       if (std::string_view(what.operation) == "wait_products") warpgroup.products = -1;
       return;
     case Happening::kWaitEnds:
-      // The first thread's end: the others are not held up any more.
+      // The first thread's end, after which the others can continue, too.
       if (thread.waits_in >= 0 &&
           !timeline_->spans[static_cast<std::size_t>(thread.waits_in)].ended)
         end(thread.waits_in);

@@ -1,4 +1,4 @@
-// Makes a block's picture over time from what happens in it.
+// Builds the picture of a block over time from its events.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ class TimelineWriter {
 
  private:
   struct OfThread {
-    std::size_t next = 0;  // the spans before are not its own, or it has had its part of them
+    std::size_t next = 0;  // the first span that the thread can still join
     int waits_in = -1;     // span
   };
   struct OfWarpgroup {
-    int products = -1;           // span, to which more may come
+    int products = -1;           // the span that the next products may join
     std::deque<int> on_the_way;  // spans of single products
   };
 

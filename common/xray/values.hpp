@@ -1,5 +1,5 @@
-// The values that a kernel stores and the elements that it reads, in the order of its run: what two kernels that compute the same are
-// compared by, to find where the first value goes wrong.
+// The values that a kernel stores and the elements that it loads, in order. Comparing those of two
+// equivalent kernels finds the first wrong value.
 #pragma once
 
 #include <array>
@@ -13,34 +13,34 @@
 
 namespace emulator::xray {
 
-// One element of an array, as one thread reads or stores it.
+// One element of an array that a thread loads or stores.
 struct ValueTouch {
   Operation operation;
   std::uint32_t launch;   // counted from 0
   std::uint64_t block;    // linear
-  std::uint32_t thread;   // of the block, linear
-  std::uint32_t place;    // index into Values::places, once they are taken
+  std::uint32_t thread;   // in the block, linear
+  std::uint32_t place;    // index into Values::places, once taken
   std::uint32_t array;    // index into Values::arrays
-  std::uint64_t element;  // of an array whose elements are larger than 4 bytes: the word of 4
-  std::uint64_t bits;     // what it holds after a store or an atomic, or before a load
+  std::uint64_t element;  // a 4-byte word if elements are larger than 4 bytes
+  std::uint64_t bits;     // the value after a store or an atomic, or before a load
 };
 
-// What a thread asks for by a shuffle.
+// A thread's read of another lane by a shuffle.
 struct LaneTake {
   std::uint32_t launch;
   std::uint64_t block;
   std::uint32_t thread;
   std::uint32_t place;
-  std::uint32_t source;  // a lane of its warp
-  std::uint64_t after;   // how many touches come before it
+  std::uint32_t source;  // a lane of the thread's warp
+  std::uint64_t after;   // the number of touches before it
 };
 
-// Where a thread was last before it came to the kernel's end.
+// The last position of a thread before it returned.
 struct ThreadEnd {
   std::uint32_t launch;
   std::uint64_t block;
   std::uint32_t thread;
-  std::array<std::uint32_t, 4> places;  // its last basic blocks, the newest first
+  std::array<std::uint32_t, 4> places;  // its last basic blocks, newest first
 };
 
 struct ValuePlace {
@@ -59,28 +59,28 @@ struct Values {
     std::string name;
     std::size_t element_bytes;
     bool shared;
-    std::string axes;  // as in MemoryName; of a __shared__ variable "[]=16 []=17"
+    std::string axes;  // as in MemoryName; for a __shared__ variable "[]=16 []=17"
 
     std::size_t word() const { return element_bytes > 4 ? 4 : element_bytes; }
   };
   std::vector<Array> arrays;
   std::vector<ValueLaunch> launches;
   std::vector<ValuePlace> places;
-  std::vector<ValueTouch> touches;  // of loads the first that a block makes of an element
-  bool complete = true;             // false: beyond kMostValues nothing was kept
+  std::vector<ValueTouch> touches;  // loads: a block's first one of an element
+  bool complete = true;             // false: those past kMostValues are lost
   std::vector<LaneTake> takes;
-  bool all_takes = true;        // false: beyond kMostValues none was kept
+  bool all_takes = true;        // false: those past kMostValues are lost
   std::vector<ThreadEnd> ends;  // of the first kMostValues threads
 };
 
 constexpr std::size_t kMostValues = 1'000'000;
 
-// Collects them. A compiler's hook comes before the store that it reports: a value is read when the next event comes.
+// A compiler's hook precedes its store, so the value is read at the next event.
 class ValueLog {
  public:
   void launch_starts(const ValueLaunch& launch);
   void block_starts();
-  // `from`: the array's first byte; the access lies within the array.
+  // `from` is the first byte of the array, which contains the whole access.
   void touched(const ValueTouch& touch, const Values::Array& array, std::uintptr_t from,
                std::uintptr_t address, unsigned bytes);
   void settle();

@@ -1,11 +1,8 @@
-// The kernel X-ray: what each kernel asked of memory, and what it did wrong, counted while the
-// kernel runs in the emulator.
-//
-// A program sees its kernels through it by being built so: kernels compiled with
-// `emulator_xray_flags`, `emulator_xray` linked. Then every launch is recorded from the first one
-// on. Counts follow the hardware's rules: a warp's 32 lanes that execute one instruction together
-// make one request; a request moves 32-byte sectors of global memory, or takes wavefronts of the 32
-// four-byte banks of shared memory. Names and rules: docs/xray.md.
+// The kernel X-ray: counts memory requests and finds errors while kernels run in the emulator.
+// Compile the kernels with `emulator_xray_flags` and link `emulator_xray`. Then every launch is
+// recorded. Counts follow the hardware's rules: a warp's 32 lanes that execute one instruction
+// together make one request, which moves 32-byte sectors of global memory or takes wavefronts of
+// the 32 four-byte banks of shared memory. Names and rules: docs/xray.md.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +13,18 @@
 
 namespace emulator::xray {
 
-// What was recorded since the last call, by kernel, in order of first launch.
+// The recording since the last call, by kernel, in order of first launch.
 std::vector<Kernel> take();
 
-// How many bytes of device memory cudaMemset and cudaMemcpy wrote since the last call: a launch of
-// its own on a GPU, which no kernel's counters have.
+// The bytes that cudaMemset and cudaMemcpy wrote to device memory since the last call. A GPU
+// launches these separately, so no kernel's counters include them.
 std::uint64_t take_host_bytes();
 
-// From now on the values that kernels store are kept too, until they are taken.
+// From now on stored values are kept, too, until they are taken.
 void keep_values();
 Values take_values();
 
-// Instead of kDefaultAccessLimit.
+// Replaces kDefaultAccessLimit.
 void set_access_limit(std::uint64_t accesses);
 
 }  // namespace emulator::xray

@@ -1,7 +1,7 @@
-// Hopper's instructions as hopper.hpp has them, each alone: in the emulator under every schedule, on a GPU as it comes. Both are compared
-// with the same numbers, which the host calculates or which are written here. Bits are equal where the manual fixes them: what copies
-// and stores move, and products of small integers, whose sums are exact in any order. Sums of other numbers are within a limit that is
-// counted from their roundings.
+// Each instruction of hopper.hpp on its own, under every schedule of the emulator or on a GPU. The
+// expected numbers are calculated by the host or written here. Copies, stores and products of small
+// integers (exact in any order) must be equal bit for bit. Other sums must be within a limit that
+// is counted from their roundings.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ void under_each_schedule(const Body& body) {
 
 #else
 
-// Each schedule is another timing: copies and products are complete at once, late, or by the seed.
+// Each schedule has another timing: asynchronous work completes at once, late, or by the seed.
 template <typename Body>
 void under_each_schedule(const Body& body) {
   using emulator::Schedule;
@@ -63,7 +63,7 @@ void under_each_schedule(const Body& body) {
 
 #endif
 
-// Device memory with a host's copy.
+// Device memory with a copy on the host.
 template <typename T>
 class Array {
  public:
@@ -92,12 +92,12 @@ std::uint32_t mixed(int i) {
   return static_cast<std::uint32_t>(i) * 2654435761u;
 }
 
-// -3 to 3, another one everywhere nearby.
+// Integers from -3 to 3 that differ from their neighbours.
 float integer(int i) {
   return static_cast<float>((mixed(i) >> 13) % 7) - 3;
 }
 
-// Of either sign, from 1/64 to 2.
+// From 1/64 to 2, of either sign.
 float fraction(int i) {
   const std::uint32_t bits = mixed(i) ^ mixed(i) >> 15;
   const auto mantissa = 1 + static_cast<float>(bits >> 4 & 0xfff) / 0x1000;
@@ -114,7 +114,7 @@ Element element(float x) {
 
 // ---- Copies ----
 
-// A box of 64 columns and rows, as it lies in shared memory.
+// Writes a box of 64 rows and columns to `out` in the order of shared memory.
 __global__ void copy_box(const __grid_constant__ CUtensorMap map, int column, int head, int row,
                          std::uint16_t* out) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
@@ -134,7 +134,7 @@ __global__ void copy_box(const __grid_constant__ CUtensorMap map, int column, in
     out[i] = panel_smem[i];
 }
 
-// A tensor of 100 rows, 4 heads and 96 columns; element i holds i modulo 2^16. Byte offsets by hand.
+// A tensor of 100 rows, 4 heads and 96 columns; element i is i mod 2^16. Byte offsets by hand.
 TEST(HopperCopies, BringABoxSwizzledWithZerosBeyondTheEdge) {
   constexpr int kColumns = 96, kHeads = 4, kTensorRows = 100;
   std::vector<std::uint16_t> tensor(kColumns * kHeads * kTensorRows);
@@ -152,10 +152,10 @@ TEST(HopperCopies, BringABoxSwizzledWithZerosBeyondTheEdge) {
     int expected;  // element, or -1 for a zero
   } const table[] = {
       {64, 2, 40, 0, at(40, 2, 64)},
-      {64, 2, 40, 62, at(40, 2, 95)},  // row 0: units in order
+      {64, 2, 40, 62, at(40, 2, 95)},  // row 0: vectors in order
       {64, 2, 40, 64, -1},
       {64, 2, 40, 126, -1},
-      {64, 2, 40, 128, at(41, 2, 72)},  // row 1: unit 1 lies at place 0
+      {64, 2, 40, 128, at(41, 2, 72)},  // row 1: vector 1 is at index 0
       {64, 2, 40, 144, at(41, 2, 64)},
       {0, 3, 80, 2468, at(99, 3, 10)},
       {0, 3, 80, 20 * 128, -1},
@@ -179,7 +179,7 @@ TEST(HopperCopies, BringABoxSwizzledWithZerosBeyondTheEdge) {
   });
 }
 
-// 2 batches of 100 rows of 128 columns. Behind the rows of the first one zeros arrive, not the rows of the second.
+// Two batches of 100 rows. Zeros follow the rows of the first, not the rows of the second.
 TEST(HopperCopies, BringZerosBehindTheRowsOfABatch) {
   constexpr int kColumns = 128, kBatchRows = 100;
   std::vector<std::uint16_t> tensor(2 * kColumns * kBatchRows);
@@ -193,7 +193,7 @@ TEST(HopperCopies, BringZerosBehindTheRowsOfABatch) {
       Array<std::uint16_t> out(kRows * kPanel);
       copy_box<<<1, 64, kRows * kPanel * 2 + 8>>>(map, kPanel, 80, batch, out.data());
       const std::vector<std::uint16_t> panel = out.host();
-      for (std::size_t row = 0; row < kRows; ++row) {  // its first element
+      for (std::size_t row = 0; row < kRows; ++row) {  // the row's first element
         const std::size_t from = (batch * kBatchRows + 80 + row) * kColumns + kPanel;
         EXPECT_EQ(panel[row * kPanel + row % 8 * 8], row < 20 ? tensor[from] : 0)
             << "batch " << batch << ", row " << row;
@@ -202,7 +202,7 @@ TEST(HopperCopies, BringZerosBehindTheRowsOfABatch) {
   });
 }
 
-// Where the panel's 16-bit element (row, column) lies: its unit of 8 at another place in each of 8 rows.
+// Index of a panel's 16-bit element. Vectors of 8 elements are swizzled over 8 rows.
 std::size_t place_in_panel(int row, int column) {
   return static_cast<std::size_t>(row * kPanel + ((column / 8) ^ row % 8) * 8 + column % 8);
 }
@@ -214,7 +214,7 @@ std::vector<std::uint16_t> random_words(std::size_t size, int seed) {
   return words;
 }
 
-// (rows, heads, columns), and boxes of it: inside, at each edge, and in front of it.
+// A tensor (rows, heads, columns) and boxes of it: inside, across each edge, and before it.
 constexpr int kTensor[] = {100, 4, 96};
 constexpr struct {
   int column, head, row;
@@ -236,7 +236,7 @@ TEST(HopperCopies, BringEveryBitOfABox) {
                                            kTensor[1], kTensor[2], kRows);
   under_each_schedule([&] {
     for (const auto& box : kBoxes) {
-      for (const int sign : {1, -1}) {  // a copy may begin in front of the tensor
+      for (const int sign : {1, -1}) {  // a copy may begin before the tensor
         const int first_column = sign * box.column, first_row = sign * box.row;
         Array<std::uint16_t> out(kRows * kPanel);
         copy_box<<<1, 64, kRows * kPanel * 2 + 8>>>(map, first_column, box.head, first_row,
@@ -283,7 +283,7 @@ TEST(HopperCopies, BringBytesThatLieOneBehindTheOther) {
 
 // ---- Stores ----
 
-// The panel's 16-bit word i is i, as it lies; its box is stored.
+// Fills the panel so that its word i is i, and stores its box.
 __global__ void store_box(const __grid_constant__ CUtensorMap map, int column, int head, int row) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   auto* const panel_smem = reinterpret_cast<std::uint16_t*>(bytes_smem);
@@ -297,7 +297,7 @@ __global__ void store_box(const __grid_constant__ CUtensorMap map, int column, i
   hopper::wait_stores_read<0>();
 }
 
-// The same tensor as above, of 0xffff. Elements by hand: unit u of the box's row r lies at place u ^ (r % 8).
+// The tensor of above, filled with 0xffff. Vector u of the box's row r is at index u ^ (r % 8).
 TEST(HopperStores, WriteABoxAndNothingBeyondTheEdge) {
   constexpr int kColumns = 96, kHeads = 4, kTensorRows = 100, kNothing = 0xffff;
   struct {
@@ -307,13 +307,13 @@ TEST(HopperStores, WriteABoxAndNothingBeyondTheEdge) {
     int written;  // elements in all
   } const table[] = {
       {0, 1, 0, 0, 1, 0, 0, 64 * 64},
-      {0, 1, 0, 1, 1, 0, 64 + 8, 64 * 64},  // row 1: unit 0 lies at place 1
+      {0, 1, 0, 1, 1, 0, 64 + 8, 64 * 64},  // row 1: vector 0 is at index 1
       {0, 1, 0, 63, 1, 63, 63 * 64 + 7, 64 * 64},
       {0, 1, 0, 63, 1, 64, kNothing, 64 * 64},
       {0, 1, 0, 64, 1, 0, kNothing, 64 * 64},
       {0, 1, 0, 0, 2, 0, kNothing, 64 * 64},
       {64, 3, 90, 90, 3, 64, 0, 10 * 32},
-      {64, 3, 90, 99, 3, 95, 9 * 64 + 16 + 7, 10 * 32},  // row 9: unit 3 at place 2
+      {64, 3, 90, 99, 3, 95, 9 * 64 + 16 + 7, 10 * 32},  // row 9: vector 3 is at index 2
       {64, 3, 90, 99, 3, 63, kNothing, 10 * 32},
       {96, 0, 0, 0, 1, 0, kNothing, 0},
       {0, 4, 0, 1, 0, 0, kNothing, 0},
@@ -334,7 +334,7 @@ TEST(HopperStores, WriteABoxAndNothingBeyondTheEdge) {
   });
 }
 
-// A panel of the host's.
+// Stores a panel that the host has filled.
 __global__ void store_box_of(const __grid_constant__ CUtensorMap map, const std::uint16_t* panel,
                              int column, int head, int row) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
@@ -373,8 +373,8 @@ TEST(HopperStores, WriteEveryBitOfABox) {
   });
 }
 
-// Numbers go round through global memory: threads store them, a bulk copy reads those, a bulk store writes them elsewhere, another copy reads
-// that, and at last threads of another warp read what a second store has written.
+// Threads store, a bulk copy loads that, a bulk store writes it elsewhere, another copy loads that,
+// and after a second bulk store another warp's threads read the result.
 __global__ void go_round(int* first, int* second, int* third, int* seen) {
   __shared__ alignas(128) int stages_smem[2][64];
   __shared__ hopper::Barrier here_smem[2];
@@ -416,8 +416,8 @@ TEST(HopperStores, AndCopiesPassNumbersOnThroughGlobalMemory) {
   });
 }
 
-// Two stages in turn: a stage is written again when all groups but the last have read theirs. At the end the thread reads what it has
-// stored.
+// Two buffers alternate. One is overwritten when all groups but the last have read theirs. At the
+// end the thread reads the elements that it has stored.
 __global__ void store_in_turn(int* out, int* seen, int count) {
   __shared__ alignas(128) int stages_smem[2][32];
   for (int n = 0; n < count; ++n) {
@@ -452,7 +452,7 @@ TEST(HopperStores, OfGroupsLetTheirStagesBeWrittenAgain) {
 
 // ---- Products ----
 
-// Where element (outer, term) lies in panels of 64 columns: rows are outputs and columns terms, or the other way round.
+// Index of element (outer, term) in panels of 64 columns; the order decides which is the row.
 __host__ __device__ int place_of_element(Order order, int outer, int term, int rows) {
   const int row = order == Order::kSums ? outer : term,
             column = order == Order::kSums ? term : outer;
@@ -460,7 +460,7 @@ __host__ __device__ int place_of_element(Order order, int outer, int term, int r
   return panel * rows * kPanel + row * kPanel + (unit ^ row % 8) * 8 + column % 8;
 }
 
-// d = a b, then d += a b: of a (64 x 16) and b (16 x n), n columns, which the host has laid out as panels.
+// d = a b, then d += a b, for a (64 x 16) and b (16 x n) that the host has arranged as panels.
 template <typename Element, int kN, Order kA, Order kB, bool kRegisters>
 __global__ void multiply(const Element* a_panels, int a_elements, const Element* b_panels,
                          int b_elements, const std::uint32_t* a_registers, float* out) {
@@ -567,7 +567,7 @@ TEST(HopperProducts, OfFp16AreExactInEveryOrderOfTheOperands) {
   expect_products<float16, 256>();
 }
 
-// d (64 x 64) = a (64 x kLongSum) times b (kLongSum x 64), of panels of 64 terms: of Order::kSums a row is an output, of kOutputs a term.
+// d (64 x 64) = a (64 x kLongSum) b (kLongSum x 64), in panels of 64 terms.
 constexpr int kLongSum = 256;
 
 template <typename Element, Order kOrder>
@@ -598,7 +598,7 @@ __global__ void multiply_long(const Element* a_panels, const Element* b_panels, 
     out[static_cast<int>(threadIdx.x) * 32 + i] = d[i];
 }
 
-// Of the numbers value(0), value(1), ...: the largest |d - exact| as a share of the sum of |a b|.
+// The largest |d - exact| relative to the sum of |a b|, for elements value(0), value(1), ...
 template <typename Element, Order kOrder>
 double error_of_long_sums(float (*value)(int)) {
   std::vector<Element> a(kRows * kLongSum), b(kRows * kLongSum);
@@ -648,9 +648,9 @@ TEST(HopperProducts, OfManyTermsAreExactWhereTheirSumsAre) {
   EXPECT_EQ((error_of_long_sums<float16, Order::kOutputs>(integer)), 0);
 }
 
-// The manual leaves open in which order terms are added, and how each is rounded. The emulator adds one after the other and rounds to
-// nearest. Here a term, a sum of 16, and what they are added to may each lose a unit in the last place of the largest: 18 roundings
-// for 16 terms, each of 2^-23 of what the terms are in all. 16 terms that are missing or taken twice are far more.
+// The manual leaves the order and the rounding of the additions open. The emulator adds
+// sequentially and rounds to nearest. Each of 16 terms, their sum and D may lose a unit in the last
+// digit of the largest: 18 roundings of 2^-23. Missing or repeated terms cost far more.
 TEST(HopperProducts, OfFractionsAreWithinTheirRoundings) {
   const double limit = kLongSum / kTerms * (kTerms + 2) * std::ldexp(1.0, -23);
   const auto expect = [&](const char* name, double error) {
@@ -664,7 +664,7 @@ TEST(HopperProducts, OfFractionsAreWithinTheirRoundings) {
   expect("fp16_outputs", error_of_long_sums<float16, Order::kOutputs>(fraction));
 }
 
-// Two sums at once: the first is there while the second is on its way, and takes another product then.
+// Two groups in flight: D of the first is used while the second runs, and is accumulated again.
 __global__ void two_groups(const bfloat16* ones, float* out) {
   __shared__ alignas(1024) bfloat16 tile_smem[kRows * kPanel];
   for (unsigned i = threadIdx.x; i < kRows * kPanel; i += 128)
@@ -707,7 +707,7 @@ TEST(HopperProducts, OfSeveralGroupsAreWaitedForOneByOne) {
 
 // ---- Barriers, registers ----
 
-// Two warps hand numbers over in a ring of two.
+// Two warps pass numbers through a ring of two stages.
 __global__ void ring(int* out) {
   constexpr int kStages = 2, kRounds = 7;
   __shared__ int tile_smem[kStages][32];
@@ -746,7 +746,7 @@ TEST(HopperBarriers, PassARingOn) {
   });
 }
 
-// Two warps add to one number in turns.
+// Two warps alternate in updating one number.
 __global__ void take_turns(int* out) {
   __shared__ int sum_smem;
   const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -769,7 +769,7 @@ TEST(HopperBarriers, WithNamesLetWarpsTakeTurns) {
   });
 }
 
-// 65536 registers for 384 threads are 168 each: what one warpgroup gives, the others take.
+// 65536 registers for 384 threads are 168 each; one warpgroup releases some for the others.
 __global__ void __launch_bounds__(384, 1) exchange_registers(int* out) {
   if (threadIdx.x < 128)
     hopper::give_registers<24>();
@@ -786,7 +786,7 @@ TEST(HopperRegisters, AreTakenAfterTheyWereGiven) {
   });
 }
 
-// Matrix i: rows in lanes 8 i to 8 i + 7.
+// Lanes 8 i to 8 i + 7 have the addresses of matrix i's rows.
 __global__ void store_four(std::uint16_t* out) {
   __shared__ alignas(16) std::uint16_t rows_smem[32][8];
   const unsigned lane = threadIdx.x;

@@ -1,4 +1,4 @@
-// The vocabulary of tiles against plain loops: in the emulator, and on a GPU in a build with nvcc.
+// Compares the helpers of tiles/ with plain loops, in the emulator or on a GPU (nvcc).
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -31,10 +31,10 @@ using namespace ladder::cuda::tiles;
 
 // ---- Numbers ----
 
-constexpr int kMost = 4;  // whole numbers that every type has, and whose sums every type has
+constexpr int kMost = 4;  // whole numbers up to this, and their sums, are exact in all types
 
-// a (rows, depth) times b (depth, columns), and the same of the magnitudes: what errors are
-// relative to.
+// a (rows, depth) times b (depth, columns), and the same with absolute values, to which errors are
+// relative.
 struct Product {
   std::vector<double> value, magnitude;
 };
@@ -61,7 +61,7 @@ Matrix transposed(const Matrix& matrix, int columns) {
   return result;
 }
 
-// ---- Where elements lie ----
+// ---- Where elements are ----
 
 template <typename Fragment>
 void expect_every_element_once(int neighbours_down, int neighbours_right) {
@@ -94,7 +94,7 @@ TEST(Tiles, FragmentsHoldEachElementOnce) {
   EXPECT_EQ(sums.size(), 16u * 8u);
 }
 
-// Banks of 4 bytes that the lanes of one access find, each of `bytes`.
+// The number of different 4-byte banks that an access of `bytes` per lane touches.
 template <typename Tile, typename Row, typename Column>
 std::size_t words_in_different_banks(int lanes, int bytes, Row row, Column column) {
   std::set<unsigned> banks;
@@ -126,7 +126,7 @@ void expect_swizzled() {
     }
   }
   EXPECT_EQ(places.size(), kRows * kColumns);
-  // Eight units of a column of units, and eight along a row (two rows, where one has four).
+  // Eight vectors of a column, and eight along a row (of two rows if a row has only four).
   for (int unit = 0; unit < T::kUnits; ++unit) {
     const auto rows = [](int i) { return 8 + i; };
     const auto here = [&](int) { return unit * T::kUnit; };
@@ -140,7 +140,7 @@ void expect_swizzled() {
   }
 }
 
-// A fragment of floats takes pairs of four rows at once, or single elements of every other row.
+// Floats are loaded in pairs from four rows at once, or singly from every other row.
 template <int kColumns>
 void expect_swizzled_floats() {
   using T = Tile<float, kColumns>;
@@ -182,8 +182,8 @@ constexpr int kSide = 64;  // of the tiles
 enum class AIs { kMk, kKm };
 enum class BIs { kNk, kKn };
 
-// d (16, 16) = a (16, kSide) times b (kSide, 16), by one warp, from tiles with the operands at
-// (row, 16) on, in either order.
+// d (16, 16) = a (16, kSide) b (kSide, 16), by one warp, from tiles whose operands begin at (row,
+// 16), in either order.
 template <typename Element, Layout kLayout, AIs kA, BIs kB, Split kSplit>
 __global__ void multiplies(float* d, const float* a, const float* b) {
   using Operand = Tile<Element, kSide + 64, kLayout>;
@@ -259,7 +259,7 @@ TEST(Tiles, ProductsOfWholeNumbersAreExact) {
   expect_exact_both_ways<float, Layout::kSwizzled>();
 }
 
-// d (16, 8) = a (16, 8) times b (8, 8), fragments filled by hand.
+// d (16, 8) = a (16, 8) b (8, 8), with fragments filled by hand.
 __global__ void multiplies_tf32(float* d, const float* a, const float* b) {
   const int lane = static_cast<int>(threadIdx.x);
   FragmentA<Tf32> of_a;
@@ -287,7 +287,7 @@ double worst_error(const Matrix& d, const Product& expected) {
   return worst;
 }
 
-// Three products of tf32 are about as good as float; one is 2^-11 off.
+// Three tf32 products are about as precise as fp32; one alone is off by 2^-11.
 TEST(Tiles, ThreeProductsOfTf32AreOneOfFloat) {
   const Matrix a = ragged_numbers(16 * kSide, 3), b = ragged_numbers(kSide * 16, 4);
   const Product expected = plain_product(a, b, kSide, 16);
@@ -331,8 +331,8 @@ TEST(Tiles, AFloatIsTheSumOfItsPartsUpToItsLastBits) {
   EXPECT_TRUE(loses) << "the last bit sometimes fits into neither part";
 }
 
-// d (16, 16) = (x y) (x y)^T for x, y (16, 16), without leaving the registers, and rounded into a
-// tile on its way out.
+// d (16, 16) = (x y) (x y)^T for x, y (16, 16). The first product stays in registers; the second is
+// rounded into a tile before it is written.
 template <typename Element>
 __global__ void multiplies_twice(float* d, const float* x, const float* y) {
   using Operand = Tile<Element, 64>;
@@ -403,8 +403,8 @@ TEST(Tiles, AQuadsLanesGetItsLargestAndItsSum) {
 
 constexpr int kTileRows = 32, kTileColumns = 64, kThreads = 64;
 
-// Rows of `columns` elements to a tile and, all of it, on to `tile` (kTileRows, kTileColumns); its
-// rows to `back`.
+// Copies rows of `columns` elements to a tile, the whole tile to `tile` (kTileRows, kTileColumns),
+// and the tile's rows to `back`.
 template <Copy kCopy, typename Element, typename Aligned>
 __global__ void copies(float* tile, Element* back, const Element* from, int stride, int rows,
                        int columns, Aligned aligned) {
@@ -430,7 +430,7 @@ void expect_copied(int stride, int rows, int columns, Aligned aligned) {
   SCOPED_TRACE(testing::Message() << "stride " << stride << ", " << rows << " rows of " << columns
                                   << ", aligned: " << static_cast<int>(aligned));
   const int exist = std::max(0, std::min(rows, kTileRows));
-  // Not one element more than the rows have: the emulator ends at an access beyond.
+  // The array ends with the last row, so that the emulator reports an access past it.
   const int size = std::max(1, (exist - 1) * stride + columns);
   const Matrix numbers = whole_numbers(size, 7, kMost);
   std::vector<Element> elements, untouched(static_cast<std::size_t>(size));
@@ -464,7 +464,7 @@ void expect_copied(int stride, int rows, int columns, Aligned aligned) {
       }
     }
   }
-  int written = 0;  // elsewhere
+  int written = 0;  // outside of the rows
   for (int i = 0; i < size; ++i) {
     const bool beside = i % stride >= columns;
     if constexpr (std::is_same_v<Element, float>) {
@@ -496,7 +496,7 @@ TEST(Tiles, RowsAreCopiedWithTheirEdges) {
   expect_edges<Copy::kAsync>();
 }
 
-// A row may end in the middle of a unit, and the next one begin there.
+// A row may end in the middle of a vector, where the next row begins.
 TEST(Tiles, RowsThatConsistOfHalfUnitsAreCopiedByHalves) {
   constexpr Copy kAsync = Copy::kAsync;
   for (const int rows : {0, 1, 31, 32, 40}) {

@@ -1,5 +1,4 @@
-// Stands in for the CUDA Toolkit's header of the driver: what a bulk tensor copy's map is made with. Names and numbers are the
-// toolkit's.
+// Replaces the CUDA Toolkit's driver header, for tensor maps only. Names and numbers are the same.
 #pragma once
 
 #include <cstdint>
@@ -54,13 +53,13 @@ enum CUtensorMapFloatOOBfill : int {
   CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
 };
 
-struct alignas(64) CUtensorMap_st {  // as in CUDA: a kernel that takes one has the same name there
+struct alignas(64) CUtensorMap_st {  // a kernel's mangled name contains this name, as with nvcc
   cuuint64_t opaque[16];
 };
 using CUtensorMap = CUtensorMap_st;
 
-// Refuses what the driver refuses. Interleaved layouts, steps between elements and NaN beyond the edge are not emulated:
-// CUDA_ERROR_NOT_SUPPORTED. emulator::last_report() says why.
+// Rejects what the driver rejects, and also (CUDA_ERROR_NOT_SUPPORTED) interleaved layouts, element
+// strides and NaN out of bounds, which are not emulated. emulator::last_report() has the reason.
 CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
                                 void* address, const cuuint64_t* sizes, const cuuint64_t* strides,
                                 const cuuint32_t* box, const cuuint32_t* steps,

@@ -1,4 +1,4 @@
-// Stands in for the CUDA Toolkit's header: the types of the driver's functions that are asked for by name.
+// Replaces the CUDA Toolkit's header, for the one driver function that can be looked up.
 #pragma once
 
 #include "cuda.h"

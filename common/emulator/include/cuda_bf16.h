@@ -1,4 +1,4 @@
-// Stands in for the CUDA Toolkit's header: __nv_bfloat16 and __nv_bfloat162. Names and rounding are the toolkit's.
+// Replaces the CUDA Toolkit's header, with its names and its rounding.
 #pragma once
 
 #include "emulator/float16.hpp"

@@ -1,4 +1,4 @@
-// Stands in for the CUDA Toolkit's header: __half and __half2. Names and rounding are the toolkit's.
+// Replaces the CUDA Toolkit's header, with its names and its rounding.
 #pragma once
 
 #include "emulator/float16.hpp"

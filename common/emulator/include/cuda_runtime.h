@@ -1,4 +1,4 @@
-// Stands in for the CUDA Toolkit's header: the emulator's language, device functions and runtime calls.
+// Replaces the CUDA Toolkit's header: language, device functions and runtime calls.
 #pragma once
 
 #include "emulator/atomics.hpp"

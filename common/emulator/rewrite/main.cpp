@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     const std::string source(std::istreambuf_iterator<char>(in), {});
     const std::string text = emulator::rewrite(source, std::filesystem::absolute(argv[1]).string());
 
-    // Two targets may rewrite the same file at once, so the result appears whole or not at all.
+    // Two targets may rewrite the same file at once, so the result must appear as a whole.
     const std::string part = out.string() + "." + std::to_string(std::random_device{}()) + ".part";
     std::ofstream stream(part, std::ios::binary);
     stream << text;

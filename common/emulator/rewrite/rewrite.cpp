@@ -67,7 +67,7 @@ class Lexer {
  private:
   bool starts(std::string_view text) const { return source_.substr(at_, text.size()) == text; }
 
-  // Length of a backslash-newline here, else 0.
+  // Length of a backslash-newline here, or 0.
   std::size_t splice() const { return starts("\\\n") ? 2 : starts("\\\r\n") ? 3 : 0; }
 
   void step(std::size_t count = 1) {
@@ -185,7 +185,7 @@ class Lexer {
       kind = Kind::kLiteral;
       number();
     } else {
-      // "<" and ">" stay single: only their neighbours tell shift, launch and template apart.
+      // "<" and ">" stay single, because only neighbours distinguish shift, launch and template.
       const bool after_closer = begin > 0 && source_[begin - 1] == '>';
       const bool two =
           starts("::") || starts("->") || starts("<=") || (starts(">=") && !after_closer);
@@ -253,7 +253,8 @@ class Rewriter {
                        ": " + sentence);
   }
 
-  // The branches of an #if may open the same bracket twice, so a mismatch is an error only where a rewrite needs it.
+  // Branches of an #if may open a bracket twice, so a mismatch is an error only if a rewrite needs
+  // it.
   void match_brackets() {
     partner_.assign(tokens_.size(), kNone);
     std::vector<std::size_t> open;
@@ -292,7 +293,7 @@ class Rewriter {
     return out.append(source_.substr(at));
   }
 
-  // The "<" that the ">" at `close` closes.
+  // The "<" that belongs to the ">" at `close`.
   std::size_t template_start(std::size_t close, std::size_t launch) const {
     int depth = 0;
     for (std::size_t i = close;; --i) {
@@ -305,7 +306,7 @@ class Rewriter {
     }
   }
 
-  // The names behind each __global__, in front of the parameters.
+  // Finds the names of __global__ functions, which precede their parameters.
   void find_kernels() {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (text(i) != "__global__") continue;
@@ -321,7 +322,7 @@ class Rewriter {
     }
   }
 
-  // Whether a statement begins with the name at `i`, or ends in it behind its namespaces, as a call.
+  // Whether a statement calls the kernel at `i`, or the qualified name that ends there.
   bool calls_a_kernel(std::size_t i) const {
     const auto kernel = kernels_.find(text(i));
     if (kernel == kernels_.end() || kernel->second.count(i) != 0) return false;
@@ -340,7 +341,7 @@ class Rewriter {
     return text(at) == "(";
   }
 
-  // First token of the expression that names the kernel in front of the <<< at `i`.
+  // First token of the kernel's expression before the <<< at `i`.
   std::size_t kernel_start(std::size_t i) const {
     std::size_t at = i;
     while (true) {
@@ -440,7 +441,7 @@ class Rewriter {
            partner_[i + 1] != kNone;
   }
 
-  // First token of the declaration's specifiers in front of the __shared__ at `i`.
+  // First token of the declaration's specifiers before the __shared__ at `i`.
   std::size_t specifiers_start(std::size_t i) const {
     std::size_t first = i;
     while (first > 0) {
@@ -467,8 +468,7 @@ class Rewriter {
     }
     bool dynamic = false;
     std::vector<std::string> names;
-    std::string
-        name;  // of the current declarator: the last word outside brackets, or the one in (*name)
+    std::string name;  // of the current declarator: the last word outside brackets, or (*name)
     bool named = false;
     std::size_t angles = 0;
     std::size_t empty_bound = kNone;
@@ -533,8 +533,8 @@ class Rewriter {
     return at;
   }
 
-  // __launch_bounds__(THREADS, ...) in front of a kernel's body: the body begins with a check of THREADS, which the compiler knows
-  // best what it stands for there. On one line, since lines keep their numbers.
+  // A kernel with __launch_bounds__(THREADS, ...) begins with a check of THREADS, whose value the
+  // compiler knows in the body. The check stays on the same line.
   std::size_t launch_bounds(std::size_t i) {
     const std::size_t open = i + 1, close = text(open) == "(" ? partner_[open] : kNone;
     if (close == kNone) fail(i, "__launch_bounds__ without its list of bounds");

@@ -1,4 +1,4 @@
-// CUDA C++ to C++: rewrites only launches and shared variables; every other byte, and every line number, stays.
+// CUDA C++ to C++. Only launches and shared variables are rewritten, and lines keep their numbers.
 #pragma once
 
 #include <stdexcept>
@@ -7,13 +7,12 @@
 
 namespace emulator {
 
-// what() reads "FILE:LINE: sentence".
+// what() is "FILE:LINE: sentence".
 struct RewriteError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// `source` is CUDA C++ text; `file` appears in messages and in the leading #line. Throws RewriteError for what it
-// cannot rewrite.
+// `file` appears in errors and in the leading #line. Throws RewriteError.
 std::string rewrite(std::string_view source, const std::string& file);
 
 }  // namespace emulator

@@ -1,4 +1,4 @@
-// AddressSanitizer, where the emulator is built with it.
+// AddressSanitizer's functions, if the emulator is built with it.
 #pragma once
 
 #include <cstddef>

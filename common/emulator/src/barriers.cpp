@@ -1,5 +1,5 @@
-// Source: PTX ISA, "mbarrier" ("Contents of the mbarrier object", "Phases of the mbarrier object", "Tracking asynchronous operations by
-// the mbarrier object"), "bar, barrier", "setmaxnreg".
+// Source: PTX ISA, "mbarrier" ("Contents of the mbarrier object", "Phases of the mbarrier object",
+// "Tracking asynchronous operations by the mbarrier object"), "bar, barrier", "setmaxnreg".
 #include "barriers.hpp"
 
 #include <algorithm>
@@ -10,11 +10,11 @@ namespace emulator {
 namespace detail {
 namespace {
 
-// "Contents of the mbarrier object": the ranges of its counts.
+// The ranges of the counts, from "Contents of the mbarrier object".
 constexpr int kMostArrivals = (1 << 20) - 1;
 constexpr std::int64_t kMostExpectedBytes = (1 << 20) - 1;
 
-// A multiprocessor's registers, and what one thread can have.
+// Registers of an SM, and the maximum per thread.
 constexpr int kRegistersInAll = 65536;
 constexpr int kMostRegisters = 255;
 
@@ -34,7 +34,7 @@ void Barriers::begin_block() {
 
 // ---- mbarrier ----
 
-// What the eight bytes hold: so that it is seen if somebody else writes them.
+// The eight bytes' contents, which show whether another store has overwritten them.
 std::uint64_t Barriers::contents(const InMemory& barrier) const {
   constexpr std::uint64_t kMark = 0x6d62;
   return kMark << 48 | std::uint64_t{number_of(barrier)} << 32 | (barrier.phase & 0xffff) << 16 |
@@ -80,7 +80,8 @@ Barriers::InMemory& Barriers::find(const char* operation, Barrier* at, Site wher
   });
 }
 
-// "Lifecycle of the mbarrier object": what initialises it comes before every other operation. Seen where no threads at all have met since.
+// The init must precede every other operation ("Lifecycle of the mbarrier object"). This finds only
+// uses with no synchronization at all since the init.
 void Barriers::check_order(const char* operation, const InMemory& barrier, Site where) {
   if (barrier.meetings != block_.meetings() || barrier.initialised.thread == block_.thread())
     return;
@@ -192,7 +193,7 @@ void Barriers::wait(Barrier* at, std::uint32_t parity, Site where) {
   const unsigned number = number_of(barrier);
   const std::uint64_t begun = barrier.phase;
   tell({Happening::kWaitStarts, "wait", block_.thread(), where, barrier.address});
-  // The vector may grow while others run.
+  // in_memory_ may grow while other threads run.
   while (in_memory_[number].phase % 2 == parity) {
     if (waits_.empty()) waits_.resize(block_.threads());
     waits_[block_.thread()] = {Wait::kInMemory, number, parity, begun};
@@ -265,7 +266,7 @@ void Barriers::named(int name, int threads, bool waits, Site where) {
         static_cast<std::uint64_t>(name)});
   if (observer() != nullptr) observer()->named_reached(static_cast<unsigned>(name));
 
-  // A warp has come when all of its lanes have: it executes the instruction once.
+  // A warp has arrived when all its lanes have called, because it executes the instruction once.
   const unsigned call = ++own.calls[thread % kLanes];
   if (call == own.whole + 1) own.came |= 1u << thread % kLanes;
   const std::uint32_t living = block_.living_lanes(warp);
@@ -311,7 +312,7 @@ void Barriers::named(int name, int threads, bool waits, Site where) {
     }
   }
   if (!waits) return;
-  // Over when the generation that its warp's call belongs to is.
+  // The wait ends with the generation to which this warp's call belongs.
   while (own.whole < call || (own.whole == call && own.generation == barrier.generation)) {
     if (waits_.empty()) waits_.resize(block_.threads());
     waits_[thread] = {Wait::kNamed, static_cast<unsigned>(name), 0, barrier.generation};
@@ -380,7 +381,7 @@ void Barriers::set_registers(int registers, bool more, Site where) {
   }
 }
 
-// Whoever gives is served at once; whoever takes, while there are enough.
+// Releases are served at once, requests as soon as enough registers are free.
 void Barriers::serve_registers() {
   for (bool served = true; served;) {
     served = false;
@@ -407,7 +408,7 @@ void Barriers::serve_registers() {
 
 // "setmaxnreg must be executed by all warps in a warpgroup."
 std::string Barriers::left_out() const {
-  constexpr std::size_t kWarps = 4;  // of a warpgroup
+  constexpr std::size_t kWarps = 4;  // per warpgroup
   for (std::size_t warp = 0; warp < registers_.size(); ++warp) {
     const Registers& first = registers_[warp / kWarps * kWarps];
     const Registers& each = registers_[warp];
@@ -422,7 +423,7 @@ std::string Barriers::left_out() const {
   return {};
 }
 
-// ---- Who waits for what ----
+// ---- Reports of waits ----
 
 std::string Barriers::awaited_by(unsigned thread) const {
   if (thread >= waits_.size()) return {};

@@ -1,4 +1,4 @@
-// A block's barriers in shared memory, its named barriers, and its registers.
+// A block's mbarriers, named barriers and registers.
 #pragma once
 
 #include <array>
@@ -17,23 +17,23 @@ class Barriers {
 
   void begin_block();
 
-  // "mbarrier.init", ".arrive", ".arrive.expect_tx", ".try_wait.parity"; the calling thread's.
+  // "mbarrier.init", ".arrive", ".arrive.expect_tx", ".try_wait.parity" of the calling thread.
   void init(Barrier* at, int arrivals, Site where);
-  // "fence.mbarrier_init", of what the calling thread has initialised.
+  // "fence.mbarrier_init" for the mbarriers that the calling thread has initialised.
   void fence_inits();
   void arrive(Barrier* at, int expected_bytes, Site where);
   void wait(Barrier* at, std::uint32_t parity, Site where);
 
-  // A copy that will bring `bytes` takes a barrier; they are complete later, whoever runs then. The number is the barrier's.
+  // Returns the number of the barrier on which a copy of `bytes` will complete, in any thread.
   unsigned take_for_copy(const char* operation, Barrier* at, std::size_t bytes, Site where);
   void complete_bytes(unsigned barrier, std::size_t bytes);
 
   void named(int name, int threads, bool waits, Site where);
   void set_registers(int registers, bool more, Site where);
-  // At the block's end: a setmaxnreg that only some warps of a warpgroup have executed. The sentence, or empty.
+  // The error at the block's end if only part of a warpgroup has executed a setmaxnreg, or empty.
   std::string left_out() const;
 
-  // What a sleeping thread waits for, as the end of a sentence; empty where it is nothing of these.
+  // What a sleeping thread waits for, as the end of a sentence, or empty.
   std::string awaited_by(unsigned thread) const;
 
  private:
@@ -41,35 +41,35 @@ class Barriers {
     std::uint32_t address;
     unsigned count;
     unsigned pending;
-    std::int64_t bytes;   // told of and not here, or here and not told of
-    std::uint64_t phase;  // 0, 1, ...: the one that is not over
-    bool last_was_seen;   // some wait has returned true for the phase before
+    std::int64_t bytes;   // expected bytes minus those that have arrived
+    std::uint64_t phase;  // the current phase, from 0 on
+    bool last_was_seen;   // a wait has returned true for the previous phase
     Party initialised;
-    std::uint64_t meetings;  // when it was
-    bool fenced;             // so that a copy may use it
+    std::uint64_t meetings;  // at the init
+    bool fenced;             // a copy may use it only after the fence
     Party last_arrival;
     bool has_arrivals;
-    Party last_told;  // of bytes
+    Party last_told;  // of expected bytes
     std::vector<unsigned> waiting;
   };
   struct Wait {
     enum Kind : unsigned char { kNothing, kInMemory, kNamed, kRegisters } kind = kNothing;
     unsigned number = 0;  // barrier's or name
     std::uint32_t parity = 0;
-    std::uint64_t phase = 0;  // that was not over when the wait began
+    std::uint64_t phase = 0;  // the current one when the wait began
   };
   static constexpr unsigned kNames = 16;
-  struct OfWarp {            // at a named barrier
-    std::uint32_t came = 0;  // lanes that have called once more than the whole warp has
+  struct OfWarp {            // a warp at a named barrier
+    std::uint32_t came = 0;  // lanes with one call more than the whole warp
     std::array<unsigned, kLanes> calls{};
-    unsigned whole = 0;            // calls of all lanes
+    unsigned whole = 0;            // calls by all lanes
     std::uint64_t generation = 0;  // of the last whole call
     bool any = false;
     bool waits = false;
     Party party;
   };
   struct Named {
-    int threads = 0;  // 0: nobody has come
+    int threads = 0;  // 0 if no thread has arrived
     int arrived = 0;
     std::uint64_t generation = 0;
     Party first;
@@ -101,10 +101,10 @@ class Barriers {
 
   Block& block_;
   std::vector<InMemory> in_memory_;
-  std::vector<Wait> waits_;  // by thread; empty until the first
+  std::vector<Wait> waits_;  // by thread; empty before the first wait
   std::array<Named, kNames> named_;
   std::vector<Registers> registers_;  // by warp; empty until the first setmaxnreg
-  int pool_ = 0;                      // that nobody has
+  int pool_ = 0;                      // free registers of the block
 };
 
 }  // namespace emulator::detail

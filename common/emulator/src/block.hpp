@@ -1,4 +1,4 @@
-// What the files of single instructions ask of the block that runs: who calls, its shared memory, sleeping and waking, errors.
+// The running block: calling thread, shared memory, sleeping and waking, errors.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ inline constexpr unsigned kLanes = 32;
 std::string place(const Site& where);
 bool same_place(const Site& a, const Site& b);
 
-// A thread and where it called.
+// A thread and its call site.
 struct Party {
   Site where{};
   unsigned thread = 0;  // linear
@@ -31,7 +31,7 @@ struct Party {
 
 class Block {
  public:
-  // The one that the calling operating-system thread runs. Ends the program outside a kernel: `operation` is named.
+  // The calling operating-system thread's block. Outside a kernel the program ends with an error.
   static Block& running(const char* operation);
 
   virtual unsigned thread() const = 0;   // the calling one, linear
@@ -39,31 +39,32 @@ class Block {
   virtual unsigned living_lanes(unsigned warp) const = 0;
   virtual bool knows_its_bounds() const = 0;  // __launch_bounds__
 
-  // Addresses as 32-bit instructions have them: bytes from the beginning of the window that holds shared memory.
+  // 32-bit shared-memory addresses are offsets in bytes from the block's window.
   virtual unsigned char* window() const = 0;
   virtual std::size_t window_bytes() const = 0;
 
-  // Suspends the calling thread until somebody wakes it. `operation` appears in reports.
+  // Suspends the calling thread until another wakes it. Reports show `operation`.
   virtual void sleep(const char* operation, Site where) = 0;
   virtual void wake(unsigned thread) = 0;
 
-  // Ends the launch with an error of the calling thread. Nothing on its stack is destroyed: so `say` makes the sentence.
+  // Ends the launch with an error. `say` builds the text, as the stack's objects are never
+  // destroyed.
   template <typename Say>
   [[noreturn]] void fails(Site where, const Say& say) {
     fail(say(), where);
-    std::abort();  // it does not return, but no virtual function can promise that
+    std::abort();  // fail() does not return, but a virtual function cannot promise that
   }
 
-  // By the schedule: never where threads run in order, always in reverse, else by the seed.
+  // Never in forward order, always in reverse, and by the seed in a shuffle.
   virtual bool chance() = 0;
   virtual unsigned below(unsigned count) = 0;
 
-  // Meetings of threads so far, that order what one did before for the others.
+  // The number of synchronizations that may have ordered one thread before others.
   virtual std::uint64_t meetings() const = 0;
   virtual void met() = 0;
 
   std::string name_of(unsigned thread) const;     // "thread (5, 0, 0) of warp 0"
-  std::string name_of(const Party& party) const;  // and "at file:line"
+  std::string name_of(const Party& party) const;  // the same, with "at file:line"
 
   virtual Barriers& barriers() = 0;
   virtual Copies& copies() = 0;
@@ -76,12 +77,12 @@ class Block {
   virtual uint3 index_of(unsigned thread) const = 0;
 };
 
-// For who draws.
+// For the picture of a block over time.
 inline void tell(const Happening& what) {
   if (observer() != nullptr) observer()->happened(what);
 }
 
-// The block whose kernel has called the emulator, until the call returns.
+// The block whose kernel has called the emulator, during the call.
 class CalledBlock {
  public:
   explicit CalledBlock(const char* operation) : block_(Block::running(operation)) {}

@@ -1,5 +1,5 @@
-// What a compiler calls where an array's index is beyond its type, in code built with -fsanitize=bounds. The names and the
-// structures are the compiler's: gcc's libsanitizer/ubsan/ubsan_handlers.h, the same in clang.
+// Code built with -fsanitize=bounds calls this handler for an index outside of its array's type.
+// Names and structures are from gcc's libsanitizer/ubsan/ubsan_handlers.h, and clang has the same.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -17,11 +17,11 @@ struct SourceLocation {
   std::uint32_t column;
 };
 
-// info, of a whole number: 1 if it has a sign, and 2 times the logarithm of its bits.
+// info of an integer: bit 0 is 1 if it is signed, and the rest is the logarithm of its bits.
 struct TypeDescriptor {
   std::uint16_t kind;
   std::uint16_t info;
-  char name[1];  // "'float [4]'", as long as it is
+  char name[1];  // "'float [4]'", of variable length
 };
 
 struct OutOfBounds {
@@ -30,7 +30,7 @@ struct OutOfBounds {
   const TypeDescriptor* index;
 };
 
-// gcc extends by the sign, clang by zeros.
+// gcc sign-extends, clang zero-extends.
 std::intptr_t value_of(std::intptr_t index, const TypeDescriptor& type) {
   const int above = 64 - (1 << (type.info >> 1));
   if (type.info % 2 == 0 || above <= 0) return index;
@@ -39,7 +39,7 @@ std::intptr_t value_of(std::intptr_t index, const TypeDescriptor& type) {
 
 }  // namespace
 
-// index: the value itself. Types wider than a word are not used as indices.
+// index is the value itself, because types wider than a word are not used as indices.
 extern "C" void __ubsan_handle_out_of_bounds(OutOfBounds* what, std::intptr_t index) {
   const std::string sentence = "index " + std::to_string(value_of(index, *what->index)) +
                                " is outside of an array " + what->array->name;
@@ -47,5 +47,5 @@ extern "C" void __ubsan_handle_out_of_bounds(OutOfBounds* what, std::intptr_t in
   emulator::ThreadIdentity thread;
   if (emulator::current_thread(&thread)) emulator::fail_in_kernel(sentence.c_str(), where);
   std::fprintf(stderr, "%s:%d: %s\n", where.file, where.line, sentence.c_str());
-  std::abort();  // the host's own code: a launcher
+  std::abort();  // host code, such as a launcher
 }

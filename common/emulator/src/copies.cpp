@@ -1,4 +1,5 @@
-// Source: PTX ISA, "Tensors", "Swizzling modes", "cp.async.bulk", "cp.async.bulk.tensor"; CUDA driver API, cuTensorMapEncodeTiled.
+// Source: PTX ISA, "Tensors", "Swizzling modes", "cp.async.bulk", "cp.async.bulk.tensor"; CUDA
+// driver API, cuTensorMapEncodeTiled.
 #include "copies.hpp"
 
 #include <algorithm>
@@ -95,7 +96,7 @@ void check_global_end(const Call& call, const void* begin, std::size_t bytes, bo
   });
 }
 
-// From the box's first element inside of the tensor to its last.
+// Checks the range from the box's first element in the tensor to its last.
 void check_global_end(const Call& call, const Map& map, const First& first, bool written) {
   const unsigned char* begin = map.begin;
   std::size_t span = map.element_bytes;
@@ -184,7 +185,7 @@ void Copies::issue(OnTheWay&& copy) {
   }
 }
 
-// Late ones in any order: in reverse the newest first.
+// Pending copies complete in any order, in reverse the newest first.
 void Copies::complete_one() {
   const std::size_t last = on_the_way_.size() - 1;
   std::swap(on_the_way_[last - block_.below(static_cast<unsigned>(last + 1))], on_the_way_[last]);
@@ -241,7 +242,7 @@ std::string Copies::left_over() const {
 
 namespace {
 
-// What is wrong with a map's arguments, as the driver's documentation has it; empty if nothing.
+// The error in a map's arguments according to the driver's documentation, or empty.
 std::string refused(const Map& map, cuuint32_t rank, const cuuint64_t* sizes,
                     const cuuint64_t* strides, const cuuint32_t* box) {
   constexpr std::uint64_t kMostSize = std::uint64_t{1} << 32, kMostStride = std::uint64_t{1} << 40;

@@ -1,4 +1,4 @@
-// Tensor maps, and a block's bulk copies to shared memory: those on their way, and where the complete ones have put what.
+// Tensor maps, and a block's pending and complete bulk copies to shared memory.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace emulator::detail {
 
 inline constexpr unsigned kMostDimensions = 5;
 
-// What lies in a CUtensorMap here.
+// The emulator's contents of a CUtensorMap.
 struct Map {
   std::uint64_t mark;
   const unsigned char* begin;
@@ -25,38 +25,38 @@ struct Map {
   std::uint16_t box[kMostDimensions];          // elements
   std::uint8_t rank;
   std::uint8_t element_bytes;
-  std::uint8_t swizzle;  // bytes of a row that is swizzled: 32, 64, 128; 0: none
+  std::uint8_t swizzle;  // the swizzled width in bytes: 32, 64 or 128; 0 without swizzle
 
   std::size_t row_bytes() const { return std::size_t{box[0]} * element_bytes; }
   std::size_t box_bytes() const;
-  // What a box in shared memory is aligned to.
+  // The alignment of a box in shared memory.
   std::size_t alignment() const { return swizzle == 0 ? 128 : std::size_t{8} * swizzle; }
 };
 
-inline constexpr std::size_t kCopyUnit = 16;  // bytes: what bulk copies move
+inline constexpr std::size_t kCopyUnit = 16;  // bytes: the unit of bulk copies
 
-// A box's first element, a coordinate for each dimension.
+// The coordinates of a box's first element.
 using First = std::array<int, kMostDimensions>;
 
-// What the errors of a copy begin with, and where it stands.
+// The call that an error of a copy names.
 struct Call {
   Block& block;
   const char* operation;
   Site where;
 };
 
-// The map that `map` points to. It is one, and of so many dimensions.
+// The contents of `map`, which must be a map with this number of dimensions.
 Map map_at(const Call& call, const CUtensorMap* map, const int* first, unsigned dimensions);
-// Where in shared memory `begin` is: there, and aligned. `end` says which end of the copy this is.
+// Checks `begin` and returns its shared-memory address. `end` names this end of the copy in errors.
 std::uint32_t shared_end(const Call& call, const char* end, const void* begin, std::size_t bytes,
                          std::size_t alignment);
-// How many bytes one behind the other: a multiple of 16, and so is the address of the end in global memory.
+// Checks that `bytes` and the address in global memory are multiples of 16.
 std::size_t checked_bytes(const Call& call, const char* end, const void* global, int bytes);
-// The other end lies in an allocation.
+// Checks that this end is inside an allocation.
 void check_global_end(const Call& call, const void* begin, std::size_t bytes, bool written);
 void check_global_end(const Call& call, const Map& map, const First& first, bool written);
 
-// Calls part(place in the box, place in the tensor, bytes) for that of each of the box's rows that lies in the tensor.
+// Calls part(offset in the box, address in the tensor, bytes) for each row's in-bounds part.
 template <typename Part>
 void for_each_row(const Map& map, const First& first, const Part& part) {
   const std::int64_t column = first[0];
@@ -81,17 +81,17 @@ void for_each_row(const Map& map, const First& first, const Part& part) {
   }
 }
 
-// The same, as addresses; and of bytes that lie one behind the other.
+// The same parts as address ranges, and the range of contiguous bytes.
 std::vector<AddressRange> rows_of(const Map& map, const First& first);
 std::vector<AddressRange> rows_of(const void* begin, std::size_t bytes);
 
-// Where a byte at `address` lies whose place without swizzle is there, and back: PTX's "Swizzling modes". The 16-byte units of a row take
-// turns by the row's number in the pattern, that is by the address bits from 7 on.
+// Converts an unswizzled address to a swizzled one and back: PTX's "Swizzling modes". Bits from 7
+// on, the row's number in the pattern, permute the row's 16-byte vectors.
 inline std::uint32_t swizzled(std::uint32_t address, unsigned width) {
   return width == 0 ? address : address ^ ((address >> 7 & (width / 16 - 1)) << 4);
 }
 
-// What a tensor copy has put into shared memory: bytes from `address` on, as they are without swizzle.
+// A complete tensor copy in shared memory, with its bytes in unswizzled order from `address` on.
 struct Tile {
   std::uint32_t address;
   Map map;
@@ -112,20 +112,20 @@ class Copies {
   void copy_bytes(void* to, const void* from, int bytes, Barrier* barrier, Site where);
 
   bool any_on_the_way() const { return !on_the_way_.empty(); }
-  // One that is on its way is complete.
+  // Completes a pending copy.
   void complete_one();
-  // Which would never have arrived: the sentence, or empty.
+  // The error for a copy that is still pending when the block ends, or empty.
   std::string left_over() const;
 
   const Tile* tile_at(std::uint32_t address) const;
 
  private:
   struct OnTheWay {
-    Tile tile;  // its bytes still to be read; no map: bytes one behind the other
+    Tile tile;  // without bytes so far; without a map if the bytes are contiguous
     const unsigned char* from;
     std::size_t bytes;
     unsigned barrier;
-    std::uint64_t number = 0;  // of the block's copies
+    std::uint64_t number = 0;  // counts the block's copies
   };
 
   void issue(OnTheWay&& copy);

@@ -22,23 +22,22 @@ namespace detail {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 40, kLeastBytes = std::size_t{1} << 30;
-// What lies less far behind the memory in use is opened with it: more would be one more mapping
-// for each allocation.
+// The opened range grows in steps of this size, to save a mapping per allocation.
 constexpr std::size_t kStep = std::size_t{1} << 26;
 
 struct Range {
   std::mutex mutex;
-  unsigned char* begin = nullptr;   // what kernels know
+  unsigned char* begin = nullptr;   // for kernels
   unsigned char* always = nullptr;  // the same memory, always open
   std::size_t bytes = 0;
   std::size_t used = 0;
   unsigned open = 0;
-  struct sigaction before {};  // who handles faults elsewhere
+  struct sigaction before {};  // the previous handler of SIGSEGV
 };
 
 void on_fault(int, siginfo_t* info, void* context);
 
-// Memory that can be mapped twice.
+// A file, so that the memory can be mapped twice.
 int memory_file() {
 #ifdef __linux__
   return memfd_create("device memory", MFD_CLOEXEC);
@@ -68,7 +67,7 @@ bool reserve(Range& range, int file, std::size_t bytes) {
   return true;
 }
 
-// Never destroyed: objects with static storage may free device memory at exit.
+// Never destroyed, because objects with static storage may free device memory at exit.
 Range& range() {
   static Range& instance = *[] {
     auto* const range = new Range;
@@ -104,7 +103,7 @@ const char* what_is_done(const mcontext_t& machine) {
 #endif
 }
 
-// The return addresses of the calls that led to the fault, the faulting instruction's end first.
+// The return addresses of the calls that led to the fault, after the faulting instruction's end.
 std::vector<const void*> calls_to(const mcontext_t& machine) {
   std::vector<void*> calls(64);
   calls.resize(static_cast<std::size_t>(backtrace(calls.data(), static_cast<int>(calls.size()))));
@@ -131,7 +130,7 @@ void on_fault(int, siginfo_t* info, void* context) {
     std::fprintf(stderr, "%sthe host %s device memory; copy it with cudaMemcpy\n", where.c_str(),
                  what_is_done(machine));
   }
-  // Made once more, the access ends the program as it would without this.
+  // The access is repeated with the previous handler, which usually ends the program.
   sigaction(SIGSEGV, &all.before, nullptr);
 }
 

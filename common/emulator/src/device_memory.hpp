@@ -1,6 +1,5 @@
-// The range of addresses that all device memory lies in. The host's code cannot touch it: an access
-// ends the program with a sentence that says so. It is open while a kernel runs. The emulator itself
-// reaches the same memory at other addresses, so that a copy opens nothing.
+// The address range of all device memory, open only while a kernel runs. Host code that accesses it
+// ends the program with an explanation. The emulator itself uses other addresses of that memory.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +9,19 @@
 
 namespace emulator::detail {
 
-// Reserved by the first call. Empty: the system has no such range.
+// Reserved by the first call; empty if the system cannot do it.
 AddressRange device_range();
 
-// Where the emulator may read and write what lies at `pointer`, which may be the host's own memory.
+// The address at which the emulator can access the memory at `pointer`, which may be host memory.
 void* within_reach(const void* pointer);
 
-// The pages that lie wholly in this device memory have no contents any more.
+// Discards the contents of the pages that are entirely in this device memory.
 void give_back_to_system(const void* begin, std::size_t bytes);
 
-// From now on what lies below `end` is opened and closed.
+// From now on the range is opened and closed only below `end`.
 void use_device_range_to(std::uintptr_t end);
 
-// The range is open while any lives, in whatever thread.
+// The range is open while any object exists, in any thread.
 class DeviceMemoryOpen {
  public:
   DeviceMemoryOpen();

@@ -1,5 +1,4 @@
-// Runs grids: a pool of operating-system threads, each running one block at a time, a fiber per
-// CUDA thread in it.
+// Runs grids on operating-system threads, one block on each, with one fiber per CUDA thread.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -56,8 +55,8 @@ namespace {
 
 constexpr unsigned kWarpSize = 32;
 constexpr std::size_t kSharedGuardBytes =
-    128;  // a multiple of all 32 banks, so that every site starts at bank 0
-// Of dynamic shared memory: where the pattern of the widest swizzle begins.
+    128;  // a multiple of all 32 banks, so that every variable starts at bank 0
+// The pattern of the widest swizzle, so that dynamic shared memory starts with a whole one.
 constexpr std::size_t kDynamicAlignment = 1024;
 constexpr std::size_t kArenaBytes = 1 << 20;
 
@@ -65,9 +64,9 @@ struct Launch {
   const Configuration* configuration;
   const Kernel* kernel;
   Schedule schedule;
-  dim3 extents;          // of the blocks that run: the last ones along each extent of the grid
-  std::uint64_t blocks;  // that run
-  std::uint64_t stride;  // coprime to blocks: block number i of the order is i * stride + offset
+  dim3 extents;          // of the blocks that run, the last ones along each axis
+  std::uint64_t blocks;  // the number of blocks that run
+  std::uint64_t stride;  // coprime to blocks: the i-th block is i * stride + offset
   std::uint64_t offset;
   unsigned threads;
   std::vector<uint3> thread_index;
@@ -80,7 +79,7 @@ struct Launch {
   std::string report;
   std::size_t static_shared = 0;
 
-  // In the grid, of the `n`th of those that run.
+  // The index in the grid of the `n`th block that runs.
   std::uint64_t block_number(std::uint64_t n) const {
     const dim3& grid = configuration->grid;
     const std::uint64_t x = n % extents.x + (grid.x - extents.x);
@@ -89,7 +88,7 @@ struct Launch {
     return (z * grid.y + y) * grid.x + x;
   }
 
-  // The first error of a launch is the one reported.
+  // Only the first error of a launch is reported.
   void fail(cudaError_t code, const std::string& text) {
     const std::lock_guard<std::mutex> guard(mutex);
     if (!failed.exchange(true)) {
@@ -140,8 +139,8 @@ struct Thread {
   Site where{};
 };
 
-// The asynchronous copies of one thread that nobody has waited for, in order of issue. Their bytes arrive at the wait, or where threads
-// are shuffled when they are issued: hardware may do either.
+// A thread's asynchronous copies that it has not waited for, in order of issue. Their bytes arrive
+// at the wait or, in a shuffle, at the issue, because hardware may do either.
 struct CopyQueue {
   struct Copy {
     void* to;
@@ -151,7 +150,7 @@ struct CopyQueue {
     std::array<unsigned char, 16> data;
   };
   std::vector<Copy> copies;
-  std::uint64_t groups = 0;  // committed so far; what is issued now joins the next
+  std::uint64_t groups = 0;  // committed so far, so the number of the open group
 
   void clear() {
     copies.clear();
@@ -161,7 +160,7 @@ struct CopyQueue {
 
 void enter_fiber(boost::context::detail::transfer_t from);
 
-// Everything one operating-system thread needs to run a block. Kept from launch to launch.
+// The state of an operating-system thread that runs blocks, kept between launches.
 class Worker final : public Block {
  public:
   Worker() {
@@ -222,8 +221,7 @@ class Worker final : public Block {
     if (newest_left_out < groups) finish_copies(groups - newest_left_out, where);
   }
 
-  // Takes the sentence over and frees it: nothing on this fiber's stack is destroyed after the
-  // switch.
+  // Frees the text before the switch, because nothing on this fiber's stack is destroyed after it.
   [[noreturn]] void fail(std::string&& sentence, Site where, cudaError_t code) {
     launch_->fail(code, place(where) + ": " + sentence + ", in " + kernel_and_block() +
                             ", thread " + triple(threadIdx));
@@ -321,7 +319,7 @@ class Worker final : public Block {
     Site where{};
   };
 
-  // Null: nothing.
+  // The error in a copy's arguments, or null.
   const char* wrong_copy(const void* to, const void* from, std::size_t bytes,
                          std::size_t zeros) const {
     const auto misaligned = [&](const void* address) {
@@ -338,13 +336,13 @@ class Worker final : public Block {
     if (misaligned(from)) return "the source is not aligned to the size";
     if (!within(to, arena_, arena_end))
       return "the destination is not in the block's shared memory";
-    if (zeros == bytes) return nullptr;  // nothing is read: the source may be anywhere
+    if (zeros == bytes) return nullptr;  // the source is not read, so any address is allowed
     if (within(from, arena_, arena_end) || within(from, fiber.stack_begin(), fiber.stack_end()))
       return "the source is not in global memory";
     return nullptr;
   }
 
-  // The calling thread's copies of the groups before this one arrive; `where`: its wait, or nowhere.
+  // Completes the calling thread's copies of groups before `end`, at its wait `where` (or empty).
   void finish_copies(std::uint64_t end, Site where) {
     std::vector<CopyQueue::Copy>& copies = copies_[current_].copies;
     if (copies.empty()) return;
@@ -366,7 +364,7 @@ class Worker final : public Block {
     std::string().swap(text);
     abandoned_ = true;
     threads_[current_].fiber->suspend();
-    std::abort();  // nobody resumes an abandoned fiber
+    std::abort();  // abandoned fibers are never resumed
   }
 
   std::string kernel_and_block() const {
@@ -401,7 +399,8 @@ class Worker final : public Block {
     suspend();
   }
 
-  // The calling thread waits, and the next one that is ready goes on: by way of the scheduler only where that has something to do.
+  // Suspends the calling thread. The next one continues, through the scheduler only if that has
+  // work.
   void suspend() {
     Fiber& own = *threads_[current_].fiber;
     const bool scheduler_is_asked =
@@ -413,7 +412,7 @@ class Worker final : public Block {
     if (&next != &own) own.hand_over(next);
   }
 
-  // Null: it has not begun yet.
+  // Null if it has not started.
   const Fiber* next_ready() const { return threads_[ready_[ready_first_]].fiber; }
 
   // The thread that runs from now on.
@@ -446,12 +445,12 @@ class Worker final : public Block {
   unsigned in_block_operation_ = 0;
   Random random_{0};
   std::vector<Thread> threads_;
-  std::vector<CopyQueue> copies_;            // by thread, at least
+  std::vector<CopyQueue> copies_;            // by thread; may be longer
   std::vector<unsigned> living_;             // lane masks by warp
-  std::vector<unsigned> in_warp_operation_;  // the same, of those that wait in one
+  std::vector<unsigned> in_warp_operation_;  // lanes that wait in a warp operation
   std::vector<void*> block_data_;
 
-  std::array<unsigned short, kMaxThreads> ready_{};  // a ring: each thread is in it at most once
+  std::array<unsigned short, kMaxThreads> ready_{};  // a ring; each thread is in it at most once
   unsigned ready_first_ = 0;
   unsigned ready_count_ = 0;
 
@@ -509,7 +508,7 @@ void Worker::complete_block_operation() {
   for (unsigned i = 1; i < n; ++i) {
     if (threads_[i].complete != threads_[0].complete ||
         !same_place(threads_[i].where, threads_[0].where)) {
-      return;  // report_stuck() will say who waits where
+      return;  // report_stuck() reports the different lines
     }
   }
   block_data_.resize(n);
@@ -538,8 +537,7 @@ void Worker::try_warp_operation(unsigned warp, unsigned mask) {
     data[lane] = thread.data;
   }
   in_warp_operation_[warp] &= ~wanted;
-  // A lane without data (__syncwarp) is present too, but no completion of such an operation looks
-  // at any.
+  // __syncwarp passes no data, so its lanes look absent here, but its completion reads none.
   threads_[base + first].complete(data.data(), kWarpSize);
   if (observer() != nullptr) observer()->lanes_met(warp, wanted, threads_[base + first].operation);
 
@@ -549,7 +547,7 @@ void Worker::try_warp_operation(unsigned warp, unsigned mask) {
     lanes[count++] = static_cast<unsigned>(std::countr_zero(rest));
   }
   if (launch_->schedule.order == Schedule::reverse) {
-    // Before all others: a warp runs ahead, as on a GPU, until it waits for its block.
+    // Before other threads, so that a warp runs ahead, as on a GPU, until it waits for its block.
     for (unsigned i = 0; i < count; ++i)
       make_ready(base + lanes[i], true);
     return;
@@ -562,7 +560,7 @@ void Worker::try_warp_operation(unsigned warp, unsigned mask) {
     make_ready(base + lanes[i]);
 }
 
-// After a lane returned: operations that waited only for it can complete.
+// After a lane has returned, operations that waited only for it can complete.
 void Worker::retry_warp_operations(unsigned warp) {
   const unsigned base = warp * kWarpSize;
   for (unsigned rest = living_[warp]; rest != 0; rest &= rest - 1) {
@@ -588,7 +586,7 @@ void Worker::run_next_thread() {
     observer()->thread_runs(first, {fiber->stack_begin(), fiber->stack_end()});
   fiber->resume();
   if (observer() != nullptr) observer()->in_kernel(false);
-  Thread& last = threads_[current_];  // it may be another one
+  Thread& last = threads_[current_];  // possibly another thread
   if (last.status != Status::kReturned) return;
   idle_fibers_.push_back(last.fiber);
   last.fiber = nullptr;
@@ -597,12 +595,12 @@ void Worker::run_next_thread() {
   retry_warp_operations(warp);
 }
 
-// What nobody has to wait for to go on.
+// Asynchronous operations that can complete without any thread.
 bool Worker::anything_on_the_way() const {
   return bulk_copies_.any_on_the_way() || products_.any_on_the_way() || stores_.any_on_the_way();
 }
 
-// Copies first, but in a shuffle: a product or a store that comes late reads what the threads have made of its operands meanwhile.
+// Copies first, so that late products and stores read overwritten operands. In a shuffle any kind.
 void Worker::complete_something() {
   const std::array on_the_way = {bulk_copies_.any_on_the_way(), products_.any_on_the_way(),
                                  stores_.any_on_the_way()};
@@ -649,7 +647,7 @@ void Worker::report_stuck() {
                                             : barrier ? Status::kInBlockOperation
                                                       : Status::kInWarpOperation);
   };
-  // Who waits for registers does not wait for those that wait for it.
+  // A thread that waits for registers is the cause, because it does not wait for the others.
   const auto wants_registers = [&](const Group& group) {
     const Thread& thread = threads_[group.first];
     return thread.status == Status::kAsleep && std::strcmp(thread.operation, "take_registers") == 0;
@@ -712,7 +710,7 @@ void Worker::run_block(std::uint64_t block) {
   threads_.assign(n, Thread{});
   copies_.resize(std::max<std::size_t>(copies_.size(), n));
   for (CopyQueue& queue : copies_)
-    queue.clear();  // an abandoned block leaves some
+    queue.clear();  // left by an abandoned block
   living_.assign((n + kWarpSize - 1) / kWarpSize, ~0u);
   if (n % kWarpSize != 0) living_.back() = (1u << n % kWarpSize) - 1;
   in_warp_operation_.assign(living_.size(), 0);
@@ -734,7 +732,7 @@ void Worker::run_block(std::uint64_t block) {
   make_all_ready();
   const bool shuffled = launch_->schedule.order == Schedule::shuffle;
   while (!abandoned_ && (ready_count_ > 0 || anything_on_the_way())) {
-    // What is late comes when nobody can go on without it, or some time before.
+    // Late operations complete when no thread can continue without them, or earlier at random.
     constexpr unsigned kSometimes = 64;
     if (ready_count_ == 0 && bulk_copies_.any_on_the_way() &&
         std::all_of(threads_.begin(), threads_.end(),
@@ -779,7 +777,7 @@ void Worker::work(Launch& launch) {
   while (!launch.failed.load(std::memory_order_relaxed)) {
     const std::uint64_t i = launch.next_block.fetch_add(1, std::memory_order_relaxed);
     if (i >= launch.blocks) break;
-    // The product overflows 64 bits for the largest grids.
+    // The product exceeds 64 bits for the largest grids.
     run_block(launch.block_number(static_cast<std::uint64_t>(
         (static_cast<unsigned __int128>(i) * launch.stride + launch.offset) % launch.blocks)));
     static_shared = std::max(static_shared, static_shared_);
@@ -796,7 +794,7 @@ Worker& worker_of_this_thread() {
 
 class Pool {
  public:
-  // Never destroyed: its threads may outlive main().
+  // Never destroyed, because its threads may outlive main().
   static Pool& instance() {
     static Pool& pool = *new Pool;
     return pool;
@@ -847,7 +845,7 @@ class Pool {
   unsigned threads_ = 0;
 };
 
-// What EMULATOR_SCHEDULE says: forward, reverse, or a seed to shuffle by.
+// EMULATOR_SCHEDULE: forward, reverse, or a seed to shuffle by.
 Schedule asked_schedule() {
   const char* const asked = std::getenv("EMULATOR_SCHEDULE");
   if (asked == nullptr || std::strcmp(asked, "forward") == 0) return {};
@@ -856,11 +854,11 @@ Schedule asked_schedule() {
 }
 
 struct Settings {
-  std::mutex mutex;  // also: one launch at a time
+  std::mutex mutex;  // also serialises launches
   Schedule schedule = asked_schedule();
   unsigned workers = 0;
   LaunchSummary last;
-  std::vector<NotedLaunch>* noted = nullptr;   // of whoever wants launches noted and not run
+  std::vector<NotedLaunch>* noted = nullptr;   // set while launches are noted instead of run
   std::vector<const void*>* copies = nullptr;  // and the streams of copies
 };
 
@@ -885,7 +883,7 @@ void choose_block_order(Launch& launch) {
   launch.offset = random.next() % n;
 }
 
-// What is wrong with the extents; empty if nothing.
+// The error in the extents, or empty.
 std::string impossible_extents(const dim3& grid, const dim3& block) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return "an extent of the grid is 0";
   if (block.x == 0 || block.y == 0 || block.z == 0) return "an extent of the block is 0";
@@ -899,7 +897,7 @@ std::string impossible_extents(const dim3& grid, const dim3& block) {
   return {};
 }
 
-// The worker whose kernel has called the emulator, until the call returns.
+// The worker whose kernel has called the emulator, during the call.
 class Called {
  public:
   explicit Called(const char* operation) : worker_(Worker::running()) {
@@ -914,8 +912,7 @@ class Called {
   Worker* worker_;
 };
 
-// While it lives, what is printed goes to the file that EMULATOR_PRINTF names, too: what kernels print,
-// without what their program says.
+// During its lifetime the file EMULATOR_PRINTF receives a kernel's output, too.
 class PrintedToo {
  public:
   PrintedToo() {
@@ -955,7 +952,7 @@ class PrintedToo {
 
 namespace {
 
-// Whether the launch can start. If not, the error is recorded.
+// Whether the launch is valid. If not, records the error.
 bool can_start(const Configuration& configuration, const Kernel& kernel,
                std::size_t dynamic_limit) {
   const dim3& grid = configuration.grid;
@@ -984,7 +981,7 @@ bool can_start(const Configuration& configuration, const Kernel& kernel,
     return false;
   }
 
-  // Who looks on says at which line.
+  // An observer reports the access with its line instead.
   for (std::size_t i = 0; i < kernel.arguments && observer() == nullptr; ++i) {
     if (kernel.pointers[i] == nullptr || !is_host_memory(kernel.pointers[i])) continue;
     set_launch_error(cudaErrorIllegalAddress,
@@ -996,7 +993,7 @@ bool can_start(const Configuration& configuration, const Kernel& kernel,
   return true;
 }
 
-// False where launches are run.
+// False if launches are not noted.
 bool note(const Configuration& configuration, const Kernel& kernel) {
   if (settings().noted == nullptr) return false;
   settings().noted->push_back({kernel.name, kernel.address, configuration.grid, configuration.block,
@@ -1130,7 +1127,7 @@ void check_launch_bounds(unsigned threads, unsigned /*blocks*/, unsigned /*clust
   const unsigned block = blockDim.x * blockDim.y * blockDim.z;
   if (Worker* const worker = Worker::running(); worker != nullptr) worker->bounds_are_known();
   if (block <= threads) return;
-  const Unobserved unobserved;  // for the sentence
+  const Unobserved unobserved;  // the text is built by the emulator's code
   Called("a kernel")
       ->fail("the block has " + std::to_string(block) +
                  " threads; the kernel's __launch_bounds__ allows " + std::to_string(threads),
@@ -1147,7 +1144,7 @@ void count_votes(void* const* votes, unsigned count) {
     static_cast<Vote*>(votes[i])->result = total;
 }
 
-// Appends a line to the file that EMULATOR_ABSENT_LANES names, once for each line of code that shuffles.
+// Appends a line to the file EMULATOR_ABSENT_LANES, once per source line with a shuffle.
 void note_absent(const Shuffle& shuffle, unsigned lane) {
   const char* const path = std::getenv("EMULATOR_ABSENT_LANES");
   if (path == nullptr) return;
@@ -1249,7 +1246,7 @@ std::vector<NotedLaunch> launches_of(const std::function<void()>& work,
     ~Noting() { detail::settings().noted = nullptr, detail::settings().copies = nullptr; }
   } const noting(&noted, copies);
   work();
-  cudaDeviceSynchronize();  // what waits in streams besides
+  cudaDeviceSynchronize();  // the work that remains in streams
   return noted;
 }
 

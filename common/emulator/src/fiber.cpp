@@ -31,8 +31,9 @@ void after_switch(void*, const void**, std::size_t*) {}
 
 }  // namespace
 
-// Boost's switch keeps the floating-point control words of every fiber, too. Here all fibers have the same, and on x86-64 those took a
-// quarter of the tests' time. A suspended stack begins with six registers and the address where it goes on.
+// Boost's switch also saves floating-point control words, which all fibers share. On x86-64 that
+// took a quarter of the tests' time. A suspended stack begins with six registers and its return
+// address.
 #if defined(__x86_64__) && !defined(_WIN32)
 [[gnu::naked, gnu::visibility("hidden")]] transfer_t switch_fiber(fcontext_t /*to*/,
                                                                   void* /*data*/) {
@@ -47,7 +48,7 @@ static fcontext_t new_fiber(unsigned char* top, std::size_t /*bytes*/, FiberEntr
   void** const stack =
       reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(top) & ~std::uintptr_t{15}) - 8;
   stack[6] = reinterpret_cast<void*>(entry);
-  stack[7] = nullptr;  // to where the entry would return
+  stack[7] = nullptr;  // the entry function's return address
   return stack;
 }
 #else
@@ -67,7 +68,7 @@ Fiber::Fiber(std::size_t index, Scheduler& scheduler, FiberEntry entry)
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) throw std::bad_alloc();
   mapping_ = static_cast<unsigned char*>(mapping);
-  // An overflow faults at once. Where the system runs out of mappings, the stack works unguarded.
+  // An overflow faults at once. Without mappings left, the stack works without a guard.
   static_cast<void>(mprotect(mapping_, page, PROT_NONE));
   top_ = mapping_ + mapped_bytes_ - index % 32 * 128;
   restart();
@@ -83,7 +84,7 @@ void Fiber::restart() {
   context_ = new_fiber(top_, static_cast<std::size_t>(top_ - mapping_), entry_);
 }
 
-// Whoever switches says where the context that it leaves belongs.
+// Each switch passes the address at which the context that it leaves is stored.
 void Fiber::resume() {
   before_switch(&scheduler_.fake_stack, mapping_, mapped_bytes_);
   const transfer_t from = switch_fiber(context_, &scheduler_.context);

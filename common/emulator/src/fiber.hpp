@@ -1,4 +1,4 @@
-// One suspended CUDA thread: a stack and where to go on.
+// The stack and the next instruction of a suspended CUDA thread.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -6,7 +6,7 @@
 
 namespace emulator::detail {
 
-// The operating system's thread that resumes fibers: where it goes on, and AddressSanitizer's view of its stack.
+// The operating-system thread that resumes fibers, and AddressSanitizer's data about its stack.
 struct Scheduler {
   boost::context::detail::fcontext_t context = nullptr;
   void* fake_stack = nullptr;
@@ -14,28 +14,28 @@ struct Scheduler {
   std::size_t bytes = 0;
 };
 
-// The fcontext layer, not boost::context::fiber: that one unwinds an unfinished fiber with an exception, which must not
-// pass through instrumented or noexcept kernel code. An abandoned fiber here just has its stack reused.
+// Not boost::context::fiber, which unwinds an unfinished fiber with an exception. That must not
+// pass through instrumented or noexcept kernel code. An abandoned fiber's stack is only reused.
 class Fiber {
  public:
-  // `index` staggers stack tops: at equal offsets in their pages they would compete for the same cache sets.
+  // `index` staggers the tops of stacks, which otherwise compete for the same cache sets.
   Fiber(std::size_t index, Scheduler& scheduler, void (*entry)(boost::context::detail::transfer_t));
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // From the scheduler: runs this fiber, and those that it hands over to, until one suspends.
+  // The scheduler runs this fiber, and those to which it hands over, until one suspends.
   void resume();
-  // From the fiber: goes back to the scheduler, until resumed.
+  // The fiber returns to the scheduler until it is resumed.
   void suspend();
-  // From the fiber: the same, but `next` goes on, without the scheduler.
+  // The fiber suspends, and `next` continues without the scheduler.
   void hand_over(Fiber& next);
   // First statement of the entry function.
   void entered(boost::context::detail::transfer_t from);
-  // From the scheduler: drops what the fiber was doing.
+  // The scheduler drops the fiber's work.
   void restart();
 
-  // Soon it will be resumed: its stack is not in the first cache after all others have run.
+  // Called before a resume, because other fibers have evicted this stack from the L1 cache.
   void prefetch() const {
     constexpr int kLines = 4;
     for (int i = 0; i < kLines; ++i)

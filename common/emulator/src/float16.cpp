@@ -28,11 +28,11 @@ std::uint16_t encode(double value, int mantissa, int smallest) {
   }
   const int own = static_cast<int>(std::bit_cast<std::uint64_t>(magnitude) >> kDoubleMantissa);
   const int exponent = std::max(own - kDoubleBias, smallest);
-  // The sum's last bit is worth one step of the format: the processor rounds, and its mantissa counts the steps.
+  // The sum's last bit is one step of the format, so its mantissa counts the rounded steps.
   const double sum = magnitude + power_of_two(exponent + kDoubleMantissa - mantissa);
   const std::uint64_t steps =
       std::bit_cast<std::uint64_t>(sum) & ((std::uint64_t{1} << kDoubleMantissa) - 1);
-  // A carry out of the mantissa moves into the exponent, from the largest number to infinity.
+  // A carry out of the mantissa increments the exponent, from the largest number to infinity.
   return static_cast<std::uint16_t>(
       sign | ((static_cast<unsigned>(exponent - smallest) << mantissa) + steps));
 }
@@ -49,13 +49,13 @@ std::uint16_t Bfloat16::encode(double value) {
 float Binary16::decode(std::uint16_t bits) {
   const std::uint32_t magnitude = bits & 0x7fffu;
   if (magnitude > 0x7c00u) return std::bit_cast<float>(0x7fffffffu);
-  // The same fields in a float's places, then the difference of the biases; denormal numbers come out right too.
+  // Moves the fields to a float's bits, then corrects the bias. This handles denormal numbers, too.
   const float value = magnitude == 0x7c00u ? std::numeric_limits<float>::infinity()
                                            : std::bit_cast<float>(magnitude << 13) * 0x1p112f;
   return (bits & 0x8000u) != 0 ? -value : value;
 }
 
-// Rounds to odd: of the two doubles next to an inexact sum, the one with an odd last bit.
+// Rounds to odd, that is, an inexact sum becomes the neighbouring double whose last bit is odd.
 double fused_multiply_add(float a, float b, float c) {
   const double product = double{a} * double{b};  // exact
   const double sum = product + c;

@@ -1,19 +1,19 @@
-// Who looks on, for the parts of the emulator that have something to tell.
+// The installed observer, for the files that report events.
 #pragma once
 
 #include "emulator/observer.hpp"
 
 namespace emulator::detail {
 
-// Null: nobody looks.
+// Null without an X-ray.
 inline Observer* installed_observer = nullptr;
 
 inline Observer* observer() {
   return installed_observer;
 }
 
-// While it lives, the emulator works on a CUDA thread's behalf. Every function that a kernel calls and
-// that is not compiled with it begins so.
+// During its lifetime the emulator's code runs for a CUDA thread. Every function that kernels call
+// and that is not compiled with them begins with one.
 class Unobserved {
  public:
   Unobserved() : before_(observer() != nullptr && observer()->in_kernel(false)) {}

@@ -13,12 +13,12 @@ namespace emulator {
 namespace detail {
 namespace {
 
-// What a thread's D holds until its wait. A signalling NaN: arithmetic makes another of it, so that it is seen.
+// A thread's D until its wait. Arithmetic changes a signalling NaN, so its use is noticed.
 constexpr std::uint32_t kInUse = 0x7fa5a5a5;
-constexpr unsigned kUnit = 8;  // elements of 16 bytes
+constexpr unsigned kUnit = 8;  // elements in 16 bytes
 constexpr unsigned kMostColumns = 256;
 
-// Where a thread has D's elements: PTX's "Register Fragments". Register i of thread t.
+// Row and column in D of register i of thread t: PTX's "Register Fragments".
 constexpr unsigned row_of(unsigned t, unsigned i) {
   return 16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2);
 }
@@ -38,7 +38,7 @@ void decode(bool bf16, const void* from, float* to, unsigned step) {
   }
 }
 
-// to[term][outer] or, `by_rows`, to[outer][term].
+// to[term][outer] or, if by_rows, to[outer][term].
 void load_operand(const unsigned char* window, const Descriptor& descriptor, bool by_outputs,
                   bool bf16, unsigned outers, bool by_rows, float* to) {
   const unsigned outer_step = by_rows ? kProductTerms : 1, term_step = by_rows ? 1 : outers;
@@ -50,7 +50,7 @@ void load_operand(const unsigned char* window, const Descriptor& descriptor, boo
   }
 }
 
-// kWidth columns of a row of sums. So many that one addition need not wait for the one before, and no more than registers hold.
+// kWidth columns of a row of D, enough to hide an addition's latency without spilling.
 template <std::size_t kWidth>
 void multiply_row(float* to, const float* a, const float* b, std::size_t n) {
   float sum[kWidth];
@@ -66,7 +66,7 @@ void multiply_row(float* to, const float* a, const float* b, std::size_t n) {
     to[i] = sum[i];
 }
 
-// sums (64 x n) += a (64 x 16) b (16 x n), term after term.
+// sums (64 x n) += a (64 x 16) b (16 x n), term by term.
 void multiply(float* sums, const float* a, const float* b, std::size_t n) {
   constexpr std::size_t kWide = 32;
   for (std::size_t row = 0; row < kProductRows; ++row) {
@@ -107,7 +107,7 @@ std::uint32_t unit_address(const Descriptor& descriptor, bool by_outputs, unsign
     return by_outputs ? begin + outer / 8 * stride + term / 8 * leading + 16 * (term % 8)
                       : begin + outer / 8 * stride + term / 8 * leading + 16 * (outer % 8);
   }
-  const unsigned across = width / 2;  // elements of a row
+  const unsigned across = width / 2;  // elements per row
   const std::uint32_t address = by_outputs
                                     ? begin + outer / across * leading + term / 8 * stride +
                                           term % 8 * width + 2 * (outer % across)
@@ -144,7 +144,7 @@ void Products::fence(Site where) {
 
 // ---- wgmma.mma_async ----
 
-// The first thread that issues it says what it is.
+// The first thread that issues a product defines it.
 Products::Product& Products::add_product(Warpgroup& group, const Product& asked, float* d) {
   const unsigned t = block_.thread() % kWarpgroup;
   const std::uint64_t number = group.first + group.products.size();
@@ -170,7 +170,7 @@ Products::Product& Products::add_product(Warpgroup& group, const Product& asked,
   return product;
 }
 
-// The calling thread gives its part of D, once for the products that follow each other.
+// The calling thread adds its part of D, once for consecutive products with the same D.
 void Products::join(Warpgroup& group, Product& product, std::uint64_t number, float* d) {
   const unsigned t = block_.thread() % kWarpgroup;
   const unsigned n = product.form.n;
@@ -254,7 +254,7 @@ void Products::multiply_add(const ProductForm& form, float* d, const std::uint32
   if (group.ready == group.done + 1 && !block_.chance()) run_next(group);
 }
 
-// Of A a warp reads its own 16 rows, of B all.
+// A warp reads its own 16 rows of A, and all of B.
 void Products::tell_observer(const Product& product, std::uint64_t number, Site where) {
   thread_local std::vector<Observer::OperandPart> parts;
   parts.clear();
@@ -272,8 +272,8 @@ void Products::tell_observer(const Product& product, std::uint64_t number, Site 
   observer()->product_starts(block_.thread() / kWarpgroup, number, parts, where);
 }
 
-// The operand's address, and that its elements are where copies have put what belongs together: the next term or output is the tile's next
-// column or row.
+// Checks the operand's address, and its elements against copied tiles: the next term or output must
+// be the tile's next column or row.
 void Products::check_operand(const Product& product, const char* which, std::uint64_t bits,
                              bool by_outputs, unsigned outers, Site where) {
   const Descriptor descriptor(bits);
@@ -295,12 +295,12 @@ void Products::check_operand(const Product& product, const char* which, std::uin
     const Tile* tile = nullptr;
     std::int64_t column = 0, row = 0;
   };
-  // Which element of the tensor a copy has put there.
+  // The element of the tensor that a copy has stored at this address.
   const auto position_of = [&](const Tile& tile, std::uint32_t address) {
     const std::uint32_t within = swizzled(address, tile.map.swizzle) - tile.address;
     const auto row_bytes = static_cast<std::uint32_t>(tile.map.row_bytes());
     std::int64_t row = within / row_bytes;
-    // Rows of two boxes belong together where only one dimension is many rows.
+    // Rows of two boxes are comparable only if a single dimension has several rows.
     unsigned many = 0, dimension = 0;
     for (unsigned i = 1; i < tile.map.rank; ++i) {
       if (tile.map.box[i] == 1) continue;
@@ -324,7 +324,7 @@ void Products::check_operand(const Product& product, const char* which, std::uin
         });
       if (tile == nullptr || !tile->holds(address)) tile = block_.copies().tile_at(address);
       if (tile == nullptr || tile->map.element_bytes != 2) {
-        if (first.tile == nullptr) return;  // not a copy's tile
+        if (first.tile == nullptr) return;  // not from a copy
         continue;
       }
       const Position here = position_of(*tile, address);
@@ -338,7 +338,7 @@ void Products::check_operand(const Product& product, const char* which, std::uin
           tile->map.swizzle == descriptor.swizzle &&
           (!same_tensor || (here.column == first.column + right && here.row == first.row + down));
       if (right_layout) continue;
-      // Unless somebody has written something else there meanwhile.
+      // Other bytes have been stored there since the copy.
       const std::uint32_t within = swizzled(address, tile->map.swizzle) - tile->address;
       if (std::memcmp(block_.window() + address, tile->bytes.data() + within, 2 * kUnit) != 0)
         continue;
@@ -395,7 +395,7 @@ void Products::run_next(Warpgroup& group) {
   });
 }
 
-// The oldest of a warpgroup: they run one after the other.
+// A warpgroup's oldest product, because products run in order.
 void Products::complete_one() {
   const auto count = static_cast<unsigned>(groups_.size());
   const unsigned begin = block_.below(count);
@@ -429,7 +429,7 @@ namespace {
 
 struct AtWait {
   Site where;
-  bool alone = false;  // some lane is missing or elsewhere
+  bool alone = false;  // a lane is missing or elsewhere
 };
 
 void complete_wait(void* const* lanes, unsigned count) {
@@ -469,7 +469,7 @@ void Products::wait(unsigned pending, Site where) {
   take_back(group, end, where);
 }
 
-// The thread gets its part of what is complete.
+// The thread receives its part of the complete sums.
 void Products::take_back(Warpgroup& group, std::uint64_t end, Site where) {
   const unsigned t = block_.thread() % kWarpgroup;
   OfThread& thread = group.threads[t];

@@ -1,4 +1,4 @@
-// A block's warpgroup products: who has issued which, which are on their way, and whose sums they are.
+// A block's warpgroup products, issued and pending, and their accumulators.
 #pragma once
 
 #include <array>
@@ -16,18 +16,18 @@ namespace emulator::detail {
 inline constexpr unsigned kWarpgroup = 128;  // threads
 inline constexpr unsigned kProductRows = 64, kProductTerms = 16;
 
-// An operand in shared memory: PTX's "Matrix Descriptor Format".
+// A shared-memory operand: PTX's "Matrix Descriptor Format".
 struct Descriptor {
   std::uint32_t begin, leading,
-      stride;  // bytes: "matrix start address", "leading dimension" and "stride dimension byte offset"
+      stride;        // bytes: start address, leading and stride dimension byte offset
   unsigned base;     // "base offset"
-  unsigned swizzle;  // bytes of a row; 0: none
+  unsigned swizzle;  // bytes of a row; 0 for none
 
   explicit Descriptor(std::uint64_t bits);
 };
 
-// Where eight 16-bit elements lie that are beside each other: of output row (a row of A or a column of B) `outer` and term `term`, either
-// eight terms from there on or, by_outputs, eight outputs. PTX's "Strides", "Canonical Layouts".
+// The address of eight contiguous 16-bit elements from (row of A or column of B, term) on: eight
+// terms or, if by_outputs, eight outputs. PTX's "Strides", "Canonical Layouts".
 std::uint32_t unit_address(const Descriptor& descriptor, bool by_outputs, unsigned outer,
                            unsigned term);
 
@@ -42,20 +42,20 @@ class Products {
   void commit(Site where);
   void wait(unsigned pending, Site where);
 
-  // Products whose 128 threads have all issued them, and that have not run.
+  // Whether a product that all 128 threads have issued has not run.
   bool any_on_the_way() const { return ready_ > 0; }
   void complete_one();
 
   std::string awaited_by(unsigned thread) const;
 
  private:
-  // D of a warpgroup, from its first product to its threads' waits.
+  // D of a warpgroup, from its first product until its threads have waited.
   struct Sums {
     unsigned n;
     std::uint64_t first, last;         // products
-    std::array<float*, kWarpgroup> d;  // null: not yet given, or taken back
+    std::array<float*, kWarpgroup> d;  // null: not issued yet, or waited for
     unsigned taken;
-    std::vector<float> values;  // 64 rows of n
+    std::vector<float> values;  // 64 x n
   };
   struct Product {
     ProductForm form;
@@ -69,18 +69,18 @@ class Products {
     std::array<std::uint32_t, 4 * kWarpgroup> a_registers;
   };
   struct Group {
-    std::uint64_t end;  // the product behind its last
+    std::uint64_t end;  // the number after its last product
     Party party;
   };
   struct OfThread {
     std::uint64_t issued = 0, released = 0, groups = 0;
     bool fenced = false;
-    std::uint64_t waits_for = 0;  // products; 0: it does not sleep
+    std::uint64_t waits_for = 0;  // products; 0 if it does not sleep
   };
   struct Warpgroup {
     std::deque<Product> products;
     std::uint64_t first = 0;  // number of products.front()
-    std::uint64_t ready = 0;  // issued by all: they go before this one
+    std::uint64_t ready = 0;  // the number of products that all threads have issued
     std::uint64_t done = 0;
     std::vector<Group> groups;
     std::vector<std::unique_ptr<Sums>> sums;

@@ -30,11 +30,11 @@ namespace detail {
 namespace {
 
 constexpr std::size_t kGuardBytes = 256;  // also keeps cudaMalloc's 256-byte alignment
-// Between two allocations where somebody looks on: an access beside one is beside no other.
+// Keeps allocations apart with an observer or AddressSanitizer, so that an overrun hits no other.
 constexpr std::size_t kGapBytes = 1 << 16;
-// In front of the first, for an index that is too small.
+// Before the first allocation, for negative indices.
 constexpr std::size_t kFrontBytes = 1 << 20;
-// Freed memory of this size is given back to the system.
+// From this size on, freed memory is returned to the system.
 constexpr std::size_t kLargeBytes = 1 << 26;
 
 struct Allocation {
@@ -45,21 +45,21 @@ struct Allocation {
 struct State {
   std::recursive_mutex mutex;
   cudaError_t last = cudaSuccess;
-  cudaError_t pending = cudaSuccess;  // of a launch, until a call that waits has returned it
+  cudaError_t pending = cudaSuccess;  // from a launch, until a waiting call returns it
   cudaError_t reported = cudaSuccess;
   std::string report;
-  std::set<std::string> strings;  // cudaGetErrorString's results outlive every caller
+  std::set<std::string> strings;  // cudaGetErrorString's results must stay valid
   std::map<std::uintptr_t, Allocation> allocations;
-  std::uintptr_t fresh = 0;  // device memory from here on was never given out
+  std::uintptr_t fresh = 0;  // device memory from here on is unused so far
   std::size_t device_bytes = 0;
   std::map<const void*, std::size_t> dynamic_shared;
   std::set<cudaStream_t> streams;
   std::set<cudaEvent_t> events;
   bool host_memory_allowed = false;
-  unsigned last_blocks = 0;  // 0: all run
+  unsigned last_blocks = 0;  // 0: all blocks run
 };
 
-// Never destroyed: objects with static storage may free device memory at exit.
+// Never destroyed, because objects with static storage may free device memory at exit.
 State& state() {
   static State& instance = *new State;
   return instance;
@@ -85,7 +85,7 @@ cudaError_t pending_or_success() {
   return std::exchange(state().pending, cudaSuccess);
 }
 
-// The allocation `pointer` points into (its end included), or null.
+// The allocation that contains `pointer`, or ends there, or null.
 const std::pair<const std::uintptr_t, Allocation>* find_allocation(const void* pointer) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   auto after = state().allocations.upper_bound(address);
@@ -99,7 +99,7 @@ bool is_device_pointer(const void* pointer) {
   return found != nullptr && found->second.on_device;
 }
 
-// Empty if [pointer, pointer + bytes) lies within one device allocation.
+// Empty if [pointer, pointer + bytes) is inside one device allocation.
 std::string check_device_range(const char* call, const char* argument, const void* pointer,
                                std::size_t bytes) {
   const std::string start = std::string(call) + ": " + argument + " " + address_text(pointer);
@@ -112,7 +112,7 @@ std::string check_device_range(const char* call, const char* argument, const voi
          std::to_string(bytes);
 }
 
-// Empty if both guard zones are intact; mends them.
+// Empty if both guard zones are intact. Restores them.
 std::string check_guards(std::uintptr_t address, const Allocation& allocation) {
   auto* const user =
       static_cast<unsigned char*>(within_reach(reinterpret_cast<const void*>(address)));
@@ -142,17 +142,17 @@ std::string check_guards(std::uintptr_t address, const Allocation& allocation) {
   return text;
 }
 
-// With its guard zones, in multiples of them.
+// With the guard zones, rounded up to a multiple of their size.
 std::size_t whole_bytes(std::size_t bytes) {
   return (bytes + 2 * kGuardBytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
 }
 
-// Who looks on, and AddressSanitizer, tell a late access by its address.
+// An observer and AddressSanitizer recognise late accesses by the address, so it is not reused.
 bool keeps_freed_addresses() {
   return observer() != nullptr || kAsan;
 }
 
-// The lowest device memory that is free and holds so many bytes, or null.
+// The lowest free device memory of this size, or null.
 void* place_on_device(std::size_t whole) {
   const AddressRange range = device_range();
   if (range.begin == range.end) return nullptr;
@@ -180,7 +180,7 @@ void* place_on_device(std::size_t whole) {
   return reinterpret_cast<void*>(at);
 }
 
-// What a late read finds is poison, or nothing.
+// Late reads find poison, or pages without contents.
 void release_on_device(unsigned char* base, std::size_t whole) {
   if (keeps_freed_addresses() || whole >= kLargeBytes || notes_launches()) {
     give_back_to_system(base, whole);
@@ -190,7 +190,7 @@ void release_on_device(unsigned char* base, std::size_t whole) {
   forbid(base, whole);
 }
 
-// Whether memory of that size holds nothing until somebody writes there: more than a machine may have, where only the last blocks run.
+// Whether memory has no contents until written, because run_last_blocks() lets it exceed RAM.
 bool is_sparse(std::size_t bytes) {
   return state().last_blocks > 0 && bytes >= kLargeBytes;
 }
@@ -223,7 +223,7 @@ cudaError_t allocate(const char* call, void** pointer, std::size_t bytes, bool o
   std::memset(reached + bytes, kGuard, kGuardBytes);
   state().allocations[reinterpret_cast<std::uintptr_t>(user)] = {bytes, on_device};
   state().device_bytes += bytes;
-  // Where launches are only noted no kernel looks at it, and it may have more bytes than a shadow can.
+  // No kernel uses memory while launches are only noted, and it may exceed the X-ray's shadow.
   if (observer() != nullptr && !notes_launches()) observer()->allocated(user, bytes);
   *pointer = user;
   return cudaSuccess;
@@ -254,19 +254,19 @@ cudaError_t release(const char* call, void* pointer, bool on_device) {
   return pending_or_success();
 }
 
-// Does work in a stream's order: now in the default stream, now and behind all else in the stream where it cannot wait.
+// Does work in a stream's order. In the default stream, or if it cannot wait, it is done at once.
 void in_order(cudaStream_t stream, char letter, bool can_wait, const std::function<void()>& work) {
   if (stream == nullptr) return work();
   put(stream, {.letter = letter, .work = work});
   if (!can_wait) finish_stream(stream);
 }
 
-// Whether a copy can wait in a stream: what lies in memory of malloc, in a vector or on a stack is copied at once.
+// Whether a copy can wait in a stream. Memory of malloc, a vector or a stack is copied at once.
 bool can_wait(const void* to, const void* from) {
   return find_allocation(to) != nullptr && find_allocation(from) != nullptr;
 }
 
-// In a stream, or at once where that is null.
+// In a stream, or at once without one.
 cudaError_t copy(const char* call, void* to, const void* from, std::size_t bytes,
                  cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
   const auto guard = lock();
@@ -369,7 +369,7 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 
-// What the environment makes of a limit, whose greatest value is the device's own.
+// A limit that the environment may reduce from `greatest`, the device's own.
 std::size_t limit_of(const char* variable, std::size_t least, std::size_t greatest) {
   const char* const wanted = std::getenv(variable);
   if (wanted == nullptr) return greatest;
@@ -411,7 +411,7 @@ void set_report(cudaError_t error, std::string report) {
 void set_launch_error(cudaError_t error, std::string report) {
   const auto guard = lock();
   set_error(error, std::move(report));
-  // A launch that never started is no asynchronous error: only cudaGetLastError tells.
+  // A launch that never started is no asynchronous error, so only cudaGetLastError returns it.
   if (error == cudaErrorLaunchFailure || error == cudaErrorLaunchTimeout ||
       error == cudaErrorIllegalAddress)
     state().pending = error;
@@ -577,13 +577,13 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   if (error != cudaSuccess) return error;
   if (stream == nullptr || stream->entries.empty() || find_allocation(pointer) == nullptr)
     return release("cudaFreeAsync", pointer, true);
-  // What waits in the stream still uses the memory.
+  // Work that waits in the stream still uses the memory.
   put(stream, {.letter = 0, .work = [pointer] { release("cudaFreeAsync", pointer, true); }});
   return cudaSuccess;
 }
 
 namespace {
-int the_pool;  // a pool's address is all there is to it
+int the_pool;  // only its address is used
 }
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
@@ -784,7 +784,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   const auto streams = lock_streams();
   if (const cudaError_t error = check_stream("cudaStreamWaitEvent", stream)) return error;
   if (const cudaError_t error = check_event("cudaStreamWaitEvent", event)) return error;
-  if (event->mark == nullptr) return cudaSuccess;  // never recorded: nothing to wait for
+  if (event->mark == nullptr) return cudaSuccess;  // never recorded, so there is no wait
   if (stream == nullptr) {
     finish_to(*event->mark);
   } else {
@@ -826,7 +826,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const auto guard = lock();
   return pending_or_success();
 }
-// Whoever asks again and again must once hear yes: what it asks for is done now.
+// A loop of queries must end, so the work up to the event is done now.
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const auto streams = lock_streams();
   if (const cudaError_t error = check_event("cudaEventQuery", event)) return error;

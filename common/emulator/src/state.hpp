@@ -1,4 +1,4 @@
-// What launches and runtime calls share: the last error, the device's limits, its allocations.
+// The state of launches and runtime calls: the last error, the device's limits, its allocations.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace emulator::detail {
 
-// An H100's limits, and its compute capability, 9.0.
+// Limits of an H100, compute capability 9.0.
 inline constexpr unsigned kMaxThreads = 1024;
 inline constexpr unsigned kMaxBlockZ = 64;
 inline constexpr unsigned kMaxGridX = 0x7fffffff;
@@ -19,43 +19,41 @@ inline constexpr int kBlocksPerMultiprocessor = 32;
 inline constexpr std::size_t kDefaultShared = 48 * 1024;
 inline constexpr std::size_t kMaxShared = 227 * 1024;
 inline constexpr std::size_t kSharedReservedPerBlock =
-    1024;  // a multiprocessor has this much more than a block can ask for
+    1024;  // an SM has this much more than one block may use
 
 inline constexpr unsigned char kPoison = 0xFF;
-// As ladder::GuardedArray::kGuardByte (common/core/guarded_array.hpp), which cannot be included here: a large number in fp32 and bf16, a NaN in
-// fp16, a large whole number.
+// ladder::GuardedArray::kGuardByte, whose header (common/core/guarded_array.hpp) cannot be included
+// here: large in fp32, bf16 and as an integer, NaN in fp16.
 inline constexpr unsigned char kGuard = 0x7F;
 
-// Makes `error` the last error and `report` the text cudaGetErrorString gives for it. Returns
-// `error`.
+// Makes `error` the last error, with `report` as cudaGetErrorString's text. Returns `error`.
 cudaError_t set_error(cudaError_t error, std::string report = {});
 
-// What cudaGetErrorString says of `error` from now on, for a driver's function, which leaves no last error.
+// Sets cudaGetErrorString's text for the error of a driver function, which is no last error.
 void set_report(cudaError_t error, std::string report);
 
-// A launch's error is also what the next synchronising call returns.
+// The next synchronising call returns a launch's error, too.
 void set_launch_error(cudaError_t error, std::string report);
 
-// Bytes of shared memory that a block may have if its kernel asks: kMaxShared, or what
-// EMULATOR_SHARED_MEMORY_KB says.
+// The maximum bytes of shared memory per block: kMaxShared, or EMULATOR_SHARED_MEMORY_KB.
 std::size_t max_shared();
 
-// Bytes of dynamic shared memory the kernel at `address` may ask for.
+// The maximum bytes of dynamic shared memory for the kernel at `address`.
 std::size_t max_dynamic_shared(const void* address);
 
-// Says which allocation's guard zone was overwritten, and mends it; empty if none was.
+// Names the allocation whose guard zone was overwritten, and restores it. Empty if all are intact.
 std::string check_allocation_guards();
 
-// What is wrong with a kernel's read or write of [pointer, pointer + bytes), which no compiler's hook sees; empty if nothing.
+// The error in a kernel's access that no compiler's hook sees, or empty.
 std::string wrong_access(const void* pointer, std::size_t bytes, bool written);
 
-// Whether launches are noted and not run.
+// Whether launches are noted instead of run.
 bool notes_launches();
 
-// Notes a copy or a fill of that stream (null: the default one), which is then not done; false where none are noted.
+// Notes a copy or a fill in that stream (null: the default one); false if launches are not noted.
 bool note_copy(const void* stream);
 
-// What run_last_blocks() has set.
+// As set by run_last_blocks().
 unsigned last_blocks();
 
 void reset_schedule();

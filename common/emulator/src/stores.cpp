@@ -1,4 +1,5 @@
-// Source: PTX ISA, "cp.async.bulk", "cp.async.bulk.tensor", "cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "Tensors".
+// Source: PTX ISA, "cp.async.bulk", "cp.async.bulk.tensor", "cp.async.bulk.commit_group",
+// "cp.async.bulk.wait_group", "Tensors".
 #include "stores.hpp"
 
 #include <algorithm>
@@ -96,7 +97,7 @@ void Stores::do_step(Store& store) {
                                                 : rows_of(store.to, store.bytes));
 }
 
-// Whether its thread waits for its next step.
+// Whether the store's thread waits for its next step.
 bool Stores::holds_back(const Store& store) const {
   const OfThread& thread = threads_[store.party.thread];
   return store.group < thread.awaited &&
@@ -109,7 +110,7 @@ bool Stores::waits(unsigned thread) const {
   });
 }
 
-// As late as possible: what somebody waits for first, the oldest of it. In a shuffle, any.
+// As late as possible: the oldest store that a thread waits for comes first. In a shuffle, any.
 void Stores::do_one_step() {
   std::vector<Store*> left;
   for (Store& store : stores_) {

@@ -1,4 +1,4 @@
-// A block's bulk stores, from shared to global memory: what they have still to read and to write, and who waits for that.
+// A block's bulk stores from shared to global memory, with their pending reads, writes and waits.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ class Stores {
   void store_box(const CUtensorMap* map, const void* from, const int* first, unsigned dimensions,
                  Site where);
   void store_bytes(void* to, const void* from, int bytes, Site where);
-  // The calling thread's groups: each thread has its own.
+  // Ends the calling thread's group. Each thread has its own groups.
   void commit();
-  // Until all but the last `pending` groups have read what they store or, not only_read, have written it too.
+  // Waits until all but the last `pending` groups have read and, unless only_read, have written.
   void wait(unsigned pending, bool only_read, Site where);
 
   bool any_on_the_way() const { return steps_ > 0; }
-  // One store reads its bytes, or writes them.
+  // One pending store reads its bytes or writes them.
   void do_one_step();
-  // Which may be reading shared memory when the block ends: the sentence, or empty.
+  // The error for a store that may still read shared memory when the block ends, or empty.
   std::string left_over() const;
 
  private:
@@ -34,7 +34,7 @@ class Stores {
   struct Store {
     std::uint32_t address;  // in shared memory
     std::size_t bytes;
-    unsigned char* to;  // null: a box of the map
+    unsigned char* to;  // null for a box of the map
     Map map;
     First first;
     Party party;
@@ -45,7 +45,7 @@ class Stores {
   };
   struct OfThread {
     std::uint64_t groups = 0;
-    std::uint64_t awaited = 0;  // it sleeps for the groups before this one; 0: it does not
+    std::uint64_t awaited = 0;  // it sleeps for the groups before this one; 0 if it does not
     bool only_read = false;
   };
 
@@ -56,9 +56,9 @@ class Stores {
   bool waits(unsigned thread) const;
 
   Block& block_;
-  std::vector<Store> stores_;  // in the order of their issue
+  std::vector<Store> stores_;  // in the order of issue
   std::vector<OfThread> threads_;
-  unsigned steps_ = 0;  // that are still to be done
+  unsigned steps_ = 0;  // pending ones
 };
 
 }  // namespace emulator::detail

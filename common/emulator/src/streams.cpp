@@ -16,12 +16,12 @@ constexpr std::size_t kLongestLog = 1 << 16;
 
 struct Streams {
   std::recursive_mutex mutex;
-  std::vector<CUstream_st*> all;  // in the order of their creation
+  std::vector<CUstream_st*> all;  // in order of creation
   std::string log;
   std::uint64_t random = 0;
 };
 
-// Never destroyed: objects with static storage may use streams at exit.
+// Never destroyed, because objects with static storage may use streams at exit.
 Streams& streams() {
   static Streams& instance = *new Streams;
   return instance;
@@ -32,7 +32,7 @@ void log(char letter) {
   streams().log += letter;
 }
 
-// Does what stands first in a stream. False where that has to wait, or nothing stands there.
+// Runs a stream's first entry. False if that must wait, or if the stream is empty.
 bool step(CUstream_st* stream) {
   if (stream->entries.empty()) return false;
   if (const Entry& first = stream->entries.front(); first.awaits && !first.awaits->reached)
@@ -53,8 +53,8 @@ bool coin() {
   return (streams().random >> 33 & 1) != 0;
 }
 
-// How far the other streams have come when a stream goes on is not said: none of their work is done (forward), all that can be
-// (reverse), or some (shuffle).
+// The progress of other streams is undefined whenever a stream continues: none of their work is
+// done (forward), all that is possible (reverse), or some (shuffle).
 void let_others_go_on(const CUstream_st* stream) {
   const Schedule::Order order = schedule().order;
   for (bool moved = order != Schedule::forward; moved;) {
@@ -66,7 +66,7 @@ void let_others_go_on(const CUstream_st* stream) {
   }
 }
 
-// Until the mark is reached; without one until the stream is empty.
+// Runs a stream until the mark is reached or, without a mark, until it is empty.
 void work(CUstream_st* stream, const Mark* mark) {
   while (mark != nullptr ? !mark->reached : !stream->entries.empty()) {
     let_others_go_on(stream);

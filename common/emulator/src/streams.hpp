@@ -1,4 +1,4 @@
-// Streams and events. What is put into a stream waits there until the host, or another stream that the host waits for, needs it.
+// Streams and events. A stream runs only when the host, or another running stream, waits for it.
 #pragma once
 
 #include <chrono>
@@ -11,32 +11,32 @@
 
 namespace emulator::detail {
 
-// The place in a stream where an event was recorded.
+// The position in a stream at which an event was recorded.
 struct Mark {
   CUstream_st* stream = nullptr;
   bool reached = false;
   std::chrono::steady_clock::time_point at = {};
 };
 
-// What stands in a stream: work, or the place of an event, or a wait for one.
+// An entry of a stream: work, an event's position, or a wait for one.
 struct Entry {
-  char letter;  // in the log: see emulator.hpp; 0: none
+  char letter;  // in the log (emulator.hpp); 0 for none
   std::function<void()> work = {};
   std::shared_ptr<Mark> sets = {};
   std::shared_ptr<Mark> awaits = {};
 };
 
-// Taken before the runtime's other locks.
+// Locked before the runtime's other mutexes.
 std::lock_guard<std::recursive_mutex> lock_streams();
 
 void open_stream(CUstream_st* stream);
-// Its work is still done, at the latest when the device is waited for. The stream is deleted then.
+// Its work is still done, before the next cudaDeviceSynchronize returns. Then it is deleted.
 void close_stream(CUstream_st* stream);
 
 void put(CUstream_st* stream, Entry entry);
-// A kernel that can start. A launch error where there is no such stream.
+// Appends a valid launch. A launch error if there is no such stream.
 void put_kernel(CUstream_st* stream, std::function<void()> work);
-// The place behind all that was put into the stream so far; of the default stream, it is reached.
+// Marks the end of the stream so far. In the default stream the mark is reached at once.
 std::shared_ptr<Mark> put_mark(CUstream_st* stream);
 
 void finish_stream(CUstream_st* stream);
@@ -54,5 +54,5 @@ struct CUstream_st {
 
 struct CUevent_st {
   bool timed = true;
-  std::shared_ptr<emulator::detail::Mark> mark = {};  // null until it is recorded
+  std::shared_ptr<emulator::detail::Mark> mark = {};  // null until recorded
 };

@@ -1,5 +1,4 @@
-// Tensor-core instructions: the last lane to arrive gathers the operands of all, computes once and
-// hands the results out.
+// Tensor-core instructions. The last lane to arrive computes for all.
 #include "emulator/tensor_core.hpp"
 
 #include <array>
@@ -22,13 +21,13 @@ using detail::Binary16;
 constexpr unsigned kLanes = 32;
 constexpr unsigned kRows = 16;
 constexpr unsigned kColumns = 8;
-constexpr std::size_t kRowBytes = 16;  // of an 8 x 8 matrix that ldmatrix loads
+constexpr std::size_t kRowBytes = 16;  // per row of an 8 x 8 matrix
 
-// What every lane brings along, whatever the instruction.
+// The data that each lane passes for any instruction.
 struct Lane {
   Site where;
   enum : unsigned char { kRight, kLaneMissing, kLaneElsewhere } found = kRight;
-  unsigned other_lane = 0;  // the one missing or elsewhere
+  unsigned other_lane = 0;  // the lane that is missing or elsewhere
   Site elsewhere{};
 };
 
@@ -41,8 +40,7 @@ Operands& at(void* const* lanes, unsigned lane) {
   return *static_cast<Operands*>(lanes[lane]);
 }
 
-// Whether all lanes are there, at one place. If not, each that is learns it: nobody can fail before
-// it runs again.
+// Whether all lanes called from one line. If not, each gets the error and fails when it continues.
 template <typename Operands>
 bool together(void* const* lanes) {
   unsigned first = 0;
@@ -64,9 +62,9 @@ bool together(void* const* lanes) {
   return true;
 }
 
-// Apart, so that the stack of a lane that waits stays small.
+// A separate function, so that waiting lanes need small stacks.
 [[gnu::noinline]] void fail_apart(const char* name, const Lane& lane) {
-  std::array<char, 512> text;  // no heap: what fails in a kernel is never destroyed
+  std::array<char, 512> text;  // no heap, because nothing is destroyed after an error in a kernel
   if (lane.found == Lane::kLaneMissing) {
     std::snprintf(text.data(), text.size(),
                   "%s needs all 32 lanes of the warp: lane %u has returned or never was", name,
@@ -91,8 +89,7 @@ struct Product : Lane {
   const std::uint32_t* b;
 };
 
-// Two elements of a row of A, or of a column of B, in a register: the lane's `pair` of a group of
-// eight.
+// A register holds two elements, number `pair` in a group of eight of A's row or B's column.
 template <typename Format>
 struct Operand16 {
   static constexpr unsigned kDepth = 16;
@@ -219,7 +216,7 @@ std::uint32_t to_tf32(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const bool is_finite = (bits & 0x7f800000u) != 0x7f800000u;
   if (!is_finite) return (bits & 0x007fffffu) == 0 ? bits : 0x7fffffffu;
-  return (bits + 0x1000u) & ~0x1fffu;  // a carry moves into the exponent, as it should
+  return (bits + 0x1000u) & ~0x1fffu;  // a carry increments the exponent, as intended
 }
 
 void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], Site where) {

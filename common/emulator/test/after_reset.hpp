@@ -1,4 +1,4 @@
-// What the emulator's own tests begin and end with, and the orders of threads that they try.
+// The fixture of the emulator's tests, and the orders of threads that they use.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Device memory with its host copies, for the emulator's own tests.
+// Device memory with host copies, for the emulator's tests.
 #pragma once
 
 #include <cuda_runtime.h>

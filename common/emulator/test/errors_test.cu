@@ -105,8 +105,7 @@ TEST_F(Errors, ErrorsOfOneThreadNameIt) {
   expect_report(cudaErrorLaunchFailure, {"__trap()", "thread (1, 0, 0)"});
 }
 
-#if !defined( \
-    __SANITIZE_ADDRESS__)  // which ends the program at such an index, with words of its own
+#if !defined(__SANITIZE_ADDRESS__)  // ends the program at such an index, with its own message
 int register_line = 0;
 __global__ void one_too_far(float* out, int n) {
   float sums[4] = {};
@@ -247,7 +246,7 @@ TEST_F(Errors, TooMuchSharedMemory) {
   EXPECT_EQ(cudaFuncSetAttribute(deduced<int>, kAttribute, 64 * 1024), cudaSuccess);
   deduced<<<1, 1, 64 * 1024>>>(static_cast<int*>(nullptr), 1l);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-  deduced<<<1, 1, 64 * 1024>>>(static_cast<int*>(nullptr), 1);  // which one is not looked for
+  deduced<<<1, 1, 64 * 1024>>>(static_cast<int*>(nullptr), 1);  // no overload is looked for
   expect_report(cudaErrorInvalidValue, {"write the kernel's template arguments"});
 }
 
@@ -420,7 +419,7 @@ TEST_F(Errors, ALibraryMayLeaveDeviceMemoryOpen) {
   EXPECT_EXIT(left_open(), testing::ExitedWithCode(4), "");
 }
 
-// While one thread's launch has ended, another's goes on.
+// One thread's launch has ended while another's continues.
 TEST_F(Errors, ThreadsShareTheOpenMemory) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

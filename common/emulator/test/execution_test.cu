@@ -1,4 +1,4 @@
-// Kernels really run: identity, barriers, shared memory, warp operations, atomics, schedules.
+// Kernels run: identity, barriers, shared memory, warp operations, atomics, schedules.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST_F(Execution, LaunchesCanBeNotedInsteadOfRun) {
         write_identity<<<dim3(4, 2), 256, 96>>>(out.data(), 1000);
         cudaMemcpyAsync(out.data(), out.data(), sizeof(int), cudaMemcpyDeviceToDevice);
         write_value<2><<<1, 32, 0, stream>>>(out.data(), 3);
-        cudaMemsetAsync(out.data() + 1, 0, 0, stream);  // nothing
+        cudaMemsetAsync(out.data() + 1, 0, 0, stream);  // no bytes, so not noted
         cudaMemsetAsync(out.data(), 7, 1, stream);
       },
       &copies);
@@ -72,7 +72,7 @@ TEST_F(Execution, LaunchesCanBeNotedInsteadOfRun) {
   EXPECT_EQ(noted[1].kernel, reinterpret_cast<const void*>(write_value<2, int>));
   EXPECT_EQ(out.host(), std::vector<int>{7});
   write_value<2><<<1, 32>>>(out.data(), 3);
-  EXPECT_EQ(out.host(), std::vector<int>{5});  // and from now on they run again
+  EXPECT_EQ(out.host(), std::vector<int>{5});  // launches run again
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 

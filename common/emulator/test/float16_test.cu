@@ -1,4 +1,4 @@
-// The 16-bit types against a slow reference: the nearest of all 65536 numbers, found by search.
+// Compares the 16-bit types with a slow reference, the nearest of all 65536 numbers.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -48,7 +48,7 @@ class Float16 : public testing::Test {
  protected:
   static constexpr unsigned kInfinityBits = ((1u << Case::kExponent) - 1) << Case::kMantissa;
 
-  // The definition of the format. What follows the largest number is where rounding to infinity begins.
+  // The format's definition. The number after the largest one is where rounding to infinity begins.
   static long double value_of(unsigned magnitude) {
     const int bias = (1 << (Case::kExponent - 1)) - 1;
     const int exponent = static_cast<int>(magnitude >> Case::kMantissa);
@@ -160,7 +160,7 @@ TYPED_TEST(Float16, FusedMultiplyAddRoundsOnce) {
   using Type = typename TypeParam::Type;
   const float step = std::ldexp(1.0f, -TypeParam::kMantissa);
   std::mt19937 random(3);
-  const auto any = [&] {  // multiples of a step in (-4, 4): a double holds their product and sum
+  const auto any = [&] {  // multiples of a step in (-4, 4), whose product and sum a double holds
     const int limit = 4 << TypeParam::kMantissa;
     return Type(static_cast<float>(static_cast<int>(random() % (2 * limit)) - limit) * step);
   };
@@ -169,7 +169,7 @@ TYPED_TEST(Float16, FusedMultiplyAddRoundsOnce) {
     const double exact = double{a} * double{b} + double{c};
     ASSERT_EQ(TypeParam::bits(__hfma(a, b, c)), this->nearest(exact)) << a << " " << b << " " << c;
   }
-  // 1.5 (1 + step) lies halfway. The smallest number moves it off, which bfloat16's does not do in any double.
+  // 1.5 (1 + step) is a tie that the smallest number resolves. For bfloat16 no double shows it.
   const Type a(1.5f), b(1.0f + step);
   EXPECT_EQ(float{__hfma(a, b, TypeParam::from_bits(0x0001))}, 1.5f + 2 * step);
   EXPECT_EQ(float{__hfma(a, b, TypeParam::from_bits(0x8001))}, 1.5f + step);

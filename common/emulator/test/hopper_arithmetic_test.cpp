@@ -1,5 +1,5 @@
-// Addresses of descriptors and swizzles, and what maps refuse. The tables were computed by hand from the PTX manual ("Swizzling modes",
-// "Matrix Descriptor Format", "Strides", "Canonical Layouts"), not by code.
+// Addresses of descriptors and swizzles, and errors of maps. The tables are computed by hand from
+// PTX ("Swizzling modes", "Matrix Descriptor Format", "Strides", "Canonical Layouts").
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST(HopperArithmetic, ReadsADescriptorsBits) {
   EXPECT_EQ(Descriptor(0xC00A000000000000).base, 5u);
 }
 
-// The address of element (outer, term), from that of its unit of eight.
+// The address of element (outer, term), computed from that of its group of eight.
 std::uint32_t address_of(std::uint32_t begin, std::uint32_t leading, std::uint32_t stride,
                          unsigned width, bool by_outputs, unsigned outer, unsigned term) {
   const std::uint64_t mode = width == 128 ? 1 : width == 64 ? 2 : width == 32 ? 3 : 0;
@@ -75,17 +75,17 @@ TEST(HopperArithmetic, FindsElementsOfMNMajorOperands) {
   EXPECT_EQ(address_of(0x400, 16384, 1024, 128, true, 0, 1), 0x490u);
   EXPECT_EQ(address_of(0x400, 16384, 1024, 128, true, 21, 10), 0x90Au);
   EXPECT_EQ(address_of(0x400, 16384, 1024, 128, true, 70, 3), 0x45BCu);
-  EXPECT_EQ(address_of(0x440, 16384, 1024, 128, true, 0, 1), 0x4D0u);  // begins within a row
+  EXPECT_EQ(address_of(0x440, 16384, 1024, 128, true, 0, 1), 0x4D0u);  // begins inside a row
   EXPECT_EQ(address_of(0x400, 2048, 512, 64, true, 40, 3), 0xCC0u);
-  // Without a swizzle the two strides change their places.
+  // Without a swizzle the two strides are swapped.
   EXPECT_EQ(address_of(0x400, 512, 128, 0, true, 11, 9), 0x696u);
 }
 
-// A core matrix is eight rows of 16 bytes. Banks come in eight groups of 16 bytes.
+// A core matrix is eight rows of 16 bytes. Banks are grouped by 16 bytes into eight groups.
 TEST(HopperArithmetic, RowsOfACoreMatrixLieInDifferentBanks) {
   for (const unsigned width : {0u, 32u, 64u, 128u}) {
     for (const bool by_outputs : {false, true}) {
-      // From each unit of the pattern's first row on.
+      // Begins at each 16-byte vector of the pattern's first row.
       for (std::uint32_t begin = 0x400; begin < 0x400 + std::max(width, 16u); begin += 16) {
         for (unsigned matrix = 0; matrix < 64; matrix += 8) {
           unsigned groups = 0;
@@ -167,7 +167,7 @@ TEST(HopperMaps, RefuseWhatTheDriverRefuses) {
     EXPECT_NE(std::string(cudaGetErrorString(static_cast<cudaError_t>(result))).find(words),
               std::string::npos);
   }
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);  // the driver's functions leave none
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);  // the driver's functions set none
   emulator::reset();
 }
 

@@ -1,5 +1,4 @@
-// Wrong uses of Hopper's instructions, each planted in a small kernel, and what the emulator says of it. What a GPU would do is
-// undefined, or it hangs.
+// Wrong uses of Hopper's instructions, undefined on a GPU, and the emulator's reports of them.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -23,9 +22,9 @@ using ladder::bfloat16;
 
 constexpr int kRows = 64, kPanel = hopper::kPanel;
 constexpr unsigned kPanelBytes = kRows * kPanel * sizeof(bfloat16);
-constexpr unsigned kDynamic = 2 * kPanelBytes + 64;  // two panels, and barriers behind them
+constexpr unsigned kDynamic = 2 * kPanelBytes + 64;  // two panels, then the barriers
 
-// Device memory that every kernel here may read and write: 64 rows of two panels.
+// Device memory for every kernel here: 64 rows of two panels.
 class HopperFaults : public testing::Test {
  protected:
   void SetUp() override {
@@ -33,21 +32,21 @@ class HopperFaults : public testing::Test {
     ASSERT_EQ(cudaMalloc(&memory_, kBytes), cudaSuccess);
     ASSERT_EQ(cudaMemset(memory_, 0, kBytes), cudaSuccess);
     const CUtensorMap map = hopper::describe_tensor(memory_, kRows, 1, 2 * kPanel, kRows);
-    map_ = map;  // not at once: g++ 12 would not align what lies between
+    map_ = map;  // a separate variable, because g++ 12 does not align a temporary
   }
   void TearDown() override {
     cudaFree(memory_);
     emulator::reset();
   }
 
-  // The launch before has failed, and its report holds all of these; `places`: how often it names a line of this file.
+  // Expects the last report to contain all `parts` and to name `places` lines of this file.
   static void expect_report(const std::vector<std::string>& parts, int places = 1) {
     const cudaError_t error = cudaGetLastError();
     EXPECT_EQ(error, cudaErrorLaunchFailure) << cudaGetErrorName(error);
     const std::string text = cudaGetErrorString(error);
     for (const std::string& part : parts)
       EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in: " << text;
-    int found = -1;  // the launch's own
+    int found = -1;  // not counting the launch's own line
     for (std::size_t at = 0;
          (at = text.find("hopper_faults_sm90_test.cu:", at)) != std::string::npos; ++at)
       ++found;
@@ -101,7 +100,7 @@ __global__ void waits_for_the_parity_that_comes_next() {
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   begin(smem);
   if (threadIdx.x < 32) {
-    hopper::wait(&smem.read, 0);  // should be 1: nobody has read anything yet
+    hopper::wait(&smem.read, 0);  // should be 1, because no thread has read yet
     if (threadIdx.x == 0) hopper::arrive(&smem.here);
   } else {
     hopper::wait(&smem.here, 0);
@@ -186,7 +185,7 @@ __global__ void waits_too_late() {
   begin(smem, 16);
   hopper::arrive(&smem.here);
   hopper::wait(&smem.here,
-               0);  // the first 16 threads wait; before they look, the others end the next phase
+               0);  // before these 16 threads continue, the others end the next phase
 }
 TEST_F(HopperFaults, PhaseThatIsMissed) {
   waits_too_late<<<1, 32, kDynamic>>>();
@@ -247,7 +246,7 @@ __global__ void does_not_wait_for_the_init() {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   if (threadIdx.x == 0) hopper::init(&smem.here, 64);
-  hopper::arrive(&smem.here);  // a __syncthreads is missing
+  hopper::arrive(&smem.here);  // without the __syncthreads
 }
 TEST_F(HopperFaults, InitThatIsNotOrdered) {
   does_not_wait_for_the_init<<<1, 64, kDynamic>>>();
@@ -372,7 +371,7 @@ TEST_F(HopperFaults, CopyThatNobodyWaitsFor) {
       {"the block ends while the copy of 8192 bytes that thread (0, 0, 0) of warp 0 began here"});
 }
 
-// A tile is read as it was before: the result is wrong as soon as the copy is late.
+// A tile is read before its copy completes, so the result is wrong if the copy is late.
 __global__ void reads_before_the_phase(const __grid_constant__ CUtensorMap map, bfloat16* out) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
@@ -384,7 +383,7 @@ __global__ void reads_before_the_phase(const __grid_constant__ CUtensorMap map, 
     hopper::arrive_expecting(&smem.here, kPanelBytes);
     hopper::copy_panel(smem.panel[0], &map, &smem.here, 0, 0, 0);
   }
-  __syncwarp();  // and no wait
+  __syncwarp();  // but no wait
   out[threadIdx.x] = smem.panel[0][threadIdx.x];
   hopper::wait(&smem.here, 0);
 }
@@ -482,8 +481,8 @@ TEST_F(HopperFaults, StoreThatNobodyWaitsFor) {
   }
 }
 
-// DeepEP's issue 657: a wait for all groups but the last, where only one is on its way. What comes next overwrites what it reads. And
-// wait_stores_read alone does not make it visible.
+// DeepEP's issue 657, a wait for all groups but the last, although only one is in flight. The next
+// stores overwrite its source. wait_stores_read alone does not make the result visible.
 template <int kPending, bool kRead>
 __global__ void stores_and_overwrites(float* to, float* seen) {
   __shared__ alignas(16) float stage_smem[32];
@@ -506,7 +505,7 @@ __global__ void stores_and_overwrites(float* to, float* seen) {
 }
 class HopperStoreTiming : public HopperFaults {
  protected:
-  // What was stored, and what the thread saw of it.
+  // The stored number, and the number that the thread has read back.
   template <int kPending, bool kRead>
   std::pair<float, float> result(Schedule::Order order) {
     emulator::set_schedule({order, 0});
@@ -555,7 +554,7 @@ enum class Fault {
   kLine,
 };
 
-// Two panels are copied, 64 rows of 128 columns; then products with B of 128 outputs, or of 64 rows.
+// Two panels of 64 rows are copied, then multiplied with B of 128 outputs, or of 64 rows.
 template <Fault kFault>
 __global__ void multiplies(const __grid_constant__ CUtensorMap map, float* out) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
@@ -713,10 +712,10 @@ __global__ void looks_at_sums_early(float* out) {
   hopper::fence_operands();
   hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(
       d, hopper::describe(smem.panel[0]), hopper::describe(smem.panel[0]), false);
-  hopper::wait_products<0>();  // of no group: the product is in none yet
+  hopper::wait_products<0>();  // of no group, because the product is not committed
   out[threadIdx.x] = d[0];
   hopper::commit_products();
-  hopper::wait_products<1>();  // leaves the only group out
+  hopper::wait_products<1>();  // leaves the only group pending
   out[threadIdx.x + 128] = d[0];
   hopper::wait_products<0>();
   out[threadIdx.x + 256] = d[0];
@@ -736,7 +735,7 @@ TEST_F(HopperProductFaults, SumsReadBeforeTheirWaitAreNaN) {
   }
 }
 
-// A stage that is handed back before its product is complete, and written again: wrong as soon as the product is late.
+// A stage is released and overwritten before its product is complete. A late product is wrong.
 __global__ void hands_a_stage_back_early(float* out) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
@@ -754,7 +753,7 @@ __global__ void hands_a_stage_back_early(float* out) {
   hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(
       d, hopper::describe(smem.panel[0]), hopper::describe(smem.panel[0]), false);
   hopper::commit_products();
-  hopper::sync_named(1, 128);  // all have issued it, but it may be reading
+  hopper::sync_named(1, 128);  // all threads have issued it, but it may still read
   fill(2.0f);
   hopper::wait(&smem.here, 1);
   hopper::wait_products<0>();

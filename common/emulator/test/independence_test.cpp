@@ -1,4 +1,4 @@
-// The emulator knows no operator, and nothing of the repository but itself.
+// The emulator depends on nothing else in the repository.
 #include <gtest/gtest.h>
 
 #include <algorithm>

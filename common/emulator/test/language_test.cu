@@ -1,4 +1,4 @@
-// What the rewriter makes of CUDA's syntax, compiled and run.
+// CUDA's syntax after the rewriter, compiled and run.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Numbers for the tests of kernels that multiply matrices.
+// Numbers for the tests of matrix products.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 using Matrix = std::vector<float>;
 
-// Small whole numbers, from -most to most: every sum is exact in any order.
+// Integers from -most to most, whose sums are exact in any order.
 inline Matrix whole_numbers(int size, unsigned seed, int most) {
   std::mt19937 random(seed);
   Matrix matrix(static_cast<std::size_t>(size));
@@ -17,7 +17,7 @@ inline Matrix whole_numbers(int size, unsigned seed, int most) {
   return matrix;
 }
 
-// Of very different magnitudes.
+// Numbers of very different magnitudes.
 inline Matrix ragged_numbers(int size, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;

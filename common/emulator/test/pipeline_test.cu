@@ -1,4 +1,4 @@
-// Asynchronous copies arrive at the wait or, where threads are shuffled, at once; and misuse is reported.
+// Asynchronous copies arrive at the wait or, in a shuffle, at once. Misuse is reported.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@ using emulator::Schedule;
 
 class Pipeline : public AfterReset {};
 
-// out: the word before the commit, after the commit, after a wait for older groups, and after the wait for this one.
+// The word before and after the commit, after a wait for older groups, and after its own wait.
 __global__ void looks_at_every_step(float* out, const float* in) {
   __shared__ float word;
   word = -1.0f;
   __pipeline_memcpy_async(&word, in, 4);
   out[0] = word;
-  __pipeline_wait_prior(0);  // not committed: in no group
+  __pipeline_wait_prior(0);  // not committed, so in no group
   out[1] = word;
   __pipeline_commit();
   out[2] = word;
@@ -194,7 +194,7 @@ TEST_F(Pipeline, MisuseIsReported) {
   expect({0, 4, 8, 0, false, false}, "the source is not aligned");
   expect({0, 0, 16, 0, true, false}, "the destination is not in the block's shared memory");
   expect({0, 0, 16, 0, false, true}, "the source is not in global memory");
-  expect({0, 0, 16, 16, false, true}, "no error");  // nothing is read
+  expect({0, 0, 16, 16, false, true}, "no error");  // the source is not read
 }
 
 }  // namespace

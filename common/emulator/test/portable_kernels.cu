@@ -40,7 +40,7 @@ struct Results {
   }
 };
 
-// What both types have under one name.
+// The functions that both types have under one name.
 template <typename T, typename Pair>
 __device__ void expect_arithmetic(Results& results) {
   const T a(1.5f), b(2.5f);
@@ -136,7 +136,7 @@ __global__ void sum_tiles_in_two_stages(float* out, const float* in, int tiles) 
     out[i * 32 + static_cast<int>(threadIdx.x)] = sum[i];
 }
 
-// A warp's 16 x 8 accumulators, from and to a row-major matrix.
+// A warp's 16 x 8 accumulators, loaded from and stored to a row-major matrix.
 __device__ void load_sum(float (&sum)[4], const float* d) {
   const int row = static_cast<int>(threadIdx.x) / 4, column = static_cast<int>(threadIdx.x) % 4 * 2;
   for (int i = 0; i < 4; ++i)
@@ -197,7 +197,7 @@ __global__ void loads_matrices(std::uint32_t* out, const std::uint16_t* in) {
 
 __global__ void product_of_loaded(float* d, const float* a, const float* b) {
   constexpr int kSize = 16;
-  constexpr int kPitch = kSize + 8;  // eight rows fall into different banks
+  constexpr int kPitch = kSize + 8;  // eight rows use different banks
   __shared__ __align__(16) __nv_bfloat16 of_a[kSize][kPitch];
   __shared__ __align__(16) __nv_bfloat16 of_b[kSize][kPitch];
   for (int i = static_cast<int>(threadIdx.x); i < kSize * kSize; i += 32) {

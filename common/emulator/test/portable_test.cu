@@ -1,4 +1,4 @@
-// Tensor-core instructions give a plain matrix product in the documented layouts: here, and on a GPU in a build with nvcc.
+// Tensor-core instructions are plain matrix products in the documented layouts, here and on a GPU.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ Matrix each(const Matrix& matrix, float (*change)(float)) {
   return result;
 }
 
-// x with this many bits behind the point.
+// x rounded to this many bits after the point.
 float rounded(float x, int bits, bool ties_to_even) {
   if (x == 0.0f || !std::isfinite(x)) return x;
   const double step = std::ldexp(1.0, std::max(std::ilogb(x), -126) - bits);
@@ -45,7 +45,7 @@ float as_tf32(float x) {
   return rounded(x, 10, false);
 }
 
-// d += a b, and the sum of what is added by magnitude: what errors are relative to.
+// d += a b, and the same with absolute values, to which errors are relative.
 struct Sums {
   std::vector<double> value, magnitude;
 };
@@ -110,7 +110,7 @@ TEST(TensorCore, RaggedNumbersAreRoundedAsOperandsAndSummedInFp32) {
               plain_product(d, each(a, as_tf32), each(b, as_tf32), kColumns), 4 * kEpsilon);
 }
 
-// One element of A and of B at a time: exactly one element of D, wherever the three lie.
+// One nonzero element in A and in B gives exactly one in D.
 TEST(TensorCore, EveryElementIsWhereTheLayoutSays) {
   const auto expect_one = [](Multiply multiply, int depth) {
     const Matrix zeros(kRows * kColumns);
@@ -166,7 +166,7 @@ TEST(TensorCore, LoadsGiveEachLaneItsElements) {
 TEST(TensorCore, OperandsAreRounded) {
   Matrix numbers = ragged_numbers(kRounded, 7);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  // Ties of tf32 (up to the larger magnitude), of bf16 and fp16 (to even), the largest numbers, denormal ones.
+  // tf32 ties (away from zero), bf16 and fp16 ties (to even), the largest numbers, denormal ones.
   const Matrix special = {0.0f,
                           -0.0f,
                           1.0f,

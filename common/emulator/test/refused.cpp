@@ -1,4 +1,4 @@
-// Each of these but the last is refused by the compiler with a sentence: see CMakeLists.txt. As the rewriter leaves a launch.
+// Rewritten launches. The compiler must reject all but the last (CMakeLists.txt).
 #include <cuda_runtime.h>
 
 __global__ void kernel(float* out, int n);
@@ -45,7 +45,7 @@ void launch(double* out) {
 void launch(const float* out) {
   EMULATOR_LAUNCH(kernel)(1, 32)(out, 1);
 }
-#else  // these are taken
+#else  // these must compile
 void launch(float* out, const short& n) {
   EMULATOR_LAUNCH(kernel)(1, 32)(0, 1);
   EMULATOR_LAUNCH(kernel)(1, 32)(nullptr, n);

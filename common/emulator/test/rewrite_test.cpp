@@ -1,4 +1,4 @@
-// Golden tests: text in, text out.
+// Golden tests of the rewriter.
 #include "rewrite.hpp"
 
 #include <gtest/gtest.h>

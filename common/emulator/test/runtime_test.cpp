@@ -1,4 +1,4 @@
-// Runtime calls: their documented results and errors. A plain C++ file: no launch in it.
+// Documented results and errors of runtime calls, in a plain C++ file without launches.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST_F(Runtime, FreshMemoryIsNanAndAligned) {
     EXPECT_TRUE(std::isnan(host_[i]));
 }
 
-// What is freed is used again, and nothing is given out twice.
+// Freed memory is reused, and live allocations never overlap.
 TEST_F(Runtime, AllocationsShareTheRangeOfDeviceMemory) {
   const emulator::AddressRange range = emulator::device_memory();
   std::map<const unsigned char*, std::size_t> given;
@@ -58,14 +58,14 @@ TEST_F(Runtime, AllocationsShareTheRangeOfDeviceMemory) {
     given.erase(gone);
     if (i == 200) highest = std::prev(given.end())->first;
   }
-#ifndef __SANITIZE_ADDRESS__  // which tells a late access by its address
+#ifndef __SANITIZE_ADDRESS__  // recognises late accesses by the address
   EXPECT_LT(static_cast<const unsigned char*>(highest) - given.begin()->first, 100 * 100000);
 #endif
   for (const auto& [at, bytes] : given)
     EXPECT_EQ(cudaFree(const_cast<unsigned char*>(at)), cudaSuccess);
 }
 
-// More than fits where memory was opened before, and given back at once.
+// Larger than the range opened before, and returned at once.
 TEST_F(Runtime, LargeAllocations) {
   constexpr std::size_t kBytes = std::size_t{200} << 20;
   for (int round = 0; round < 2; ++round) {

@@ -1,4 +1,4 @@
-// Streams are queues: what stands in one is done when somebody waits for it, and how far the others are then is the schedule's choice.
+// A stream's work is done when the host waits for it. The schedule decides about other streams.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ TEST_F(Streams, AResetForgetsTheLastLaunch) {
   EXPECT_EQ(emulator::last_launch().kernel, "");
 }
 
-// As a launcher's scratch memory is, before anything in the stream has been done.
+// Like a launcher's scratch memory, freed before any work in the stream is done.
 TEST_F(Streams, MemoryIsFreedInItsStreamsOrder) {
   DeviceVector<int> y(std::vector<int>{2});
   int* x = nullptr;
@@ -91,7 +91,7 @@ TEST_F(Streams, TheDeviceIsAllStreams) {
   ASSERT_EQ(cudaStreamCreate(&kernels), cudaSuccess);
 }
 
-// A kernel that should wait for a copy: right in the order that nobody may rely on.
+// A kernel that should wait for a copy is right only in one order, which is not guaranteed.
 TEST_F(Streams, AMissingWaitIsWrongInOneOrder) {
   for (const bool waits : {true, false}) {
     for (const auto order : {emulator::Schedule::forward, emulator::Schedule::reverse}) {
@@ -142,7 +142,7 @@ TEST_F(Streams, ATimeIsKnownWhenItsEventsAreReached) {
   cudaEvent_t end{};
   ASSERT_EQ(cudaEventCreate(&end), cudaSuccess);
   float milliseconds = -1;
-  EXPECT_EQ(cudaEventRecord(event, kernels), cudaSuccess);  // an idle stream: reached at once
+  EXPECT_EQ(cudaEventRecord(event, kernels), cudaSuccess);  // reached at once in an idle stream
   add_one<<<1, 1, 0, kernels>>>(x.data(), x.data());
   EXPECT_EQ(cudaEventRecord(end, kernels), cudaSuccess);
   EXPECT_EQ(cudaEventElapsedTime(&milliseconds, event, end), cudaErrorNotReady);

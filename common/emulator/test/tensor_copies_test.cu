@@ -1,4 +1,4 @@
-// Boxes of other dimensions, elements and swizzles than hopper.hpp's maps have. Places by hand.
+// Boxes with other dimensions, elements and swizzles than hopper.hpp's maps. Indices by hand.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ struct First {
   int at[5];
 };
 
-// The box as it lies in shared memory, in words of 4 bytes; `bytes` are its own.
+// Copies a box of `bytes` and writes its shared memory as 4-byte words.
 __global__ void copy(const __grid_constant__ CUtensorMap map, First first, unsigned dimensions,
                      int bytes, std::uint32_t* out) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
@@ -30,11 +30,11 @@ __global__ void copy(const __grid_constant__ CUtensorMap map, First first, unsig
     emulator::init(here, 1);
     emulator::fence_barriers();
     emulator::copy_box(words_smem, &map, here, first.at, dimensions);
-    emulator::arrive_expecting(here, bytes);  // behind the copy: it counts below 0 for a while
+    emulator::arrive_expecting(here, bytes);  // the count was negative until now
   }
   __syncthreads();
   emulator::wait(here, 0);
-  emulator::wait(here, 0);  // a phase may be waited for twice
+  emulator::wait(here, 0);  // a second wait for the same phase
   for (unsigned i = threadIdx.x; i < kWords; i += blockDim.x)
     out[i] = words_smem[i];
 }
@@ -87,12 +87,12 @@ TEST_P(TensorCopies, OfOneDimensionHaveNoStrides) {
              {{4}}, 32);
   EXPECT_EQ(box[0], 1004u);
   EXPECT_EQ(box[5], 1009u);
-  EXPECT_EQ(box[6], 0u);  // beyond the 10
+  EXPECT_EQ(box[6], 0u);  // past the 10 elements
   EXPECT_EQ(box[7], 0u);
-  EXPECT_EQ(box[8], 7u);  // behind the box
+  EXPECT_EQ(box[8], 7u);  // after the box
 }
 
-// Sizes 8, 3, 2, 2, 2, rows of 8 elements in 32 bytes; the box takes 4 x 2 x 2 x 1 x 2.
+// Sizes 8, 3, 2, 2, 2, rows of 8 elements in 32 bytes; the box has 4 x 2 x 2 x 1 x 2.
 TEST_P(TensorCopies, OfFiveDimensionsLieBoxRowByBoxRow) {
   const auto box = box_of(in,
                           {CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
@@ -107,27 +107,27 @@ TEST_P(TensorCopies, OfFiveDimensionsLieBoxRowByBoxRow) {
   };
   EXPECT_EQ(box[0], at(4, 2, 0, 1, 0));
   EXPECT_EQ(box[3], at(7, 2, 0, 1, 0));
-  EXPECT_EQ(box[4], 0u);  // y = 3 is none
+  EXPECT_EQ(box[4], 0u);  // y = 3 is out of bounds
   EXPECT_EQ(box[8], at(4, 2, 1, 1, 0));
   EXPECT_EQ(box[16], at(4, 2, 0, 1, 1));
   EXPECT_EQ(box[27], at(7, 2, 1, 1, 1));
   EXPECT_EQ(box[31], 0u);
 }
 
-// Rows of 64 bytes, four units. In row r unit u lies at place u ^ (r / 2 % 4): the address bits 7 and 8 are those of r / 2.
+// Rows of 64 bytes. Vector u of row r is at index u ^ (r / 2 % 4), by the address bits 7 and 8.
 TEST_P(TensorCopies, Swizzle64BytesByTwoRows) {
   const auto box = box_of(
       in, {CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, {16, 64}, {64}, {16, 32}, CU_TENSOR_MAP_SWIZZLE_64B},
       {{0, 0}}, 2048);
   EXPECT_EQ(box[0], 1000u);
   EXPECT_EQ(box[16], 1016u);              // row 1 like row 0
-  EXPECT_EQ(box[2 * 16 + 4], 1032u);      // row 2: unit 0 at place 1
-  EXPECT_EQ(box[2 * 16], 1032u + 4);      // and unit 1 at place 0
-  EXPECT_EQ(box[7 * 16 + 12], 1112u);     // row 7: unit 0 at place 3
+  EXPECT_EQ(box[2 * 16 + 4], 1032u);      // row 2: vector 0 at index 1
+  EXPECT_EQ(box[2 * 16], 1032u + 4);      // and vector 1 at index 0
+  EXPECT_EQ(box[7 * 16 + 12], 1112u);     // row 7: vector 0 at index 3
   EXPECT_EQ(box[9 * 16 + 5], 1144u + 5);  // row 9 like row 1
 }
 
-// Rows of 32 bytes, two units, which change their places every four rows.
+// Rows of 32 bytes, two vectors, which are swapped in every second group of four rows.
 TEST_P(TensorCopies, Swizzle32BytesByFourRows) {
   const auto box = box_of(
       in, {CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, {8, 64}, {32}, {8, 32}, CU_TENSOR_MAP_SWIZZLE_32B},

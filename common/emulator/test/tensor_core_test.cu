@@ -1,4 +1,4 @@
-// Tensor-core instructions are the same under every schedule, and misuse is reported.
+// Tensor-core instructions give the same under every schedule. Misuse is reported.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What the X-ray's own tests begin and end with, and how they get what was recorded.
+// The fixture of the X-ray's tests, and their access to recordings.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@ class RecordedTest : public AfterReset {
     emulator::xray::take();
   }
 
-  // The one kernel that was recorded, whatever became of its launch.
+  // The only recorded kernel, even if its launch failed.
   static emulator::xray::Kernel only() {
     cudaGetLastError();
     const std::vector<emulator::xray::Kernel> kernels = emulator::xray::take();

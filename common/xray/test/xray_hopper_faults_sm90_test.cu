@@ -1,5 +1,6 @@
-// Wrong orders of Hopper's instructions, each planted in a small kernel beside the right one. The X-ray finds them by the order that
-// mbarriers, named barriers, waits and fences make, so it finds them under every schedule, and where the results happen to be right.
+// Wrong orders of Hopper's instructions, each planted in a small correct kernel. The X-ray finds
+// them by the order that mbarriers, named barriers, waits and fences guarantee, so it finds them
+// under every schedule, even if the results are correct.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -28,10 +29,10 @@ constexpr int kWarpgroup = hopper::kWarpgroup;
 constexpr const char* kFence = "does not see what threads did without a proxy fence";
 constexpr const char* kPhase = "has not waited for the phase of the mbarrier";
 
-// Device memory that every kernel here may read and write: 64 rows of two panels.
+// Device memory for every kernel here: 64 rows of two panels.
 class XrayHopperFaults : public RecordedTest {
  protected:
-  // Under every schedule `launch` gives an error with all of these words, and no other kind of error. None: it gives no error.
+  // Under every schedule `launch` reports an error with all these words, or none without words.
   template <typename Launch>
   static void expect(const std::vector<std::string>& parts, const Launch& launch,
                      const char* kind = "race") {
@@ -111,7 +112,7 @@ __device__ void fill(bfloat16* panel_smem, int threads, float x) {
 
 enum class Wait { kItsPhase, kNone, kAnotherPhase, kInOneWarp, kLateInOneWarp };
 
-// Two panels come, the second one to the stage of the first as soon as that has been read.
+// Two panels are copied, the second to the first one's stage as soon as that has been read.
 __global__ void reads_two_tiles(const __grid_constant__ CUtensorMap map, float* out, Wait wait) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 64);
@@ -121,7 +122,7 @@ __global__ void reads_two_tiles(const __grid_constant__ CUtensorMap map, float* 
     copy(smem, map, 1);
     hopper::wait(&smem.read[0], 0);
     copy(smem, map, 0, 1);
-    hopper::wait(&smem.here[0], 1);  // a block outlives its copies
+    hopper::wait(&smem.here[0], 1);  // a block must outlive its copies
     return;
   }
   hopper::wait(&smem.here[1], 0);
@@ -143,12 +144,12 @@ TEST_F(XrayHopperFaults, TileReadBeforeItsPhase) {
   }
 }
 
-// A product of a tile, by all warps or before one of them has waited.
+// A product of a tile, started after all warps have waited or before one of them has.
 __global__ void multiplies_a_tile(const __grid_constant__ CUtensorMap map, float* out, Wait wait) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
   if (threadIdx.x == 0) {
-    hopper::copy_panel(smem.panel[0], &map, &smem.here[0], 0, 0, 0);  // before it is told of: legal
+    hopper::copy_panel(smem.panel[0], &map, &smem.here[0], 0, 0, 0);  // legal: expected later
     hopper::arrive_expecting(&smem.here[0], kPanelBytes);
   }
   const bool late = wait == Wait::kLateInOneWarp && threadIdx.x < 32;
@@ -178,7 +179,7 @@ TEST_F(XrayHopperFaults, OperandReadBeforeItsPhase) {
 
 enum class Release { kRight, kBeforeTheRead, kWithoutTheOtherLanes, kUnfenced, kFencedBefore };
 
-// A warp reads a tile and gives its stage back, for the next copy.
+// A warp reads a tile and releases its stage for the next copy.
 __global__ void gives_a_stage_back(const __grid_constant__ CUtensorMap map, float* out,
                                    Release release) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
@@ -214,7 +215,7 @@ TEST_F(XrayHopperFaults, StageCopiedToWhileThreadsRead) {
     expect({"bulk copy at ", "load at "}, launch(release));
 }
 
-// DeepEP, pull request 642: what threads have read is overwritten by a bulk copy, and no proxy fence lies between.
+// DeepEP, pull request 642: a bulk copy overwrites elements that threads read, without a fence.
 TEST_F(XrayHopperFaults, DeepEp642ReadsThatABulkCopyOverwrites) {
   for (const Release release : {Release::kUnfenced, Release::kFencedBefore}) {
     expect({"bulk copy at ", "by thread (32, 0, 0)", "load at ", "touch 2 bytes of ", kFence},
@@ -222,7 +223,7 @@ TEST_F(XrayHopperFaults, DeepEp642ReadsThatABulkCopyOverwrites) {
   }
 }
 
-// Two warpgroups multiply a tile. Each gives its stage back, or one does not wait for its own product before.
+// Two warpgroups multiply a tile and release its stage, one of them before its product is done.
 __global__ void gives_a_multiplied_stage_back(const __grid_constant__ CUtensorMap map, float* out,
                                               bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
@@ -259,7 +260,7 @@ TEST_F(XrayHopperFaults, StageCopiedToWhileAProductReads) {
 
 enum class Between { kWaitAndBarrier, kBarrierOnly, kWaitOnly };
 
-// The threads write a tile, multiply it, and write it again.
+// The threads write a tile, multiply it, and overwrite it.
 __global__ void writes_twice(float* out, Between between) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
@@ -282,7 +283,7 @@ TEST_F(XrayHopperFaults, StageStoredToWhileAProductReads) {
     return [this, between] { writes_twice<<<1, kWarpgroup, kBytes>>>(out_.data(), between); };
   };
   expect({}, launch(Between::kWaitAndBarrier));
-  expect({}, launch(Between::kWaitOnly));  // a thread's wait speaks for the product's four warps
+  expect({}, launch(Between::kWaitOnly));  // one thread's wait covers all four warps of the product
   expect({"store at ", "product at ", "the product may still be reading",
           "or a commit_products() is missing"},
          launch(Between::kBarrierOnly));
@@ -310,7 +311,7 @@ TEST_F(XrayHopperFaults, TwoCopiesToOneStage) {
 
 enum class FenceBy { kEachBeforeTheBarrier, kIssuersBehindIt, kNobody, kEachBeforeItsStores, kOne };
 
-// Threads write an operand; then they multiply it.
+// Threads write an operand, then multiply it.
 __global__ void multiplies_what_threads_wrote(float* out, FenceBy by, bool by_cp_async,
                                               const bfloat16* from) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
@@ -356,7 +357,7 @@ TEST_F(XrayHopperFaults, OperandThatNobodyHasFenced) {
 
 enum class Pin { kBehindTheWait, kNone, kInFrontOfTheWait, kAnotherArray };
 
-// The second product adds to what the first one made: it needs no pin between the two.
+// The second product accumulates into the first one's D, without a pin between them.
 __global__ void uses_a_result(float* out, Pin pin, bool stores) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
@@ -394,7 +395,7 @@ TEST_F(XrayHopperFaults, ResultUsedWithoutAPin) {
   EXPECT_EQ(kernels.at(0).errors.size(), 1u) << "of the first wait, too";
 }
 
-// An operand in registers belongs to the product until the wait.
+// A product may read its operand's registers until the wait.
 __global__ void changes_an_operand(float* out, bool changes) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
@@ -426,7 +427,7 @@ TEST_F(XrayHopperFaults, OperandChangedBeforeTheWaitNamesTheStore) {
   emulator::reset();
 }
 
-// A tile's last rows are blanked by threads before the stage is copied to again.
+// Threads clear a tile's last rows before the next copy to its stage.
 __global__ void blanks_rows(const __grid_constant__ CUtensorMap map, float* out, bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 32);
@@ -455,7 +456,7 @@ TEST_F(XrayHopperFaults, StoresThatABulkCopyOverwrites) {
 
 enum class Stored { kRight, kUnfenced, kWaitForTooFew, kNoWait };
 
-// Two panels are written by threads, and stored; then the first stage is written again, by threads or by a copy.
+// Threads write two panels and store them. Then threads or a copy overwrite the first stage.
 __global__ void stores_two_panels(const __grid_constant__ CUtensorMap to,
                                   const __grid_constant__ CUtensorMap from, Stored stored,
                                   bool by_copy) {
@@ -496,13 +497,13 @@ TEST_F(XrayHopperStores, RightOnes) {
   expect({}, launch(Stored::kRight, true));
 }
 
-// FlashKDA, issue 24: what threads have written is read by a bulk store, and no proxy fence lies between.
+// FlashKDA, issue 24: a bulk store reads elements that threads have written, without a proxy fence.
 TEST_F(XrayHopperStores, FlashKda24StoresThatABulkStoreReads) {
   expect({"bulk store at ", "by thread (0, 0, 0)", "store at ", "touch 2 bytes of ", kFence},
          launch(Stored::kUnfenced, true));
 }
 
-// DeepEP, issue 657: the wait is for one group too few, and a bulk copy overwrites what the store reads.
+// DeepEP, issue 657: the wait covers one group too few, and a copy overwrites the store's source.
 TEST_F(XrayHopperStores, DeepEp657WaitForOneGroupTooFew) {
   expect({"bulk copy at ", "bulk store at ", "the bulk store may still be reading",
           "or a commit_stores() is missing"},
@@ -515,7 +516,7 @@ TEST_F(XrayHopperStores, StageStoredToWhileABulkStoreReads) {
            launch(stored, false));
 }
 
-// The same without any mbarrier: who stores has fenced, behind the barrier, what the others wrote in front of it.
+// Without an mbarrier, the storing thread fences the others' stores after the barrier.
 __global__ void stores_a_panel(const __grid_constant__ CUtensorMap to, bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = *reinterpret_cast<Stages*>(bytes_smem);
@@ -547,7 +548,7 @@ enum class Passed {
   kWithoutABarrier
 };
 
-// Threads store numbers to global memory; a bulk copy brings them from there.
+// Threads store numbers to global memory, and a bulk copy loads them.
 __global__ void copies_what_threads_stored(float* numbers, float* out, Passed passed) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
@@ -581,7 +582,7 @@ TEST_F(XrayHopperFaults, StoresToGlobalMemoryThatABulkCopyReads) {
   expect({"bulk copy at ", "store at ", " bytes of "}, launch(Passed::kWithoutABarrier));
 }
 
-// A bulk copy reads numbers in global memory; then a thread stores others there.
+// A bulk copy loads numbers from global memory, then a thread overwrites them.
 __global__ void stores_where_a_copy_reads(float* numbers, float* out, bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
@@ -614,7 +615,7 @@ enum class Written {
   kOnlyReadWaitedForByCopy
 };
 
-// A panel is stored to a tensor, 50 rows of it; its thread, others, or a bulk copy read from there.
+// 50 rows of a panel are stored to a tensor. The same thread, others, or a bulk copy read them.
 __global__ void reads_what_was_stored(const __grid_constant__ CUtensorMap to,
                                       const bfloat16* stored, float* out, Written written) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
@@ -661,7 +662,7 @@ TEST_F(XrayHopperStores, BytesReadBeforeTheyAreWritten) {
          launch(Written::kOnlyReadWaitedForByCopy));
 }
 
-// Threads store to the rows of a box, in front of its columns or in its first one, while a bulk store writes the box.
+// Threads store before a box's columns, or in its first one, while a bulk store writes the box.
 __global__ void stores_beside_a_box(const __grid_constant__ CUtensorMap to, bfloat16* stored,
                                     bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
@@ -686,7 +687,7 @@ TEST_F(XrayHopperStores, StoresBesideABoxAreNotInIt) {
   expect({" store at ", "bulk store at ", " bytes of ", "wait_stores"}, launch(false));
 }
 
-// Two stores of one thread to the same rows, in two groups that nothing orders.
+// Two stores of one thread to the same rows, in two groups without an order.
 __global__ void stores_twice(const __grid_constant__ CUtensorMap to, bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
@@ -696,7 +697,7 @@ __global__ void stores_twice(const __grid_constant__ CUtensorMap to, bool right)
   __syncwarp();
   if (threadIdx.x > 0) return;
   for (int stage = 0; stage < 2; ++stage) {
-    hopper::store_panel(&to, smem.panel[stage], 0, 0, 32 * stage);  // half of its rows
+    hopper::store_panel(&to, smem.panel[stage], 0, 0, 32 * stage);  // half of the panel's rows
     hopper::commit_stores();
     if (right) hopper::wait_stores<0>();
   }
@@ -734,7 +735,7 @@ TEST_F(XrayHopperStores, ReadsOfGlobalMemoryThatABulkStoreOverwrites) {
   expect({"bulk store at ", "load at ", kFence, "fence_global"}, launch(1, false));
 }
 
-// A number for each block comes by a bulk store, and the next block reads it.
+// A bulk store writes a number for each block, and the next block reads it.
 __global__ void reads_another_blocks(float* numbers, float* out, bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
@@ -765,7 +766,7 @@ TEST_F(XrayHopperStores, BytesThatAnotherBlockStores) {
 
 enum class Handed { kByPhase, kByName, kByNobody, kTooLate, kOnlyByAShuffle };
 
-// One warp hands numbers to another.
+// One warp passes numbers to another.
 __global__ void hands_numbers_over(float* out, Handed handed) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 32);
@@ -797,7 +798,7 @@ TEST_F(XrayHopperFaults, NumbersThatNothingHandsOver) {
            launch(handed));
 }
 
-// A ring of one number: many read it, and each must have before it is written again.
+// All readers of a ring's only stage must finish before it is overwritten.
 __global__ void reads_a_number_by_many(float* out, bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, right ? 224 : 223);
@@ -822,7 +823,7 @@ TEST_F(XrayHopperFaults, OneOfManyReadersIsNotWaitedFor) {
 
 // ---- The mbarrier itself ----
 
-// A named barrier orders two warps behind the init; the third one uses the mbarrier all the same.
+// A named barrier orders two warps after the init, but the third also uses the mbarrier.
 __global__ void uses_a_barrier_early(bool right) {
   __shared__ Barrier here_smem;
   if (threadIdx.x == 0) {

@@ -1,4 +1,4 @@
-// Hopper's instructions in numbers known by hand, for comparing the X-ray with Nsight Compute.
+// Kernels with Hopper's instructions, in known numbers, to compare the X-ray with Nsight Compute.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -19,7 +19,7 @@ using ladder::bfloat16;
 constexpr int kRows = 64, kPanels = 4, kHopperThreads = 256;
 constexpr int kPanelBytes = kRows * hopper::kPanel * static_cast<int>(sizeof(bfloat16));
 
-// Of a tensor (64, 1, 256): whole panels.
+// Whole panels of a tensor (64, 1, 256).
 struct Maps {
   CUtensorMap in, out;
   const unsigned char* from;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kHopperThreads)
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
-// Two warps meet three times, and one of them arrives once more before the other goes on.
+// Two warps synchronize three times, and one arrives once more before the other continues.
 __global__ void warps_met(const __grid_constant__ Maps, float* out) {
   __shared__ float number_smem;
   const unsigned warp = threadIdx.x / 32;
@@ -162,7 +162,7 @@ std::vector<std::string> names() {
 
 void run(const std::string& name, float*, const float* in) {
   static_assert(kIn * sizeof(float) == kPanels * kPanelBytes);
-  static float* sums = nullptr;  // one for each thread
+  static float* sums = nullptr;  // one per thread
   static bfloat16* stored_to = nullptr;
   if (sums == nullptr) {
     cudaMalloc(&sums, kBlocks * kHopperThreads * sizeof(float));

@@ -1,4 +1,4 @@
-// The X-ray of Hopper's instructions: what it counts, and that it calls nothing a race that an order which it does not follow may allow.
+// The X-ray's counts for Hopper's instructions, and no race reported where an order may exist.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class XrayHopper : public RecordedTest {
   }
 };
 
-// One warp hands numbers over by an mbarrier; then a panel is copied, and multiplied with itself.
+// One warp passes numbers by an mbarrier. Then a panel is copied and multiplied with itself.
 __global__ void hand_over_and_multiply(const __grid_constant__ CUtensorMap map, float* out) {
   __shared__ alignas(1024) bfloat16 panel_smem[kRows * hopper::kPanel];
   __shared__ float numbers_smem[32];
@@ -61,7 +61,7 @@ __global__ void hand_over_and_multiply(const __grid_constant__ CUtensorMap map, 
   hopper::commit_products();
   hopper::wait_products<0>();
   hopper::pin(d);
-  const bfloat16 element = panel_smem[threadIdx.x];  // what a copy has written
+  const bfloat16 element = panel_smem[threadIdx.x];  // written by a copy
   out[threadIdx.x] = d[0] + numbers_smem[threadIdx.x % 32] + ladder::to_float(element);
 }
 
@@ -84,7 +84,7 @@ TEST_F(XrayHopper, CallsNothingARaceThatABarrierInMemoryMayOrder) {
   }
 }
 
-// The same kernel, where copies and products come late. Four warps, a row each: copy, wait, product, wait.
+// The same kernel with late copies and products. A row per warp: copy, wait, product, wait.
 TEST_F(XrayHopper, DrawsWhatABlockWaitsForOverTime) {
   const DeviceVector<bfloat16> in(
       std::vector<bfloat16>(kRows * hopper::kPanel, ladder::to_bfloat16(1.0f)));
@@ -128,7 +128,7 @@ TEST_F(XrayHopper, DrawsWhatABlockWaitsForOverTime) {
   }
 }
 
-// Of the panel's 64 rows the tensor has 50.
+// The tensor has 50 of the panel's 64 rows.
 __global__ void store_panel_and_read(const __grid_constant__ CUtensorMap map, const bfloat16* out,
                                      float* sum) {
   __shared__ alignas(1024) bfloat16 panel_smem[kRows * hopper::kPanel];
@@ -160,7 +160,7 @@ __global__ void store_rows_and_read(unsigned* out) {
   __shared__ alignas(16) unsigned short rows_smem[32][8];
   const std::uint32_t r[4] = {1, 2, 3, 4};
   hopper::store_matrices(rows_smem[threadIdx.x], r);
-  out[threadIdx.x] = rows_smem[31 - threadIdx.x][0];  // a __syncwarp is missing
+  out[threadIdx.x] = rows_smem[31 - threadIdx.x][0];  // the missing __syncwarp is a race
 }
 
 TEST_F(XrayHopper, SeesTheRowsOfAMatrixStore) {

@@ -1,6 +1,6 @@
-// Right variants of a kernel that is built as lesson 08.15 is: the same rings, turns and waits, a tile a panel, and weights that are
-// the scores themselves. Each variant takes another of the liberties that the rules leave. Whatever the timing, the results are the
-// same to the bit, and neither the emulator nor the X-ray finds anything to say.
+// Correct variants of a kernel like lesson 08.15's: the same rings, ping-pong and waits, one panel
+// per tile, and scores used as weights. Each uses another freedom that the rules allow. Results
+// must be equal bit for bit under every timing, without findings by emulator or X-ray.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -68,9 +68,9 @@ constexpr const char* kNames[] = {
 };
 
 constexpr int kConsumers = 2, kThreads = (1 + kConsumers) * kWarpgroup;
-constexpr int kRows = 64, kElements = kRows * kPanel;  // of a tile
+constexpr int kRows = 64, kElements = kRows * kPanel;  // per tile
 constexpr int kItems = 2, kStages = 2;
-constexpr int kTiles = 3, kKeys = 150;  // the last tile has 22 of them, and NaN behind
+constexpr int kTiles = 3, kKeys = 150;  // the last tile has 22 of them, and NaN after them
 constexpr int kLastRows = kKeys - (kTiles - 1) * kRows;
 constexpr int kQueries = kItems * kConsumers * kRows;
 
@@ -81,7 +81,7 @@ struct Shared {
   Barrier ragged_here;
 };
 
-// 16 bytes of a row in a tile.
+// A 16-byte vector of a row in a tile.
 __device__ uint4* unit_of(Tile& tile_smem, int row, int unit) {
   return reinterpret_cast<uint4*>(&tile_smem[row * kPanel + (unit ^ row % 8) * 8]);
 }
@@ -109,7 +109,7 @@ __device__ void copy_keys_asynchronously(Tile& tile_smem, const bfloat16* k, int
   hopper::fence_shared();
 }
 
-// One warp.
+// Run by one warp.
 __device__ void produce(Variant variant, Shared& smem, const CUtensorMap& q_map,
                         const CUtensorMap& k_map, const CUtensorMap& v_map, const bfloat16* k) {
   constexpr int kBytes = sizeof(Tile);
@@ -245,7 +245,7 @@ __device__ void consume(Variant variant, Shared& smem, const CUtensorMap& o_map,
 
     const int first_row = (item * kConsumers + group) * kRows;
     if (variant == Variant::kOutputsByBulkStores) {
-      meet();  // nobody's product reads the queries any more
+      meet();  // no product reads the queries any more
       for (int i = 0; i < 4; ++i) {
         std::uint32_t packed[4];
         for (int j = 0; j < 4; ++j)
@@ -270,7 +270,7 @@ __device__ void consume(Variant variant, Shared& smem, const CUtensorMap& o_map,
     }
     if (variant != Variant::kQueriesInRegisters) give_back(smem.q_read);
   }
-  if (group == 0) take_turn();  // the last one passed
+  if (group == 0) take_turn();  // the last turn that was passed
 }
 
 __global__ void __launch_bounds__(kThreads, 1)
@@ -301,7 +301,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     produce(variant, smem, q_map, k_map, v_map, k);
 }
 
-// Small integers, so that scores and sums are exact, and sums are rounded once.
+// Small integers, so that scores and sums are exact and outputs are rounded once.
 std::vector<bfloat16> integers(int rows, int count, int salt) {
   std::vector<bfloat16> values;
   for (int i = 0; i < rows * kPanel; ++i) {
@@ -344,7 +344,7 @@ class XrayHopperVariants : public testing::TestWithParam<int> {
   }
   void TearDown() override { emulator::reset(); }
 
-  // The results are right.
+  // Also checks the results.
   emulator::xray::Kernel run(Variant variant, const Schedule& schedule) const {
     const auto map = [](const DeviceVector<bfloat16>& x, int rows) {
       return hopper::describe_tensor(x.data(), rows, 1, kPanel, kRows);
@@ -383,7 +383,7 @@ std::string name_of(const testing::TestParamInfo<int>& info) {
 INSTANTIATE_TEST_SUITE_P(Each, XrayHopperVariants,
                          testing::Range(0, static_cast<int>(std::size(kNames))), name_of);
 
-// Its picture over time holds all that it does.
+// The picture over time contains all operations.
 class XrayHopperTimeline : public XrayHopperVariants {};
 TEST_P(XrayHopperTimeline, HasARowForEachWarpgroup) {
   using emulator::xray::Span;
@@ -403,7 +403,7 @@ TEST_P(XrayHopperTimeline, HasARowForEachWarpgroup) {
     EXPECT_EQ(spans[row][Span::kCopy], 0u);
     EXPECT_EQ(spans[row][Span::kProduct], unsigned{kItems * 2 * kTiles});
     EXPECT_EQ(spans[row][Span::kStore], unsigned{kItems});
-    EXPECT_EQ(spans[row][Span::kPass], row == 2 ? 9u : 8u);  // the first turn is given
+    EXPECT_EQ(spans[row][Span::kPass], row == 2 ? 9u : 8u);  // the first turn is passed, too
   }
   EXPECT_EQ(products, unsigned{kConsumers * kItems * 2 * kTiles * 4});
   if (const char* path = std::getenv("XRAY_TEST_PAGE")) {

@@ -1,4 +1,4 @@
-// Kernels whose counts are known by hand, for the X-ray's tests and for comparing it with Nsight Compute.
+// Kernels with known counts, for the X-ray's tests and for comparisons with Nsight Compute.
 #include "xray_kernels.hpp"
 
 #include <cuda_runtime.h>
@@ -67,7 +67,7 @@ __global__ void shared_four_broadcast(float* out, const float* in) {
   out[global_thread()] = four.x + four.y + four.z + four.w;
 }
 
-// The four quarters of a warp ask for the same 128 bytes.
+// The four quarters of a warp load the same 128 bytes.
 __global__ void shared_four_by_eights(float* out, const float* in) {
   __shared__ float4 tile[kThreads];
   tile[threadIdx.x] = reinterpret_cast<const float4*>(in)[threadIdx.x];
@@ -84,7 +84,7 @@ __global__ void shared_two_broadcast(float* out, const float* in) {
   out[global_thread()] = two.x + two.y;
 }
 
-// Rows of four float4: eight neighbouring lanes want words of the same four banks.
+// Rows of four float4, so that eight neighbouring lanes load words of the same four banks.
 __global__ void shared_four_strided(float* out, const float* in) {
   __shared__ float4 tile[kThreads * 8];
   tile[threadIdx.x * 8] = reinterpret_cast<const float4*>(in)[threadIdx.x];
@@ -113,7 +113,7 @@ __global__ void atomics_side_by_side(float* out, const float* in) {
   atomicAdd(out + global_thread(), in[global_thread()]);
 }
 
-// Even lanes load in even rounds, odd lanes in odd ones: four requests of 16 lanes.
+// Even lanes load in even iterations, odd lanes in odd ones, in four requests of 16 lanes.
 __global__ void divergent_rounds(float* out, const float* in) {
   float sum = 0.0f;
   for (int round = 0; round < 4; ++round) {
@@ -123,10 +123,10 @@ __global__ void divergent_rounds(float* out, const float* in) {
   out[global_thread()] = sum;
 }
 
-// Lane l loads l + 1 times: 32 requests, each with one lane less.
+// Lane l loads l + 1 times, which makes 32 requests, each with one lane less.
 __global__ void early_leavers(float* out, const float* in) {
   float sum = 0.0f;
-#pragma unroll 1  // unrolled, it would be several loops, each left by some lanes
+#pragma unroll 1  // unrolled, it would be several loops that some lanes leave
   for (unsigned row = 0; row <= threadIdx.x % 32; ++row)
     sum += in[row * 32 + threadIdx.x % 32];
   out[global_thread()] = sum;
@@ -136,7 +136,7 @@ __attribute__((noinline)) __device__ float fetch(const float* in, int i) {
   return in[i];
 }
 
-// One instruction, three call sites: half a warp each at the first two, all of it at the third.
+// One instruction, three call sites: half of a warp at the first two, all lanes at the third.
 __global__ void three_call_sites(float* out, const float* in) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   float sum = lane < 16 ? fetch(in, lane) : fetch(in, 32 + lane);
@@ -144,7 +144,7 @@ __global__ void three_call_sites(float* out, const float* in) {
   out[global_thread()] = sum;
 }
 
-// Four matrices of kRows different rows, kPitch times 16 bytes apart.
+// Four matrices of kRows different rows, at distances of 16 kPitch bytes.
 template <int kPitch, int kRows>
 __global__ void matrix_load(float* out, const float* in) {
   __shared__ float4 tile[kThreads * kPitch];

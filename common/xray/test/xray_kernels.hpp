@@ -1,4 +1,4 @@
-// Kernels whose counts are known by hand, for the X-ray's tests and for comparing it with Nsight Compute.
+// Kernels with known counts, for the X-ray's tests and for comparisons with Nsight Compute.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace xray_kernels {
 
-// Each runs on kBlocks blocks of kThreads threads; `in` has kIn floats, `out` one for each thread.
+// Each runs on kBlocks blocks of kThreads threads. `in` has kIn floats, `out` one per thread.
 constexpr int kBlocks = 2;
 constexpr int kThreads = 64;
 constexpr int kWarps = kBlocks * kThreads / 32;

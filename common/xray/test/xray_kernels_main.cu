@@ -1,4 +1,4 @@
-// Runs every kernel of xray_kernels.cu once: on a GPU for Nsight Compute to look at; instrumented, it prints what the X-ray counts.
+// Runs all kernels of xray_kernels.cu for Nsight Compute or, instrumented, prints their counts.
 #include <cuda_runtime.h>
 
 #include <cstdio>

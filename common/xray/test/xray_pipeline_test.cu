@@ -1,4 +1,4 @@
-// The X-ray of asynchronous copies: counts known by hand, and every access to bytes that are on their way.
+// Tests the X-ray of asynchronous copies: known counts, and every access to bytes in flight.
 #include <cuda_bf16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -48,7 +48,7 @@ TEST_F(XrayPipeline, CountsAreAsKnownByHand) {
   }
 }
 
-// Words of 4 bytes, the last 8 of them zeros: nobody reads `in` there.
+// 4-byte words, of which the last 8 are zeros that are not read from `in`.
 __global__ void ends_in_zeros(float* out, const float* in) {
   __shared__ float words[32];
   const int i = static_cast<int>(threadIdx.x);
@@ -165,7 +165,7 @@ TEST_F(XrayPipeline, FindsEveryAccessOnTheWayUnderEverySchedule) {
                     std::string::npos)
               << error.message;
         }
-        // It waits, for too little.
+        // The wait covers too few groups.
         if (how == kWaitsForOlderOnly) {
           EXPECT_NE(error.message.find("with a small enough number"), std::string::npos)
               << error.message;
@@ -176,7 +176,7 @@ TEST_F(XrayPipeline, FindsEveryAccessOnTheWayUnderEverySchedule) {
   }
 }
 
-// Each thread reads what its neighbour's copy brought, and asks for the next one: too early, if that is not behind the barrier.
+// Each thread reads its neighbour's copy and issues the next one, too early if before the barrier.
 __global__ void asks_early(float* out, const float* in, bool early) {
   __shared__ float words[64];
   const int i = static_cast<int>(threadIdx.x);
@@ -215,7 +215,7 @@ TEST_F(XrayPipeline, ACopyOverWhatIsStillReadIsAskedForTooEarly) {
   }
 }
 
-// Thread 0 copies and a neighbour reads. What they pass before the wait orders nothing.
+// Thread 0 copies and a neighbour reads. A barrier before the wait orders nothing.
 __global__ void waits_behind_a_barrier(float* out, const float* in, bool whole_block, bool again) {
   __shared__ float word;
   if (threadIdx.x == 0) __pipeline_memcpy_async(&word, in, 4);

@@ -1,4 +1,4 @@
-// The X-ray of tensor-core instructions: what a warp's matrix load reads is checked row by row, as the lanes name them.
+// Tests the X-ray of tensor-core instructions. A warp's matrix loads are checked row by row.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The X-ray counts what is known by hand, and finds what is wrong.
+// Tests the X-ray's counts against known ones, and its findings.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ class Xray : public testing::Test {
     return kernels.empty() ? Kernel{} : kernels.front();
   }
 
-  // The error of a launch that has just run.
+  // The error of the last launch.
   Error only_error() {
     cudaGetLastError();
     const Kernel kernel = only();
@@ -272,7 +272,7 @@ TEST_F(Xray, FindsAMissingBarrierUnderEverySchedule) {
   }
 }
 
-// Threads 0 and 40 are in different warps: only if 40 happened to run first would the result be wrong.
+// Threads 0 and 40 are in different warps. The result is wrong only if 40 runs first.
 __global__ void later_warp_overwrites(float* out) {
   __shared__ float word;
   if (threadIdx.x == 0) word = 1.0f, out[0] = word;
@@ -290,7 +290,7 @@ TEST_F(Xray, FindsARaceThatHardlyAScheduleShows) {
   }
 }
 
-// Thread 35 stores one of the four floats that thread 0 reads at once.
+// Thread 35 stores one of the four floats that thread 0 loads at once.
 __global__ void reads_four_beside_a_store(float* out) {
   __shared__ __align__(16) float tile[8];
   if (threadIdx.x < 8) tile[threadIdx.x] = 1.0f;
@@ -332,7 +332,7 @@ __global__ void halves_of_a_word(unsigned short* out) {
   out[threadIdx.x] = static_cast<unsigned short>(threadIdx.x);
 }
 
-// Each run of this loop is no access: what it counts is in a register.
+// Iterations of this loop make no access, because its variables are in registers.
 __global__ void loops_in_registers(float* out, unsigned rounds) {
   unsigned state = threadIdx.x;
   for (unsigned i = 0; i < rounds; ++i)
@@ -360,7 +360,7 @@ __global__ void next_blocks_word(float* out, float* scratch) {
   if (threadIdx.x == 1) out[blockIdx.x] = scratch[0];
 }
 
-// What lies outside of an array may be all that is wrong.
+// The out-of-bounds access may be the only error.
 __global__ void races_and_strays(float* out, const float* in) {
   __shared__ float tile[kThreads];
   tile[threadIdx.x] = 1.0f;
@@ -380,7 +380,7 @@ TEST_F(Xray, SaysWhatLiesOutsideBeforeRaces) {
   EXPECT_EQ(errors[1].kind, "race");
 }
 
-// The load races within its block and with the other one's store: two different repairs.
+// The load races within its block and with the other block's store, which need different fixes.
 TEST_F(Xray, ReportsARaceBetweenBlocksBesideOneWithinAWarp) {
   const DeviceVector<float> out(2);
   const DeviceVector<float> scratch(1);
@@ -393,7 +393,7 @@ TEST_F(Xray, ReportsARaceBetweenBlocksBesideOneWithinAWarp) {
   EXPECT_NE(messages.find("nothing orders blocks of one launch"), std::string::npos) << messages;
 }
 
-// What tools read: the same as the sentence, in fields.
+// The fields of a record contain the same as the sentence.
 TEST_F(Xray, WritesAFindingAsARecord) {
   const DeviceVector<float> out(2);
   const DeviceVector<float> scratch(1);
@@ -423,7 +423,7 @@ TEST_F(Xray, WritesAFindingAsARecord) {
   EXPECT_GT(others, 0);
 }
 
-// No barrier helps where several threads have one element.
+// No barrier helps if several threads share an element.
 __global__ void adds_to_one_word(float* out) {
   out[0] += 1.0f;
 }
@@ -452,7 +452,7 @@ __global__ void adds_its_neighbours_word(float* out) {
   out[threadIdx.x] = tile[threadIdx.x];
 }
 
-// No atomic helps where threads only store, or where each adds to a word of its own.
+// No atomic helps if threads only store, or if each adds to its own word.
 TEST_F(Xray, AsksForNoAtomicWhereNoTwoThreadsAddToAWord) {
   const DeviceVector<float> out(kThreads);
   stores_in_one_word<<<1, 2>>>(out.data());
@@ -471,7 +471,7 @@ TEST_F(Xray, AsksForNoAtomicWhereNoTwoThreadsAddToAWord) {
   }
 }
 
-// Which of the two comes first depends on the thread: still one finding.
+// The thread decides which access comes first, but this is one finding.
 __global__ void swaps_without_barrier(float* out) {
   __shared__ float tile[kThreads];
   for (int round = 0; round < 2; ++round) {
@@ -615,11 +615,11 @@ TEST_F(Xray, KeepsTheValuesThatAKernelReadsAndStores) {
     }
   }
   EXPECT_EQ(stored["tile"].size(), 64u);
-  EXPECT_EQ(loads["in"], 32u);  // of each element the first
+  EXPECT_EQ(loads["in"], 32u);  // only each element's first load
   ASSERT_EQ(stored.size(), 2u);
   const std::vector<float>& sums =
       stored.begin()->first == "tile" ? stored.rbegin()->second : stored.begin()->second;
-  ASSERT_EQ(sums.size(), 32u);  // what each addition leaves
+  ASSERT_EQ(sums.size(), 32u);  // the value after each addition
   EXPECT_EQ(sums.front(), 1.5f);
   EXPECT_EQ(sums.back(), 48.0f);
   EXPECT_TRUE(take_values().touches.empty());
@@ -738,7 +738,7 @@ TEST_F(Xray, NamesTheLineOfAnIndexBeyondAVector) {
                    std::to_string(__LINE__ - 2) + "\n");
 }
 
-// What the emulator does inside a kernel's thread, its messages too, is no access of the kernel's.
+// The emulator's own work in a kernel's thread is no access of the kernel, nor are its messages.
 __global__ void fails(int how) {
   __shared__ float tile[32];
   if (how == 0) __syncwarp(0xffffu);
@@ -811,7 +811,7 @@ __global__ void leaves_one_of_two_arrays(float* out, int first, int steps) {
   out[threadIdx.x] = sum;
 }
 
-// Behind the one array lies the other one: which of them an access means, its instruction says, where it has hit one before.
+// Arrays are adjacent. An access belongs to the array that its instruction has accessed before.
 TEST_F(Xray, NamesTheArrayThatAnInstructionHasHitBefore) {
   const DeviceVector<float> out(32);
   const auto message_of = [&](int first, int steps) {
@@ -820,7 +820,7 @@ TEST_F(Xray, NamesTheArrayThatAnInstructionHasHitBefore) {
     EXPECT_EQ(error.kind, "out of bounds");
     return error.message;
   };
-  // Far behind the first one: right before or behind the second one, whichever lies there.
+  // Far past the first array's end, so that the second one, wherever it is, may be nearer.
   const std::string unknown = message_of(kDynamic + 3, 1);
   EXPECT_NE(unknown.find("4 bytes of shared memory, up to 16 bytes past the end of pool_smem, the "
                          "nearest array (it has 256 bytes)"),
@@ -856,7 +856,7 @@ __global__ void leaves_device_memory(const float* from, float* out, std::int64_t
   out[threadIdx.x] = sum;
 }
 
-// The same in device memory: beside another array, and far from all.
+// The same in device memory, next to another array and far from all.
 TEST_F(Xray, NamesTheArrayInDeviceMemoryThatAnInstructionHasHitBefore) {
   const std::vector<float> ones(32, 1.0f);
   const DeviceVector<float> out(32), from(ones), other(ones);
@@ -880,7 +880,7 @@ TEST_F(Xray, NamesTheArrayInDeviceMemoryThatAnInstructionHasHitBefore) {
   }
 }
 
-// An index that has run through one array into another says no more which of them it means.
+// An instruction that has run from one array into another no longer identifies either.
 TEST_F(Xray, NamesNoArrayForAnInstructionThatHasHitSeveral) {
   const DeviceVector<float> out(32);
   reads_two_arrays<<<1, 32, kDynamic * sizeof(float)>>>(out.data(), 3, kStatic + 12);
@@ -974,7 +974,7 @@ TEST_F(Xray, FindsUnwrittenSharedMemoryInEveryBlock) {
   const DeviceVector<float> out(32);
   reads_unwritten_shared<<<3, 32>>>(out.data());
   const Kernel kernel = only();
-  ASSERT_FALSE(kernel.errors.empty());  // the blocks' stores race too
+  ASSERT_FALSE(kernel.errors.empty());  // the blocks' stores race, too
   EXPECT_EQ(kernel.errors.back().kind, "uninitialised read");
   EXPECT_EQ(kernel.errors.back().count, 3u);
   EXPECT_EQ(kernel.errors.back().party.thread.x, 31u);
@@ -1019,7 +1019,7 @@ TEST_F(Xray, StopsWhatIsTooLarge) {
   EXPECT_TRUE(only().too_large);
 }
 
-// Warp 1 alone meets a bank conflict; the last line of warp 0 comes after more requests than are drawn.
+// Only warp 1 has a bank conflict. Warp 0's last line comes after the requests that are drawn.
 __global__ void reads_a_column(float* out, int rows) {
   __shared__ float tile[32 * 32];
   const int lane = threadIdx.x % 32;
@@ -1032,7 +1032,7 @@ __global__ void reads_a_column(float* out, int rows) {
   out[threadIdx.x] = sum;
 }
 
-// A variable of two axes, one without any, a dynamic one, and what lies behind its end.
+// A variable of two axes, one without any, and a dynamic one with an element past its end.
 __global__ void reads_unwritten_elements(float* out) {
   __shared__ float table[4][8], single;
   extern __shared__ double pool[];
@@ -1075,7 +1075,7 @@ TEST_F(Xray, KeepsTheRequestInWhichAnErrorIsSeenFirst) {
       EXPECT_EQ(kernel.accesses[step.access].where.line, error.party.where.line) << error.message;
     }
   }
-  // The access that ended the launch is drawn, not counted.
+  // The access that ended the launch is drawn, but not counted.
   EXPECT_EQ(kernels[1].steps.back().buffer, "in");
   EXPECT_EQ(kernels[1].accesses[kernels[1].steps.back().access].requests, 0u);
   EXPECT_EQ(kernels[1][kGlobalLoadRequests], 0u);
@@ -1152,8 +1152,8 @@ TEST_F(Xray, WarpOperationsTouchNoMemory) {
   EXPECT_EQ(out.host()[3], 496.0f);
 }
 
-// Last in the file: from here on the lines are those of an object that a compiler's cache took from
-// another copy of the repository.
+// Last in the file, because from here on lines are those of an object that a compiler's cache took
+// from another copy of the repository.
 #line 1000 "/another/copy/common/xray/test/xray_test.cu"
 TEST_F(Xray, NamesALineThatAnotherCopyOfTheRepositoryHasCompiled) {
   const DeviceVector<float> array(std::vector<float>(4, 1.0f));

@@ -1,5 +1,5 @@
-// Atomic operations: relaxed, and each returns the old value, as on the GPU. std::type_identity_t keeps CUDA's
-// conversions: atomicAdd(float*, 1) adds 1.0f.
+// Relaxed atomic operations that return the old value, as on the GPU. std::type_identity_t keeps
+// CUDA's conversions, for example atomicAdd(float*, 1) adds 1.0f.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace emulator::detail {
 
-// Under the X-ray atomics report themselves: its hooks would take one for a load and a compare-exchange.
+// Atomics report themselves, because the X-ray's hooks would see a load and a compare-exchange.
 #ifdef EMULATOR_XRAY
 void observe_atomic(const void* address, std::size_t bytes);
 #else

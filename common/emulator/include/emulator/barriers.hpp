@@ -1,9 +1,8 @@
-// Barriers that only some of a block's threads take part in, and a warpgroup's registers, as Hopper (sm_90a) has them. Chapters
-// reach them through common/cuda/hopper.hpp, whose words these functions use.
-//
-// Every wrong use that PTX calls undefined, or that waits for ever, is cudaErrorLaunchFailure with a sentence that names both
-// parties. Source: PTX ISA, "Parallel Synchronization and Communication Instructions": "mbarrier", "bar, barrier"; "Miscellaneous
-// Instructions": "setmaxnreg".
+// Hopper's mbarriers, named barriers and register reallocation. Kernels call them through
+// common/cuda/hopper.hpp, which has the same names. A use that PTX calls undefined, or a wait that
+// never ends, is cudaErrorLaunchFailure, with a report that names both parties.
+// Source: PTX ISA, "Parallel Synchronization and Communication Instructions": "mbarrier", "bar,
+// barrier"; "Miscellaneous Instructions": "setmaxnreg".
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 
 namespace emulator {
 
-// "mbarrier": 8 bytes in shared memory. Their contents are the emulator's own.
+// An mbarrier, 8 bytes in shared memory. Their contents differ from a GPU's.
 using Barrier = std::uint64_t;
 
 void init(Barrier* barrier, int arrivals, Site where = Site::current());
@@ -26,7 +25,7 @@ void wait(Barrier* barrier, std::uint32_t parity, Site where = Site::current());
 void sync_named(int name, int threads, Site where = Site::current());
 void arrive_named(int name, int threads, Site where = Site::current());
 
-// "setmaxnreg". A kernel begins with the most registers for a thread that its number of threads allows, multiples of 8.
+// "setmaxnreg". Threads start with the largest multiple of 8 registers that the block size allows.
 void set_registers(int registers, bool more, Site where = Site::current());
 
 template <int kRegisters>
@@ -40,5 +39,5 @@ void take_registers(Site where = Site::current()) {
 
 }  // namespace emulator
 
-// The address that instructions for shared memory take: bytes from the beginning of the block's window.
+// A shared-memory address as instructions use it, an offset in bytes from the block's window.
 std::size_t __cvta_generic_to_shared(const void* pointer);

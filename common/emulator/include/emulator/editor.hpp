@@ -1,5 +1,5 @@
-// For clangd only, which .clangd lets read every .cu file with this header in front: what the rewriter would have taken out of the
-// file, and what clang's own CUDA mode expects of NVIDIA's headers.
+// Only for clangd, which includes this first in every .cu file (.clangd). It replaces the keywords
+// that the rewriter removes, and declares what clang's CUDA mode expects of NVIDIA's headers.
 #pragma once
 
 #include <new>
@@ -7,7 +7,7 @@
 
 #include "cuda_runtime.h"
 
-// What clang makes of kernel<<<grid, block, bytes, stream>>>.
+// clang compiles kernel<<<grid, block, bytes, stream>>> to a call of this function.
 extern "C" unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t bytes = 0,
                                                 cudaStream_t stream = nullptr);
 

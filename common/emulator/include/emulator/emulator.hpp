@@ -1,4 +1,4 @@
-// What hosts (tests, the ladder, an X-ray) may ask of the emulator.
+// The emulator's interface for hosts: tests, the ladder and the X-ray.
 #pragma once
 
 #include <cstddef>
@@ -11,59 +11,55 @@
 
 namespace emulator {
 
-// In which order blocks start and runnable threads run. A right kernel gives the same results under
-// each.
+// The order in which blocks and runnable threads run. A correct kernel gives the same under each.
 struct Schedule {
   enum Order { forward, reverse, shuffle };
   Order order = forward;
-  std::uint64_t seed =
-      0;              // of shuffle; the same seed gives the same order of threads within each block
-  bool late = false;  // bulk copies and products come as late as they may, as in reverse
+  std::uint64_t seed = 0;  // shuffle only; fixes the order of threads within each block
+  bool late = false;       // bulk copies and products complete as late as allowed, as in reverse
 };
 void set_schedule(Schedule schedule);
 Schedule schedule();
 
-// Operating-system threads that run blocks, 0 for one per core (the default). With 1, blocks run
-// one after the other in the schedule's order.
+// The number of operating-system threads that run blocks. 0, the default, is one per core. With 1,
+// blocks run sequentially in the schedule's order.
 void set_workers(unsigned count);
 
-// Whether a launch may be given pointers to the host's memory: on a GPU it is an error, and so it is here, unless a host says that its
-// kernels are for the host's arrays.
+// Whether kernels may receive pointers to host memory. By default that is an error, as on a GPU.
 void allow_host_memory(bool allowed);
 
-// From now on a launch runs those blocks only that are among the last `count` along each extent of its grid; 0: all of them. Large
-// allocations may be larger than the machine's memory then: they hold nothing, and cudaMemset writes their end. For tests of offsets in
-// arrays of more than 2^31 elements.
+// From now on launches run only the blocks that are among the last `count` along each axis of the
+// grid (0: all blocks). Allocations may then exceed the machine's memory. Large ones store nothing,
+// and cudaMemset writes only their end. Tests of offsets past 2^31 elements need this.
 void run_last_blocks(unsigned count);
 
-// The last error's full text: kernel, block, thread, file and line where they apply. Empty after
-// reset().
+// The last error's text with kernel, block, thread, file and line if known. Empty after reset().
 std::string last_report();
 
-// Forgets errors, reports, the last launch and function attributes; sets the schedule to forward and
-// the workers to one per core. Memory stays allocated.
+// Clears errors, reports, the last launch and function attributes, and restores the forward
+// schedule and one worker per core. Memory stays allocated.
 void reset();
 
-// Figures of the last launch that ran, successful or not.
+// The last launch that ran, successful or not.
 struct LaunchSummary {
   std::string kernel;
   dim3 grid;
   dim3 block;
   std::size_t static_shared_bytes =
-      0;  // of __shared__ variables reached, the largest sum over blocks
+      0;  // the largest sum over blocks of the __shared__ variables in use
   std::size_t dynamic_shared_bytes = 0;  // third launch argument
 };
 LaunchSummary last_launch();
 
-// What `work` launches, in this order. None of it runs: arrays stay as they are, but for copies and fills. `copies`, where given: the
-// streams of these.
+// Notes the launches of `work` without running them. Copies and fills are done, unless `copies` is
+// given, which then receives their streams.
 struct NotedLaunch {
-  std::string name;    // as the launcher writes the kernel
-  const void* kernel;  // the function; null where it is not known
+  std::string name;    // as written in the launch
+  const void* kernel;  // the function, or null if unknown
   dim3 grid;
   dim3 block;
   std::size_t dynamic_shared_bytes;
-  const void* stream;  // a cudaStream_t; null: the default stream
+  const void* stream;  // a cudaStream_t; null for the default stream
 };
 std::vector<NotedLaunch> launches_of(const std::function<void()>& work,
                                      std::vector<const void*>* copies = nullptr);
@@ -73,50 +69,48 @@ struct ThreadIdentity {
   const char* kernel;
   uint3 block;
   uint3 thread;
-  unsigned linear_thread;       // within the block, x fastest; warp = linear_thread / 32
-  std::uint64_t linear_block;   // within the grid, x fastest
+  unsigned linear_thread;       // in the block, x fastest; warp = linear_thread / 32
+  std::uint64_t linear_block;   // in the grid, x fastest
   std::uint64_t barrier_epoch;  // block-wide barriers passed so far
 };
 // False outside a kernel.
 bool current_thread(ThreadIdentity* identity);
 
-// Bytes [begin, end) of the calling block's shared memory, guard zones included; nulls outside a
-// kernel.
+// The calling block's shared memory [begin, end) with guard zones, or nulls outside a kernel.
 struct AddressRange {
   const void* begin = nullptr;
   const void* end = nullptr;
 };
 AddressRange shared_memory();
 
-// The range of addresses that device memory lies in. It is closed to the host's code while no kernel
-// runs and no runtime call works there: an access ends the program with SIGSEGV and a sentence.
+// The address range of device memory. Host code cannot access it, except in runtime calls and while
+// kernels run. Any other access ends the program with SIGSEGV and an explanation.
 AddressRange device_memory();
 
-// From now on the host's code may touch device memory: for libraries whose callers own their arrays.
+// From now on host code may access device memory, for libraries whose callers own their arrays.
 void leave_device_memory_open();
 
-// Whether the host has memory there that no kernel reaches on a GPU: from malloc, in a vector, on a
-// stack. Memory of cudaMallocHost and the program's own variables are not such memory.
+// Whether the pointer is to host memory that no kernel reaches on a GPU: malloc, a vector, a stack.
+// Memory of cudaMallocHost and the program's own variables do not count.
 bool is_host_memory(const void* pointer);
 
-// What was done in created streams since reset(), in this order, a letter each: k kernel, c copy,
-// f fill, e event reached, w an event that was waited for; and d, an event in the default stream.
-// The last 32,768 or more of them.
+// Operations executed in created streams since reset(), one letter each: k kernel, c copy, f fill,
+// e event reached, w event waited for; d is a default-stream event. Keeps at least the last 32,768.
 std::string stream_log();
 
-// What an X-ray calls the elements at [begin, begin + bytes). Bytes next to them are out of bounds,
-// even where they belong to the same allocation.
+// The X-ray's name for [begin, begin + bytes). Bytes next to it are out of bounds, even if they
+// belong to the same allocation.
 struct MemoryName {
   const void* begin;
   std::size_t bytes;
   std::string name;
   std::size_t element_bytes;
-  bool written;           // false: an output, whose contents so far mean nothing
-  std::string axes = {};  // "b=2, t=37", for who shows where an element is; empty where not known
+  bool written;           // false for an output, which is uninitialised so far
+  std::string axes = {};  // such as "b=2, t=37", shown with an element; empty if unknown
 };
 void name_memory(const MemoryName& name);
 
-// An X-ray forgets what it has recorded so far. Nothing happens where there is none.
+// The X-ray, if there is one, forgets its recording so far.
 void forget_recorded();
 
 }  // namespace emulator

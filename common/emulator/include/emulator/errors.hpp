@@ -1,7 +1,7 @@
-// What a runtime call returns.
+// Results of runtime calls.
 #pragma once
 
-// Numbers are the toolkit's own.
+// The toolkit's numbers.
 enum cudaError : int {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,

@@ -1,5 +1,5 @@
-// The 16-bit floating-point types, IEEE binary16 and bfloat16, and pairs of them. Every operation has the exact result
-// rounded once, to nearest and ties to even; what is computed and is NaN is the one NaN 0x7fff, as on the GPU.
+// The 16-bit types IEEE binary16 and bfloat16, and pairs of them. Each operation rounds its exact
+// result once, to nearest with ties to even. A computed NaN is always 0x7fff, as on the GPU.
 #pragma once
 
 #include <bit>
@@ -21,15 +21,15 @@ struct Bfloat16 {
   }
 };
 
-// a * b + c, rounded so that rounding it again to 16 bits is the same as rounding the exact value.
+// a * b + c, rounded so that rounding it to 16 bits is the same as rounding the exact value.
 double fused_multiply_add(float a, float b, float c);
 
-// Double holds these exactly. Integers of 64 bits it does not, so they are not converted.
+// A double holds these exactly. It does not hold 64-bit integers, so they are not converted.
 template <typename T>
 concept ExactInDouble = std::is_arithmetic_v<T> &&
                         sizeof(T) <= (std::is_floating_point_v<T> ? 8 : 4);
 
-// Conversions are implicit both ways, as in CUDA's headers; what mixes it with float is therefore ambiguous there and here.
+// Implicit both ways as in CUDA's headers, so expressions that mix it with float are ambiguous.
 template <typename Format>
 struct Float16 {
   Float16() = default;
@@ -50,7 +50,7 @@ struct Float16 {
   Float16& operator*=(Float16 b) { return *this = *this * b; }
   Float16& operator/=(Float16 b) { return *this = *this / b; }
 
-  // A double's 53 bits are enough for these four: rounding twice is rounding once.
+  // With a double's 53 bits, rounding twice gives the same as rounding once in these four.
   friend Float16 operator+(Float16 a, Float16 b) { return a.number() + b.number(); }
   friend Float16 operator-(Float16 a, Float16 b) { return a.number() - b.number(); }
   friend Float16 operator*(Float16 a, Float16 b) { return a.number() * b.number(); }

@@ -25,19 +25,18 @@ struct Configuration {
 
 struct Kernel {
   const char* name;
-  const void*
-      address;  // null where the kernel's template arguments are deduced from arguments of other types
+  const void* address;  // null if the types of the arguments do not determine it
   void (*invoke)(const void* body);
   const void* body;  // holds the arguments
   std::size_t body_bytes;
-  const void* const* pointers;  // the arguments that are pointers, null for each other
+  const void* const* pointers;  // the arguments that are pointers, null for the others
   std::size_t arguments;
 };
 
-// Runs every thread of the grid before it returns. Errors are recorded, never thrown.
+// Runs the whole grid before it returns. Errors are recorded, never thrown.
 void run(const Configuration& configuration, const Kernel& kernel);
 
-// Where the launch can start, `later` is put into its stream. Else the error is recorded.
+// Appends `later` to the stream if the launch is valid, otherwise records the error.
 void run_in_stream(const Configuration& configuration, const Kernel& kernel,
                    std::function<void()> later);
 
@@ -79,11 +78,11 @@ auto address_of(Tag, void (*kernel)(Parameters...)) {
   return kernel;
 }
 
-// The compiler's words have this name and these types.
+// Compiler errors show this name and these types.
 template <int number, typename Given, typename Wanted>
 inline constexpr bool argument_fits = std::is_convertible_v<Given, Wanted>;
 
-// A number that is no variable may be a null pointer's 0.
+// A literal 0 may be a null pointer.
 template <typename Argument, typename Parameter>
 using Given = std::conditional_t<std::is_integral_v<Argument> && std::is_pointer_v<Parameter>,
                                  Parameter, std::decay_t<Argument>>;
@@ -99,7 +98,7 @@ requires(sizeof...(Arguments) ==
 template <typename Address, typename Call>
 struct Configured;
 
-// The kernel is known, so arguments convert to its parameters once, here.
+// The kernel is known, so its parameters' types convert the arguments, once.
 template <typename... Parameters, typename Call>
 struct Configured<void (*)(Parameters...), Call> {
   template <typename... Arguments>
@@ -127,7 +126,7 @@ struct Configured<void (*)(Parameters...), Call> {
   Call call;
 };
 
-// Where parameters have the types of the arguments, these tell the kernel's template arguments.
+// The kernel's template arguments are deduced from the types of the arguments.
 template <typename Call>
 struct Configured<NoAddress, Call> {
   template <typename... Arguments>
@@ -167,7 +166,7 @@ Launcher<Address, Call> launch(const char* name, Address address, Call call) {
 
 }  // namespace emulator::detail
 
-// `tag` makes the requirement dependent, so that a kernel whose template arguments are not written is no error.
+// `tag` makes the requires-expression dependent, so that it may fail without template arguments.
 #define EMULATOR_LAUNCH(...)                                                            \
   ::emulator::detail::launch(                                                           \
       #__VA_ARGS__,                                                                     \

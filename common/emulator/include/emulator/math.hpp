@@ -1,4 +1,4 @@
-// Device functions of arithmetic. The fast ones are computed with full precision: a GPU may be a few ulp off.
+// Arithmetic device functions. The fast ones have full precision, but a GPU's may be a few ulp off.
 #pragma once
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 namespace emulator::detail {
 
-// Keeps the compiler from contracting a rounded product or sum into a fused one.
+// Keeps the compiler from contracting a product and a sum into an FMA.
 template <typename T>
 T rounded(T value) {
 #if defined(__x86_64__)
@@ -29,7 +29,7 @@ concept Numbers = std::is_arithmetic_v<A> && std::is_arithmetic_v<B>;
 
 }  // namespace emulator::detail
 
-// The C library declares functions of these names, so they cannot be defined here.
+// The C library declares functions with these names, so only macros can replace them.
 #define __expf(x) (::expf(x))
 #define __exp10f(x) (::powf(10.0f, x))
 #define __logf(x) (::logf(x))
@@ -92,7 +92,7 @@ inline int __clz(int x) {
 inline int __clzll(long long x) {
   return std::countl_zero(static_cast<unsigned long long>(x));
 }
-// Position of the lowest set bit, counted from 1; 0 for none.
+// Index of the lowest set bit, counted from 1; 0 if no bit is set.
 inline int __ffs(int x) {
   return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1;
 }
@@ -122,7 +122,7 @@ inline double __longlong_as_double(long long x) {
   return std::bit_cast<double>(x);
 }
 
-// As in CUDA: mixed signedness compares as unsigned, NaN loses against a number.
+// As in CUDA, mixed signedness compares as unsigned, and a number is preferred to NaN.
 template <typename A, typename B>
 requires emulator::detail::Numbers<A, B>
 constexpr auto min(A a, B b) {

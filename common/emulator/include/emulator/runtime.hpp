@@ -1,7 +1,6 @@
-// The runtime calls. Each returns what the CUDA documentation says. In the default stream work is
-// done when a call returns; in a stream that was created it is done when somebody waits for it. An error that a running kernel caused is reported by the next call
-// that reports errors, once: unlike on a GPU, where a fault spoils the context, the next launch
-// runs.
+// The runtime calls, with the documented results. Work is done when its call returns or, in a
+// created stream, when a call waits for it. A running kernel's error is returned once, by the next
+// call that reports errors. Unlike on a GPU, the next launch runs.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +10,7 @@
 #include "emulator/launch.hpp"
 #include "emulator/vector_types.hpp"
 
-// Numbers are the toolkit's own.
+// The toolkit's numbers.
 enum cudaMemcpyKind : int {
   cudaMemcpyHostToHost = 0,
   cudaMemcpyHostToDevice = 1,
@@ -97,26 +96,24 @@ inline constexpr unsigned cudaEventDefault = 0;
 inline constexpr unsigned cudaEventBlockingSync = 1;
 inline constexpr unsigned cudaEventDisableTiming = 2;
 
-// For an error the emulator found, the string goes on with the whole report. It stays valid.
+// For an error that the emulator found, the string includes the whole report. It stays valid.
 const char* cudaGetErrorString(cudaError_t error);
 const char* cudaGetErrorName(cudaError_t error);
 cudaError_t cudaGetLastError();
 cudaError_t cudaPeekAtLastError();
 
-// Fresh memory is 0xFF bytes (NaN). Guard zones before and after are checked after each launch and
-// when freed.
+// New memory is 0xFF bytes (NaN). Its guard zones are checked after each launch and when freed.
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
 cudaError_t cudaFree(void* pointer);
-// These two are done when they return, in whatever stream.
+// These two are complete when they return, in any stream.
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
-// One pool per device. Freed memory goes back at once, whatever the threshold: late reads of it are
-// found that way.
+// One pool per device. Freed memory is returned at once, so that later reads of it are found.
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes);
 cudaError_t cudaFreeHost(void* pointer);
-// The device's ends are checked against its allocations.
+// Ranges in device memory are checked against its allocations.
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream = nullptr);
@@ -149,7 +146,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop);
 
-// Of the driver's functions there is cuTensorMapEncodeTiled (cuda.h).
+// Finds only cuTensorMapEncodeTiled (cuda.h).
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned version,
                                              unsigned long long flags,
                                              cudaDriverEntryPointQueryResult* found);
@@ -183,15 +180,14 @@ cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribut
   return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
 }
 
-// An upper bound from threads, blocks and dynamic shared memory alone: registers and static shared
-// memory are unknown.
+// An upper bound, because registers and static shared memory are unknown here.
 template <typename Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel, int block_size,
                                                           std::size_t dynamic_shared) {
   return emulator::detail::occupancy(blocks, block_size, dynamic_shared);
 }
 
-// Kinds are not checked: a __constant__ or __device__ variable is an ordinary one here.
+// Kinds are not checked, because __constant__ and __device__ variables are ordinary ones here.
 template <typename T>
 cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, std::size_t bytes,
                                std::size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice) {

@@ -1,4 +1,4 @@
-// Where a call stands. emulator::Site in all but name, which clang before 16 does not have.
+// The call site of a function. clang before 16 does not have std::source_location.
 #pragma once
 
 namespace emulator {
@@ -14,7 +14,7 @@ struct Site {
 
 namespace detail {
 
-// The condition of a static_assert in a template that only wrong calls come to.
+// The false condition of a static_assert in a template that only wrong calls instantiate.
 template <typename...>
 inline constexpr bool kNever = false;
 

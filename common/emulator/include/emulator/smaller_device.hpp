@@ -1,4 +1,4 @@
-// For tests: the emulator as a smaller device. Files that no emulator is built with may include this.
+// Lets tests emulate a smaller device. Files that are not compiled for the emulator may include it.
 #pragma once
 
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 namespace emulator {
 
-// While it lives, the emulator's environment says so; afterwards what it said before.
+// Sets the emulator's environment variable during its lifetime.
 class SmallerDevice {
  public:
   static constexpr const char* kMultiprocessors = "EMULATOR_MULTIPROCESSORS";  // 1 to 132

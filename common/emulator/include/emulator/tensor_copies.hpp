@@ -1,10 +1,10 @@
-// Hopper's bulk copies between global and shared memory, as common/cuda/hopper.hpp calls them. A copy's bytes are there, and its
-// mbarrier hears of them, at once or as late as the model allows: when no thread can go on without it. A store reads its bytes, and
-// writes them, at once or as late, too. The schedule says which: at once where threads run in order, late in reverse, each by the seed
-// in a shuffle.
-//
-// Source: PTX ISA, "Tensors" ("Tensor Dimension, size and format", "Tiled Mode", "Swizzling modes"), "cp.async.bulk",
-// "cp.async.bulk.tensor", "cp.async.bulk.commit_group", "cp.async.bulk.wait_group"; CUDA driver API, cuTensorMapEncodeTiled.
+// Hopper's bulk copies and stores, called through common/cuda/hopper.hpp. A copy completes, and its
+// mbarrier counts the bytes, at once or as late as allowed, when no thread can continue without it.
+// A store reads and writes its bytes likewise. The schedule decides: at once in forward order, late
+// in reverse, each by the seed in a shuffle.
+// Source: PTX ISA, "Tensors" ("Tensor Dimension, size and format", "Tiled Mode", "Swizzling
+// modes"), "cp.async.bulk", "cp.async.bulk.tensor", "cp.async.bulk.commit_group",
+// "cp.async.bulk.wait_group"; CUDA driver API, cuTensorMapEncodeTiled.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace emulator {
 
-// One thread copies the box that begins at `first`, a coordinate for each of the map's dimensions, the innermost first.
+// One thread copies the box that begins at `first`: one coordinate per dimension, innermost first.
 void copy_box(void* to_smem, const CUtensorMap* map, Barrier* barrier, const int* first,
               unsigned dimensions, Site where = Site::current());
 
@@ -25,11 +25,11 @@ inline void copy_panel(void* panel_smem, const CUtensorMap* map, Barrier* barrie
   copy_box(panel_smem, map, barrier, first, 3, where);
 }
 
-// One thread copies bytes that lie one behind the other.
+// One thread copies contiguous bytes.
 void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier,
                 Site where = Site::current());
 
-// One thread stores a box, or bytes, the other way. It alone can wait for them: by groups, as it commits them.
+// One thread stores a box or contiguous bytes. Only this thread can wait for them, by groups.
 void store_box(const CUtensorMap* map, const void* from_smem, const int* first, unsigned dimensions,
                Site where = Site::current());
 
@@ -53,8 +53,7 @@ void wait_stores_read(Site where = Site::current()) {
   wait_stores(static_cast<unsigned>(kPending), true, where);
 }
 
-// "fence.proxy.async.shared::cta", "fence.proxy.async.global". Everything is visible to everybody here; the X-ray finds where one is
-// missing.
+// "fence.proxy.async" for shared and global memory. No effect here, but the X-ray checks for it.
 void fence_shared();
 void fence_global();
 

@@ -1,7 +1,7 @@
-// CUDA's vector types, with CUDA's alignments.
+// CUDA's vector types and alignments.
 #pragma once
 
-// Names cannot be made by a template.
+// A macro, because a template cannot create names.
 #define EMULATOR_VECTOR_TYPES(name, Element)                                     \
   struct name##1 {                                                               \
     Element x;                                                                   \
@@ -41,7 +41,7 @@ EMULATOR_VECTOR_TYPES(double, double)
 
 #undef EMULATOR_VECTOR_TYPES
 
-// Extents of a grid or a block; what is left out is 1.
+// Extents of a grid or a block; omitted ones are 1.
 struct dim3 {
   unsigned int x;
   unsigned int y;

@@ -1,5 +1,5 @@
-// Warp operations. Lanes that have returned, or that a ragged last warp never had, are not waited for; what a shuffle
-// reads from one of them is 0xFF bytes (NaN).
+// Warp operations. Lanes that have returned, or that a partial last warp does not have, are not
+// waited for. A shuffle from one of them reads 0xFF bytes (NaN).
 #pragma once
 
 #include <bit>
@@ -68,7 +68,7 @@ T shuffle(const char* name, unsigned mask, T value, unsigned source, emulator::S
   return value;
 }
 
-// The calling lane and its section of `width`: lanes [first, last].
+// The calling lane and its section of `width` lanes, [first, last].
 struct Section {
   unsigned lane;
   unsigned first;
@@ -119,7 +119,7 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, EMULA
       delta <= section.last - section.lane ? section.lane + delta : section.lane;
   return emulator::detail::shuffle("__shfl_down_sync", mask, value, source, where);
 }
-// As documented: a source in an earlier section can be read, one in a later section gives the lane's own value.
+// As documented, a source in an earlier section is read. A later one gives the lane's own value.
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, EMULATOR_HERE) {
   const auto section = emulator::detail::section(width, where);
@@ -138,7 +138,7 @@ inline int __all_sync(unsigned mask, int predicate, EMULATOR_HERE) {
   return emulator::detail::ballot("__all_sync", mask, predicate == 0, where) == 0;
 }
 
-// CUDA promises only that the calling lane is in it: lanes need not be converged. The emulator takes that literally.
+// CUDA guarantees only the calling lane, because lanes need not be converged.
 inline unsigned __activemask() {
   return 1u << emulator::detail::lane();
 }
@@ -160,7 +160,7 @@ EMULATOR_REDUCE(__reduce_max_sync, int, a < b ? b : a)
 #undef EMULATOR_REDUCE
 #undef EMULATOR_HERE
 
-// What a call without its mask is told: it has too few arguments, or the first is no mask.
+// The error for a call without its mask, which has too few arguments or no integer as the first.
 #define EMULATOR_NEEDS_MASK(name, least)                                                      \
   template <typename First, typename... Rest>                                                 \
   requires(sizeof...(Rest) + 1 < least || !std::is_integral_v<First>) First name(First first, \
