@@ -1,20 +1,19 @@
 // Softmax attention. A query's output is the mean of the values, weighted by the softmax of its
 // scores.
 //
-// With the scores s(l, c) = scale * q_l . k_c, and n(l) visible keys, the first of query l's batch or
-// sequence:
+// With the scores s(l, c) = scale * q_l . k_c, and n(l) visible keys, the first of query l's batch
+// or sequence:
 //
 //     lse_l = log sum_{c < n(l)} exp(s(l, c))        o_l = sum_{c < n(l)} exp(s(l, c) - lse_l) v_c
 //
 // q and k have D channels; v and o have D_v, which may differ. With T_q queries and T_k keys, n(l)
 // is T_k. In the causal form it is max(0, l + 1 + T_k - T_q), which aligns the last query with the
-// last key. A query that sees no key has o = 0 and lse = -inf. Query head h uses key head
-// h / (H_q / H_kv).
-// In the causal form a window leaves only the last `window` of these keys, n(l) - window to
-// n(l) - 1, including the query's own. (FlashAttention-2 calls this window_size = (window - 1, 0).)
-// A softcap replaces the score by softcap t(l, c), with t(l, c) = tanh(s(l, c) / softcap). Without a
-// softcap t is 0 below.
-// Gradients, with p(l, c) = exp(s(l, c) - lse_l) and delta_l = d_o_l . o_l:
+// last key. A query that sees no key has o = 0 and lse = -inf. Query head h uses key head h / (H_q
+// / H_kv). In the causal form a window leaves only the last `window` of these keys, n(l) - window
+// to n(l) - 1, including the query's own. (FlashAttention-2 calls this window_size = (window - 1,
+// 0).) A softcap replaces the score by softcap t(l, c), with t(l, c) = tanh(s(l, c) / softcap).
+// Without a softcap t is 0 below. Gradients, with p(l, c) = exp(s(l, c) - lse_l) and delta_l =
+// d_o_l . o_l:
 //
 //     dv_c = sum_l p(l, c) d_o_l      ds(l, c) = p(l, c) (d_o_l . v_c - delta_l) (1 - t(l, c)^2)
 //     dq_l = scale sum_c ds(l, c) k_c      dk_c = scale sum_l ds(l, c) q_l

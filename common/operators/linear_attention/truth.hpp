@@ -1,4 +1,5 @@
-// What is true of linear attention's result (common/operators/linear_attention/linear_attention.hpp has the formula and its source).
+// Truth of linear attention. Formula and source:
+// common/operators/linear_attention/linear_attention.hpp.
 #pragma once
 
 #include <vector>
@@ -10,8 +11,9 @@ namespace ladder {
 // o (B, T_q, H, V), by running sums over the keys.
 std::vector<double> linear_attention_recurrence(const LinearAttentionProblem& problem);
 
-// For each element the root of the sum of its squared terms, divided by the normaliser: of the products phi(q) phi(k) v, and where phi
-// is positive, so that no score cancels, of the products of a score and v.
+// Root of the sum of each element's squared terms, divided by the normaliser. Terms are the
+// products phi(q) phi(k) v. If phi is positive, no score cancels, and terms are the products of a
+// score and v.
 std::vector<double> linear_attention_terms(const LinearAttentionProblem& problem);
 
 // o as (phi(Q) phi(K)^T . M) V with the mask M. O(T_q * T_k).

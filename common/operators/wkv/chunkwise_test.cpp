@@ -1,5 +1,5 @@
-// The tester is tested for what chunkwise kernels, GLA and gradients bring: wrong answers that must be refused, with the right
-// diagnosis, and the rounding of tensor cores, which must be allowed.
+// The tester is tested for what chunkwise kernels, GLA and gradients bring: wrong answers that must
+// be refused, with the right diagnosis, and the rounding of tensor cores, which must be allowed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -136,7 +136,8 @@ float bf16(double x) {
   return to_float(to_bfloat16(static_cast<float>(x)));
 }
 
-// What a kernel on tensor cores does, chunk by chunk: decayed q and k, states and scores are rounded to bf16; the state is fp32.
+// What a kernel on tensor cores does, chunk by chunk: decayed q and k, states and scores are
+// rounded to bf16; the state is fp32.
 WkvOutputs in_chunks_of_bf16(const WkvProblem& problem) {
   const WkvCase& c = problem.drawn_case();
   const WkvArgs args = problem.args();

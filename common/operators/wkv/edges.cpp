@@ -117,8 +117,8 @@ void expect_right_in_many_batches(const Implementation& i, Report& report, const
   expect_right(report, i, typename Op::Problem(c));
 }
 
-// The decay is so small that the last step still hears of the first: drawn decays forget within a chunk or two, and hide what is wrong
-// behind them.
+// The decay is so small that the last step still hears of the first: drawn decays forget within a
+// chunk or two, and hide what is wrong behind them.
 template <typename Op>
 void expect_right_over_many_steps(const Implementation& i, Report& report, const Support& support) {
   for (std::size_t n = 0; n < std::max<std::size_t>(2, support.storages.size()); ++n) {
@@ -250,7 +250,8 @@ void expect_right_in_halves(const Implementation& i, Report& report, const Suppo
   expect_right(report, whole, run_halves(i, first, second), arithmetic_of(i, c.precision));
 }
 
-// Where a case's number that is none stands: the row of q, k and v of one step, in one head of the second sequence.
+// Where a case's number that is none stands: the row of q, k and v of one step, in one head of the
+// second sequence.
 struct Place {
   std::int64_t sequence, step, h;
 
@@ -297,7 +298,8 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   const WkvArgs& args = forward_of(all_args);
   const auto before = run_as<Op>(i, clean);
   const auto [first, length] = sequence(args, kSpoilt.sequence);
-  // Of the place's own sequence and head all is reached from the step `must_from` on, and from the step `may_from` on some may be.
+  // Of the place's own sequence and head all is reached from the step `must_from` on, and from the
+  // step `may_from` on some may be.
   const auto expect = [&, first = first, length = length](
                           const auto& spoilt, std::int64_t must_from, std::int64_t may_from) {
     expect_reach(report, clean, before, run_as<Op>(i, spoilt), support,
@@ -330,7 +332,8 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   expect(spoilt, kSpoilt.step + (is_gla(args) ? 0 : 1), tile);
 }
 
-// In one head of the second sequence the state and the last step are infinite. Rows of K are padded in some kernels, so at every K.
+// In one head of the second sequence the state and the last step are infinite. Rows of K are padded
+// in some kernels, so at every K.
 template <typename Op>
 void expect_infinity_kept(const Implementation& i, Report& report, const Support& support) {
   WkvCase c = isolation_case(support, Op::kRecurrence, false);

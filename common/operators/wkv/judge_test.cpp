@@ -163,7 +163,8 @@ TEST(Diagnosis, NamesNoMistakeThatIsExcluded) {
               });
 }
 
-// One step that forgets all: a state that is ignored looks like one that decays too early. With other decays it does not.
+// One step that forgets all: a state that is ignored looks like one that decays too early. With
+// other decays it does not.
 TEST(Diagnosis, NamesNoMistakeInUniformDecaysThatOthersDisprove) {
   WkvCase c = kCase;
   c.T = 1;
@@ -176,7 +177,8 @@ TEST(Diagnosis, NamesNoMistakeInUniformDecaysThatOthersDisprove) {
                }));
 }
 
-// Where u is 0 everywhere, a bonus of q k (u + 1) v looks like one without u. With another u it does not, and one without u still does.
+// Where u is 0 everywhere, a bonus of q k (u + 1) v looks like one without u. With another u it
+// does not, and one without u still does.
 TEST(Diagnosis, NamesAMistakeInAnArrayOfZerosOnlyIfOtherValuesShowItToo) {
   WkvProblem problem = make_problem(kCase);
   std::fill(problem["u"].begin(), problem["u"].end(), 0.0f);
@@ -450,7 +452,8 @@ TEST(Input, DecayParametrisations) {
   EXPECT_TRUE(std::isfinite(log_decay_from_gla_gate(-3e38f)));
 }
 
-// A key that decays below 2^-14 is off by 2^-25 at most where it is a factor in fp16; values here are up to 1/64.
+// A key that decays below 2^-14 is off by 2^-25 at most where it is a factor in fp16; values here
+// are up to 1/64.
 TEST(Fp16, AStateMayLackWhatADecayedKeyLosesAndNoMore) {
   WkvCase c{.B = 1, .T = 8, .H = 1, .K = 16, .V = 16, .precision = Precision::kFp16};
   c.decay = Decay::kStrong;

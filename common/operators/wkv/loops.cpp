@@ -188,7 +188,8 @@ class GradientWalk {
                             : reads_after                    ? after
                                                              : before;
         dq += operand(read + (s_.bonus_in_dq ? u * kv : 0)) * d_o;
-        // The gradient of the state after this step, as the step's own key and value see it, and as a wrong one does.
+        // The gradient of the state after this step, as the step's own key and value see it, and as
+        // a wrong one does.
         Number& G = adjoint_[j * V + i];
         if (gla) G += d_read;
         const auto seen = [&](Adjoint adjoint) {

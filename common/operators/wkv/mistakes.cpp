@@ -75,7 +75,8 @@ void join_sequences(WkvProblem& problem) {
   problem.array<std::int64_t>("cu_seqlens").clear();
 }
 
-// d_log_w, where no state decays, from a state and a gradient that were bf16 when their chunk of 64 began.
+// d_log_w, where no state decays, from a state and a gradient that were bf16 when their chunk of 64
+// began.
 std::vector<double> d_log_w_of_rounded_chunks(const WkvGradArgs& args) {
   constexpr std::int64_t kChunk = 64;
   using State = std::vector<double>;
@@ -120,7 +121,8 @@ std::vector<double> d_log_w_of_rounded_chunks(const WkvGradArgs& args) {
   return result;
 }
 
-// Chunks have borders, and decays are easily miscounted there. Each miscount is the right answer to other decays.
+// Chunks have borders, and decays are easily miscounted there. Each miscount is the right answer to
+// other decays.
 template <typename Add>
 void add_chunk_borders(const WkvProblem& problem, const std::vector<Truth>& truth, const Add& add) {
   const WkvCase& c = problem.drawn_case();

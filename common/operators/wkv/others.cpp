@@ -1,4 +1,5 @@
-// The operators that ./ladder run does not climb, and where all find their mistakes: its first program is built without them.
+// The operators that ./ladder run without a chapter does not climb, and the mistakes of all four.
+// Its program omits this file.
 #include "common/operators/wkv/operator.hpp"
 
 namespace ladder {

@@ -1,4 +1,5 @@
-// What is said of wrong kernels that no known mistake gives: they are run with one element changed at a time.
+// What is said of wrong kernels that no known mistake gives: they are run with one element changed
+// at a time.
 #include "common/diagnosis/probe.hpp"
 
 #include <gtest/gtest.h>
@@ -129,13 +130,15 @@ TEST(Probe, NamesTheStepsWhoseShareIsWrong) {
             "right\n");
 }
 
-// Not one element of each axis can be changed in a tenth of the diagnosis' time, but one of each step of v.
+// Not one element of each axis can be changed in a tenth of the diagnosis' time, but one of each
+// step of v.
 TEST(Probe, AsksASlowKernelForItsStepsOnly) {
   setenv("LADDER_DIAGNOSIS_SECONDS", "4", 1);
   EXPECT_EQ(said_of({.forgets = [](At at) { return at.t % 16 == 0; }, .seconds = 0.007}),
             "A step takes nothing from v of the steps before its own block of 16; all else of v is "
             "right\n");
-  // A few steps of the first input, where there is no time for all; nothing, where there is none for two.
+  // A few steps of the first input, where there is no time for all; nothing, where there is none
+  // for two.
   EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.02}),
             "A change of q(b=1, t=0, h=1, j=8) alone changes nothing in o; it should\n");
   EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.3}), "");
@@ -168,7 +171,8 @@ TEST(Probe, LeavesOpenWhatIsTooFaint) {
             "should change o of steps 17 to 33; too faint to tell: step 3\n");
 }
 
-// Where v is read at wrong columns, changes of k do not come everywhere: v is named, which comes where it should not.
+// Where v is read at wrong columns, changes of k do not come everywhere: v is named, which comes
+// where it should not.
 TEST(Probe, NamesTheArrayThatComesWhereItShouldNot) {
   EXPECT_EQ(said_of({.column_of_v = [](auto i) { return i < 4   ? i + 8
                                                         : i < 8 ? i
@@ -207,7 +211,8 @@ TEST(Probe, GivesTheFirstValueThatDiffers) {
             "h=1, i=0) changes by 0.663; it should change by 0.118\n");
 }
 
-// A few elements that a mistake changes by nearly nothing, and that storage rounds away, are no columns that are left out.
+// A few elements that a mistake changes by nearly nothing, and that storage rounds away, are no
+// columns that are left out.
 TEST(Probe, TakesNoRoundingForAGap) {
   const std::string said =
       said_of({.kept_row = [](auto j) { return (j + 10) % 16; }}, Precision::kBf16);

@@ -1,4 +1,5 @@
-// The judge is judged: the recurrence against the closed sum, and both against values worked out by hand.
+// The judge is judged: the recurrence against the closed sum, and both against values worked out by
+// hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -156,9 +157,9 @@ double loss(const WkvGradProblem& problem) {
   return sum;
 }
 
-// The loss is affine in every single element of q, k, v, u and the initial state: its slope is what a step from 0 to 1 changes,
-// exactly. In every single decay factor it is affine too, from 0 (log_w = -inf) to where it stands: this is the gradient
-// of the logarithm.
+// The loss is affine in every single element of q, k, v, u and the initial state: its slope is what
+// a step from 0 to 1 changes, exactly. In every single decay factor it is affine too, from 0 (log_w
+// = -inf) to where it stands: this is the gradient of the logarithm.
 std::vector<double> slopes(WkvGradProblem problem, const std::string& array) {
   const bool decay = array == "log_w";
   std::vector<double> result;
@@ -174,7 +175,8 @@ std::vector<double> slopes(WkvGradProblem problem, const std::string& array) {
   return result;
 }
 
-// A decay per head is a decay per token that is the same for all of them; its gradient is the sum of theirs.
+// A decay per head is a decay per token that is the same for all of them; its gradient is the sum
+// of theirs.
 std::vector<double> decay_slopes(WkvGradProblem problem) {
   WkvCase& c = problem.drawn_case();
   const std::vector<float> log_w = problem["log_w"];

@@ -1,5 +1,5 @@
-// On the plain case each variant gives something of its own; neither a right result nor zeros are called by a name; and the judge is
-// sharp.
+// On the plain case each variant gives something of its own; neither a right result nor zeros are
+// called by a name; and the judge is sharp.
 #include <gtest/gtest.h>
 
 #include "common/operators/wkv/operator.hpp"
