@@ -20,7 +20,8 @@ WkvResult wkv_closed_sum(const WkvArgs& args);
 // Gradients by the adjoint recurrence, from the last step to the first. With G_t the gradient of
 // the state after step t:
 //
-//     WKV: G_{t-1} = diag(w_t) G_t + scale * q_t d_o_t        GLA: G_{t-1} = diag(w_t) (G_t + scale * q_t d_o_t)
+//     WKV: G_{t-1} = diag(w_t) G_t + scale * q_t d_o_t
+//     GLA: G_{t-1} = diag(w_t) (G_t + scale * q_t d_o_t)
 BasicWkvGradients<double> wkv_gradients(const WkvGradArgs& args);
 
 // The truth of each output of the case, with the root of the sum of each element's squared terms.

@@ -8,7 +8,7 @@ namespace {
 
 using S = WkvSwitches;
 
-// The variants of one case, a group after the other.
+// The variants of one case, by group.
 class List : public VariantList<S> {
  public:
   explicit List(const WkvCase& of)
