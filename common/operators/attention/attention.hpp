@@ -1,19 +1,16 @@
-// Softmax attention. A query's output is the mean of the values, weighted by the softmax of its
-// scores.
+// Softmax attention. o of a query is the mean of the values, weighted by the softmax of its scores.
 //
-// With the scores s(l, c) = scale * q_l . k_c, and n(l) visible keys, the first of query l's batch
-// or sequence:
+// With s(l, c) = scale * q_l . k_c, and n(l) visible keys, the first of l's batch or sequence:
 //
 //     lse_l = log sum_{c < n(l)} exp(s(l, c))        o_l = sum_{c < n(l)} exp(s(l, c) - lse_l) v_c
 //
-// q and k have D channels; v and o have D_v, which may differ. With T_q queries and T_k keys, n(l)
-// is T_k. In the causal form it is max(0, l + 1 + T_k - T_q), which aligns the last query with the
-// last key. A query that sees no key has o = 0 and lse = -inf. Query head h uses key head h / (H_q
-// / H_kv). In the causal form a window leaves only the last `window` of these keys, n(l) - window
-// to n(l) - 1, including the query's own. (FlashAttention-2 calls this window_size = (window - 1,
-// 0).) A softcap replaces the score by softcap t(l, c), with t(l, c) = tanh(s(l, c) / softcap).
-// Without a softcap t is 0 below. Gradients, with p(l, c) = exp(s(l, c) - lse_l) and delta_l =
-// d_o_l . o_l:
+// q and k have D channels, v and o have D_v. With T_q queries and T_k keys, n(l) = T_k. The causal
+// form has n(l) = max(0, l + 1 + T_k - T_q), which aligns the last query with the last key. A query
+// that sees no key has o = 0 and lse = -inf. Query head h uses key head h / (H_q / H_kv).
+// In the causal form a window leaves only the last `window` of these keys, n(l) - window to
+// n(l) - 1, including the query's own. (FlashAttention-2 calls this window_size = (window - 1, 0).)
+// A softcap replaces the score by softcap t(l, c), with t(l, c) = tanh(s(l, c) / softcap). Without
+// one t is 0. Gradients, with p(l, c) = exp(s(l, c) - lse_l) and delta_l = d_o_l . o_l:
 //
 //     dv_c = sum_l p(l, c) d_o_l      ds(l, c) = p(l, c) (d_o_l . v_c - delta_l) (1 - t(l, c)^2)
 //     dq_l = scale sum_c ds(l, c) k_c      dk_c = scale sum_l ds(l, c) q_l
@@ -66,9 +63,9 @@ struct BasicAttentionArgs {
   // Keys of each batch, 0 to T_k. Keys past this length are not read. Null: T_k for every batch.
   const std::int64_t* key_lengths = nullptr;  // (B)
 
-  // Packed sequences, both or neither, with B = 1. Sequence n has queries cu_seqlens_q[n] to
-  // cu_seqlens_q[n + 1] - 1, and its keys likewise. The arrays start with 0, never decrease and end
-  // with T_q and T_k. Not allowed together with key_lengths.
+  // Packed sequences, both or neither, with B = 1 and no key_lengths. Sequence n has queries
+  // cu_seqlens_q[n] to cu_seqlens_q[n + 1] - 1, and its keys likewise. They begin with 0, never
+  // decrease and end with T_q and T_k.
   const std::int64_t* cu_seqlens_q = nullptr;  // (sequences + 1)
   const std::int64_t* cu_seqlens_k = nullptr;  // (sequences + 1)
   std::int64_t sequences = 0;
@@ -105,14 +102,13 @@ struct BasicAttentionArgs {
   }
 };
 
-// All arguments of the operator. If a kernel's parameters exceed 128 bytes, nvcc no longer reads
-// them at its start, which changes its registers. Kernels without these options therefore keep the
-// part of 128 bytes.
+// All arguments of the operator. If a kernel's parameters exceed 128 bytes, nvcc does not read them
+// at its start, which changes its registers. Kernels without these options therefore keep the part.
 template <typename Element>
 struct FullAttentionArgs : BasicAttentionArgs<Element> {
-  std::int64_t window = 0;  // most keys that a query sees, causal only; 0: no window
+  std::int64_t window = 0;  // most keys that a query sees, only if causal, or 0 for no window
   float softcap = 0.0f;     // finite and above 0, or 0 for none
-  std::int64_t D_v = 0;     // channels of v, o and their gradients; 0: D
+  std::int64_t D_v = 0;     // channels of v, o and their gradients, or 0 for D
 
   FullAttentionArgs() = default;
   FullAttentionArgs(const BasicAttentionArgs<Element>& part) : BasicAttentionArgs<Element>(part) {}
@@ -190,8 +186,7 @@ float default_attention_scale(std::int64_t D);  // 1 / sqrt(D)
 
 // Reject sizes and pointers that no implementation supports (std::invalid_argument, which names the
 // argument). Elements of key_lengths and cu_seqlens are not read. For the part a kernel passes the
-// scales that it supports. With all arguments any scale is allowed, and the kernel passes whether v
-// may have other channels than q.
+// scales that it supports. For all arguments it passes whether v may have other channels than q.
 enum class Scale { kPositive, kOfAnySign };
 enum class ChannelsOfV { kAsOfQ, kAny };
 template <typename Element>
@@ -211,9 +206,9 @@ inline bool is_usual_D(std::int64_t D) {
 template <typename Element>
 void require_usual_D(const BasicAttentionArgs<Element>& args, const char* who);
 
-// FMAs of two matrix products per query head, T_q x T_k x D and T_q x T_k x D_v. A causal mask
-// halves them, and a window leaves those of its keys. Gradients have three of the first kind and
-// two of the second. key_lengths and cu_seqlens are not read.
+// FMAs of two products per query head, T_q x T_k x D and T_q x T_k x D_v, or for gradients of three
+// and two. A causal mask halves them, and a window leaves those of its keys. key_lengths and
+// cu_seqlens are not read.
 template <typename Element>
 double attention_fma_count(const BasicAttentionArgs<Element>& args);
 template <typename Element>

@@ -131,9 +131,9 @@ struct BasicAttentionGradients {
 using AttentionGradients = BasicAttentionGradients<float>;
 
 // Factors and cases of the tests. A Support of attention may refuse "causal", "groups" (fewer key
-// heads than query heads), "packed" (sequences) and "key_lengths". Its options with levels are
-// "window", "softcap", "scale" and "D_v". Its sizes are D, and T_q with T_k, whose n-th elements
-// form a pair. It may limit B, H_q and T_q, the latter also for a packed sequence.
+// heads than query heads), "packed" (sequences) and "key_lengths". Its options are "window",
+// "softcap", "scale" and "D_v". Its sizes are D, and T_q with T_k, paired by index. It may limit B,
+// H_q and T_q, also of a packed sequence.
 Design<AttentionCase> attention_design(const Support& support);
 // Distinct sizes that are not powers of two, as far as they are supported.
 AttentionCase ragged_attention_case(const Support& support);

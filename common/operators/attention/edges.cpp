@@ -68,8 +68,7 @@ AttentionProblem with_key_lengths(Case c) {
   return problem;
 }
 
-// One channel makes all scores about -100. exp(-lse) then overflows fp32, and it must not become
-// the weight of padding.
+// One channel makes all scores about -100. exp(-lse) overflows and must not be padding's weight.
 AttentionProblem with_low_scores(Case c) {
   AttentionProblem problem = make_problem(c);
   const float root = std::sqrt(100.0f * std::sqrt(static_cast<float>(c.D)));
@@ -131,8 +130,7 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   }
 }
 
-// Only gradients of the same sequence and key head may be reached. Because gradients are slow, each
-// test spoils with one of the two values, in turn.
+// Only gradients of the same sequence and key head may be reached. One value in turn, to save time.
 void expect_isolated_gradients(const Implementation& i, Report& report, const Support& support,
                                const Case& c, std::size_t turn) {
   const AttentionGradProblem clean(c);
@@ -221,8 +219,7 @@ void expect_right_in_whole_tiles(const Implementation& i, Report& report, const 
   }
 }
 
-// A window wider than a tile of queries or keys, with wide rows that make tiles narrow, and with a
-// separate D_v if that is supported.
+// A window wider than a tile, at channels that make tiles narrow, and with a D_v if supported.
 template <typename Op>
 void expect_right_in_a_wide_window(const Implementation& i, Report& report,
                                    const Support& support) {
@@ -365,8 +362,7 @@ class Edges {
 
   void add(const std::string& test, const std::function<void(const Implementation&, Report&)>& run,
            std::optional<std::size_t> turn = std::nullopt) {
-    // Gradients take several times as long, so tests that run under each schedule in the forward
-    // pass take turns here.
+    // Gradients are slow, so tests that run under each schedule in the forward pass alternate here.
     if (std::is_same_v<Op, AttentionBackward> && !turn) turn = plan_.edges.size();
     plan_.edges.push_back({test, run, turn});
   }

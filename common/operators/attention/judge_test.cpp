@@ -29,8 +29,7 @@ TEST(Fp16, IsOneOfThreeStorages) {
 
 constexpr Arithmetic kFp32 = Arithmetic::kFp32;
 
-// The first known mistake with this tile whose words begin with `words`: its stored answer, and its
-// expected name.
+// Stored answer and name of the first known mistake with this tile whose words begin with `words`.
 std::pair<Outputs, std::string> wrong_answer(const Problem& problem, const std::string& words,
                                              std::int64_t tile) {
   const Mistakes mistakes = problem.op().mistakes(problem, {}, kFp32);
@@ -92,8 +91,7 @@ TEST(AttentionJudge, RefusesSmallErrors) {
   expect_refused("in lse", [](auto& x) { x.lse.back() = -kInfinity; });
 }
 
-// l divides o, and lse is its logarithm. If only o is wrong, or o and lse by different factors, the
-// error is not in l.
+// l divides o, and lse is its logarithm. l is right if o alone is wrong, or by another factor.
 TEST(AttentionJudge, SaysThatTheSumOfTheWeightsIsWrongWhereBothOutputsShowIt) {
   const AttentionProblem problem = make_problem({.T_q = 3, .T_k = 9, .H_q = 2, .H_kv = 1, .D = 8});
   const AttentionOutputs right = plain_answer(problem);

@@ -119,8 +119,7 @@ void add(Number* to, Number factor, const Number* from, std::int64_t count) {
     to[j] += factor * from[j];
 }
 
-// One head's keys or values, stored by rows and by channels. With channels, products() sums all
-// rows in parallel, each in its own order.
+// One head's keys or values, also by channels, so that products() sums all rows in parallel.
 template <typename Number>
 struct Keys {
   std::vector<std::vector<Number>> rows;
@@ -469,8 +468,7 @@ Variants<G> attention_gradient_variants(const AttentionCase& c) {
 
 namespace {
 
-// Mistakes of loops over tiles of keys, such as a lost tile or masked keys that count. Calls
-// `add(words, switches, tile)`.
+// Calls `add(words, switches, tile)` with mistakes such as a lost tile, or masked keys that count.
 template <typename Add>
 void add_tiles(bool causal, bool windowed, const Add& add) {
   for (const std::int64_t tile : kUsualTiles) {
@@ -538,8 +536,7 @@ void add_tiles(bool causal, bool windowed, const Add& add) {
   }
 }
 
-// Words for a result in which only l, the sum of the weights, is wrong. l divides o, and lse
-// contains its logarithm.
+// Words for a result in which only l is wrong, the sum of weights that divides o and is in lse.
 std::string wrong_sum(const AttentionArgs& a, const std::vector<Part>& parts) {
   const Part &o = parts[0], &lse = parts[1];
   const auto rows = static_cast<std::size_t>(a.B * a.T_q * a.H_q);

@@ -41,20 +41,19 @@ struct AttentionSwitches {
   enum class Divisor { kSum, kNone, kTwice, kCount } divisor = Divisor::kSum;
   double (*lse)(double largest, double log_sum) = nullptr;
   Precision operands = Precision::kFp32;  // weights are rounded to it before they multiply v
-  // Keys per step of the online softmax, with a running maximum, sum and o; 0: all at once.
+  // Keys per step of the online softmax, with a running maximum, sum and o, or 0 for no tiles.
   std::int64_t tile = 0;
   bool last_first = false;                      // the last tile first
   bool maximum_carried = true;                  // else each tile has its own
   bool o_rescaled = true, sum_rescaled = true;  // when the maximum grows
   bool whole_tiles_only = false;                // skips a last partial tile
   bool whole_first_tiles = false;  // skips the partial tile where the first query's window begins
-  // Queries per tile. Hidden keys count in a query's sum if its tile visits them; 0: none counts.
+  // Queries per tile. Hidden keys that the tile visits count in a query's sum. With 0 none counts.
   std::int64_t query_tile = 0;
   // Padding of the last tile that counts as keys.
   enum class Behind { kNothing, kZeros, kLastKey } behind = Behind::kNothing;
   std::int64_t parts_by_exp = 0;  // keys per part; combined with exp, though maxima are in base 2
-  // Tiles of one array that still hold the rows of the previous tile: all but the first, or every
-  // second.
+  // Tiles of one array that still hold the previous tile, either all but the first or every second.
   enum class Stale { kNone, kAll, kEverySecond } stale = Stale::kNone;
   Array stale_array = Array::kK;
 };

@@ -35,9 +35,8 @@ template <>
 Operator& operator_of<AttentionBackward>();
 
 // Sets the fields that both operators share. A check's work grows with the square of T, so above
-// `most_judged_whole` FMAs only a sample is judged. In the forward pass it consists of windows of
-// successive queries in the first, a middle and the last batch, for all heads. In the backward pass
-// it consists of some heads with all queries and keys.
+// `most_judged_whole` FMAs only a sample is judged: windows of successive queries in the first, a
+// middle and the last batch, for all heads; of gradients some heads, with all queries and keys.
 Operator attention_operator(Operator op);
 std::optional<Operator::Sample> sample_of(const AttentionProblem& problem,
                                           const AttentionOutputs& outputs,

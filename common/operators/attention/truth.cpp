@@ -70,8 +70,7 @@ AttentionResult attention_terms(const AttentionArgs& a, double score_roundoff) {
     const Matrix p2 = p.cwiseAbs2();
     const Matrix off = p2.cwiseProduct(score_terms);
     rows.lse = (p2 + off).rowwise().sum().cwiseSqrt();
-    // A weight's own error is multiplied by v. A score's error also changes the divisor, so it is
-    // multiplied by v minus the mean.
+    // A score's error also changes the divisor, so its factor is v minus the mean instead of v.
     Matrix moved = product(off, v2) - 2 * mean.cwiseProduct(product(off, v));
     moved += off.rowwise().sum().asDiagonal() * mean.cwiseAbs2();
     rows.o = (product(p2, v2) + score_roundoff * score_roundoff * moved.cwiseMax(0.0)).cwiseSqrt();

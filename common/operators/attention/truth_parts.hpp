@@ -70,7 +70,7 @@ struct Head {
     return s.unaryExpr([&](double x) { return a.softcap * std::tanh(x / a.softcap); });
   }
   // The sums of their squared terms. An absolute error of a score is a relative error of its
-  // weight. tanh has kRoundingsOfTanh roundings of terms of 1, in place of one per term of a sum.
+  // weight. tanh adds kRoundingsOfTanh roundings of 1, where a sum has one per term.
   Matrix squared_score_terms(std::int64_t first, std::int64_t count, std::int64_t n) const {
     const Matrix terms =
         scale * scale *
@@ -85,8 +85,7 @@ struct Head {
     if (a.softcap == 0) return Matrix::Ones(scores.rows(), scores.cols());
     return (1 - (scores.array() / a.softcap).square()).matrix();
   }
-  // The squared errors of the slopes in the unit of squared_score_terms(): the score's error times
-  // the derivative of tanh^2.
+  // Squared errors of the slopes: squared_score_terms() times the squared derivative of tanh^2.
   Matrix squared_slope_terms(const Matrix& scores, const Matrix& squared_score_terms) const {
     if (a.softcap == 0) return Matrix::Zero(scores.rows(), scores.cols());
     const double softcap = a.softcap;

@@ -129,8 +129,7 @@ void expect_key_lengths(const Implementation& i, Report& report, const Support& 
   }
 }
 
-// A launcher cannot read lengths in GPU memory. The kernel must clamp a bad one, so that it does
-// not read the next batch.
+// A launcher cannot read lengths in GPU memory, so the kernel must keep bad ones within the batch.
 void expect_clamped_key_lengths(const Implementation& i, Report& report, const Support& support) {
   for (const bool causal : {true, false}) {
     Case c = ragged_linear_attention_case(support);

@@ -64,8 +64,7 @@ TEST(Judge, RefusesNoRightResultOfShortRows) {
   }
 }
 
-// With one key, or with only a tenth of one of 65 key rows missing, a misconception gives almost
-// the truth.
+// If only a tenth of one of 65 key rows is missing, some misconceptions give almost the truth.
 TEST(Judge, DiagnosesNothingThatIsAlmostRight) {
   LinearAttentionCase c{.B = 1, .T_q = 48, .T_k = 48, .H = 8, .K = 65, .V = 3};
   c.precision = Precision::kBf16;

@@ -1,5 +1,4 @@
-// Linear attention. A feature map replaces softmax, so that the sum over keys becomes a K x V
-// state.
+// Linear attention. A feature map replaces softmax, and the sum over keys becomes a K x V state.
 //
 // With the feature map phi and n(b, l) keys visible to query l:
 //
@@ -47,7 +46,7 @@ struct BasicLinearAttentionArgs {
   const Element* q = nullptr;                 // (B, T_q, H, K)
   const Element* k = nullptr;                 // (B, T_k, H, K)
   const Element* v = nullptr;                 // (B, T_k, H, V)
-  const std::int64_t* key_lengths = nullptr;  // (B), each 0 to T_k; null: T_k for every batch
+  const std::int64_t* key_lengths = nullptr;  // (B), each 0 to T_k, or null for T_k
   Element* o = nullptr;                       // (B, T_q, H, V)
 
   bool causal = true;
@@ -80,8 +79,7 @@ using LinearAttentionArgs = BasicLinearAttentionArgs<float>;
 using LinearAttentionBf16Args = BasicLinearAttentionArgs<bfloat16>;
 using LinearAttentionFp16Args = BasicLinearAttentionArgs<float16>;
 
-// Rejects sizes and pointers that no implementation supports (std::invalid_argument, which names
-// the argument).
+// Rejects unsupported sizes and pointers with a std::invalid_argument that names the argument.
 template <typename Element>
 void validate(const BasicLinearAttentionArgs<Element>& args);
 

@@ -332,8 +332,8 @@ LinearAttentionProblem with_rows(LinearAttentionProblem problem, std::int64_t fi
   return problem;
 }
 
-// Blocks that each compute a strip of 8 key rows and store their part of o instead of adding it.
-// The last block to store may differ per element.
+// Blocks compute a strip of 8 key rows each and overwrite o instead of adding to it. Which block
+// stores last may differ per element.
 std::string one_strip(const LinearAttentionProblem& problem, const std::vector<float>& o) {
   constexpr std::int64_t kRows = 8;
   const std::int64_t K = problem.drawn_case().K;

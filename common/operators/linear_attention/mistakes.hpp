@@ -48,8 +48,7 @@ struct LinearAttentionSwitches {
   double (*operand)(double) = nullptr;
 };
 
-// o, with sums and states in Number. In float with the defaults it is a plain implementation of the
-// formula.
+// o, with sums and states in Number. In float with the defaults it is a plain fp32 implementation.
 template <typename Number = double>
 std::vector<Number> linear_attention_loop(const LinearAttentionProblem& problem,
                                           const LinearAttentionSwitches& s);

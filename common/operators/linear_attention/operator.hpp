@@ -1,5 +1,4 @@
-// Linear attention as an operator. Its causal form without feature map and normaliser is also
-// available under its own name.
+// Linear attention, and its causal form without feature map and normaliser, as two operators.
 #pragma once
 
 #include <memory>

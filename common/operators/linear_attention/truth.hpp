@@ -1,5 +1,4 @@
-// Truth of linear attention. Formula and source:
-// common/operators/linear_attention/linear_attention.hpp.
+// Truth of linear attention (formula: common/operators/linear_attention/linear_attention.hpp).
 #pragma once
 
 #include <vector>
@@ -11,9 +10,8 @@ namespace ladder {
 // o (B, T_q, H, V), by running sums over the keys.
 std::vector<double> linear_attention_recurrence(const LinearAttentionProblem& problem);
 
-// Root of the sum of each element's squared terms, divided by the normaliser. Terms are the
-// products phi(q) phi(k) v. If phi is positive, no score cancels, and terms are the products of a
-// score and v.
+// Root of the sum of each element's squared terms, divided by the normaliser. A term is a product
+// phi(q) phi(k) v, or, if phi is positive and no score cancels, a score times v.
 std::vector<double> linear_attention_terms(const LinearAttentionProblem& problem);
 
 // o as (phi(Q) phi(K)^T . M) V with the mask M. O(T_q * T_k).

@@ -119,8 +119,7 @@ struct WkvInputs {
   static const Operator& of(const WkvCase& c);
 };
 
-// Inputs of the forward pass, and gradients of its outputs. d_initial_state is computed if there is
-// an initial state.
+// The forward inputs and gradients of the outputs. d_initial_state exists if initial_state does.
 struct WkvGradInputs {
   using Op = WkvBackward;
   using Case = WkvCase;

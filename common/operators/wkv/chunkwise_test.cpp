@@ -136,8 +136,8 @@ float bf16(double x) {
   return to_float(to_bfloat16(static_cast<float>(x)));
 }
 
-// A chunkwise kernel on tensor cores. Operands, which are decayed q and k, states and scores, are
-// rounded to bf16; the state itself is fp32.
+// A chunkwise kernel on tensor cores, with bf16 operands (decayed q and k, states, scores) and an
+// fp32 state.
 WkvOutputs in_chunks_of_bf16(const WkvProblem& problem) {
   const WkvCase& c = problem.drawn_case();
   const WkvArgs args = problem.args();

@@ -53,7 +53,7 @@ Gradients gradients(const WkvGradArgs& args, Of of) {
 // The squared terms of a d_log_w that is summed over all steps. A product of d_o, q, k and v is a
 // term of every step between its k and its q, once for each decay in it. These equal terms share
 // their roundings, so their sum counts as one term. An fp32 d_log_w beside bf16 is judged more
-// strictly. Without decay only states are rounded, and anew in each step, so the steps' terms are
+// strictly without decay. Only states are then rounded, anew in each step, so the steps' terms are
 // independent as in `gradients`.
 void add_up_steps(const WkvGradArgs& args, Precision precision,
                   std::vector<double>& squared_terms) {

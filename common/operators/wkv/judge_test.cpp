@@ -163,8 +163,8 @@ TEST(Diagnosis, NamesNoMistakeThatIsExcluded) {
               });
 }
 
-// If the only step forgets everything, a state that is not read looks like one that decays too
-// early. Other decays distinguish them.
+// In a step that forgets everything, an unread state looks like one that decays too early. Other
+// decays distinguish them.
 TEST(Diagnosis, NamesNoMistakeInUniformDecaysThatOthersDisprove) {
   WkvCase c = kCase;
   c.T = 1;
@@ -177,8 +177,7 @@ TEST(Diagnosis, NamesNoMistakeInUniformDecaysThatOthersDisprove) {
                }));
 }
 
-// If u is 0 everywhere, a bonus of q k (u + 1) v looks like one without u. Another u distinguishes
-// them.
+// If u is 0, a bonus of q k (u + 1) v looks like one without u. Another u distinguishes them.
 TEST(Diagnosis, NamesAMistakeInAnArrayOfZerosOnlyIfOtherValuesShowItToo) {
   WkvProblem problem = make_problem(kCase);
   std::fill(problem["u"].begin(), problem["u"].end(), 0.0f);

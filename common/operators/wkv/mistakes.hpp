@@ -1,6 +1,6 @@
 // Wrong computations of WKV, GLA and their gradients: a loop for each formula with switches,
 // variants that change them, and other known mistakes (common/judge/mistakes.hpp). In float with
-// the right switches a loop is a plain implementation with fp32 sums and states.
+// the right switches a loop is a plain implementation.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,4 @@
-// WKV, GLA and their gradients as operators. The case selects the recurrence, so that either
-// operator judges both.
+// WKV, GLA and their gradients. The case selects the recurrence, so either operator judges both.
 #pragma once
 
 #include <algorithm>
@@ -62,8 +61,7 @@ Operator wkv_operator(Recurrence recurrence, Operator op);
 template <typename Op>
 Operator wkv_forward(Operator op);
 
-// Plans, and bad inputs that the argument lists do not describe (edges.cpp). Programs without tests
-// do not link these.
+// For tests (edges.cpp, trials.cpp). Programs without tests do not link these.
 template <typename Op>
 std::shared_ptr<const Plan> wkv_plan(const Support& support);
 SupportWords wkv_support_words();
@@ -73,8 +71,7 @@ std::vector<BadInput<Args>> wkv_bad_inputs(const Support& support, Recurrence re
 // Pairwise cases or those of a draw, and the cases that the support names.
 std::vector<WkvCase> wkv_cases(const Support& support, Recurrence recurrence = Recurrence::kWkv);
 
-// Call work.template operator()<Wkv>() or <Gla>(), and for backward <WkvBackward>() or
-// <GlaBackward>().
+// Call work.template operator()<Wkv>() or <Gla>(), or <WkvBackward>() or <GlaBackward>().
 template <typename Work>
 auto with_forward(Recurrence recurrence, const Work& work) {
   if (recurrence == Recurrence::kGla) return work.template operator()<Gla>();

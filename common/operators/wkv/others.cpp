@@ -1,5 +1,4 @@
-// The operators that ./ladder run without a chapter does not climb, and the mistakes of all four.
-// Its program omits this file.
+// Omitted from ./ladder run without a chapter: operators that it does not climb, and all mistakes.
 #include "common/operators/wkv/operator.hpp"
 
 namespace ladder {

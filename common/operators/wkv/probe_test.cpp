@@ -129,15 +129,13 @@ TEST(Probe, NamesTheStepsWhoseShareIsWrong) {
             "right\n");
 }
 
-// In a tenth of the diagnosis' time the probe can change one element per step of v, but not one
-// along each axis.
+// A tenth of the diagnosis' time is enough for one element per step of v, but not along each axis.
 TEST(Probe, AsksASlowKernelForItsStepsOnly) {
   setenv("LADDER_DIAGNOSIS_SECONDS", "4", 1);
   EXPECT_EQ(said_of({.forgets = [](At at) { return at.t % 16 == 0; }, .seconds = 0.007}),
             "A step takes nothing from v of the steps before its own block of 16; all else of v is "
             "right\n");
-  // With less time the probe changes a few steps of the first input, and with too little for two,
-  // nothing.
+  // Less time is enough for a few steps of the first input, or for nothing if two runs take longer.
   EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.02}),
             "A change of q(b=1, t=0, h=1, j=8) alone changes nothing in o; it should\n");
   EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.3}), "");
@@ -170,8 +168,7 @@ TEST(Probe, LeavesOpenWhatIsTooFaint) {
             "should change o of steps 17 to 33; too faint to tell: step 3\n");
 }
 
-// If v is read at wrong columns, changes of k do not reach all columns. The report names v, because
-// its changes reach wrong ones.
+// v is read at wrong columns. Changes of k then miss some, but changes of v reach wrong ones.
 TEST(Probe, NamesTheArrayThatComesWhereItShouldNot) {
   EXPECT_EQ(said_of({.column_of_v = [](auto i) { return i < 4   ? i + 8
                                                         : i < 8 ? i
@@ -180,7 +177,7 @@ TEST(Probe, NamesTheArrayThatComesWhereItShouldNot) {
             "column 8\n");
 }
 
-// Only one row takes nothing from k of earlier steps.
+// The probed row takes nothing from k of earlier steps, but other rows do.
 TEST(Probe, SaysOfAllRowsOnlyWhatIsTrueOfAll) {
   const std::string said = said_of({.kept_row = [](auto j) { return j % 4; }});
   EXPECT_EQ(said.find("is right"), std::string::npos) << said;

@@ -156,9 +156,9 @@ double loss(const WkvGradProblem& problem) {
   return sum;
 }
 
-// The loss is affine in each single element of q, k, v, u and the initial state, so a step from 0
-// to 1 gives its exact slope. It is also affine in each decay factor, so a step from 0 (log_w =
-// -inf) to the factor's value gives the gradient of the logarithm.
+// The loss is affine in each element of q, k, v, u and the initial state, so a step from 0 to 1
+// gives its exact slope. It is also affine in each decay factor, so a step from 0, where log_w is
+// -inf, to the factor itself gives the gradient of the logarithm.
 std::vector<double> slopes(WkvGradProblem problem, const std::string& array) {
   const bool decay = array == "log_w";
   std::vector<double> result;

@@ -13,12 +13,10 @@ using WkvResult = BasicWkvOutputs<double>;
 // By the recurrence, S_t from S_{t-1}.
 WkvResult wkv_recurrence(const WkvArgs& args);
 
-// Without a running state. o_t is a sum over all earlier steps, weighted by the decays between.
-// O(T^2).
+// Without a running state, as sums over all earlier steps weighted by the decays between. O(T^2).
 WkvResult wkv_closed_sum(const WkvArgs& args);
 
-// Gradients by the adjoint recurrence, from the last step to the first. With G_t the gradient of
-// the state after step t:
+// Gradients by the adjoint recurrence, from last to first, with G_t the gradient of S_t:
 //
 //     WKV: G_{t-1} = diag(w_t) G_t + scale * q_t d_o_t
 //     GLA: G_{t-1} = diag(w_t) (G_t + scale * q_t d_o_t)

@@ -121,8 +121,7 @@ inline Path path_of(const WkvCase& c, const std::string& output) {
   return {0, 1, 1, false};  // the states
 }
 
-// Roundings that a term collects in later steps, in the channel that has most of them. Each step
-// rounds the term again after multiplying it by w.
+// Roundings of a term in later steps, each of which multiplies it by w, for the slowest channel.
 struct Memory {
   double roundings = 1;  // sum of w^2d, for independent roundings
   double alike = 0;      // sum of w^d, for a decay that is the same in every step but not 1
@@ -150,8 +149,8 @@ inline Memory remembered(const WkvCase& c, const WkvArgs& a) {
 }
 
 // The absolute error of fp16 in decayed keys, which are factors of a state: half the distance
-// between its smallest numbers, times the largest value, for each remembered step. (The storage of
-// an output has that error anyway.)
+// between its smallest numbers, times the largest value, for each remembered step. (An output is
+// stored as coarsely anyway.)
 inline double least_of_state(const WkvArgs& a, const Memory& memory) {
   const Array values = read(a.v, a.B * a.T * a.H * a.V).abs();
   if (values.size() == 0) return 0;

@@ -8,8 +8,7 @@
 // Source: Peng et al., "Eagle and Finch: RWKV with Matrix-Valued States and Dynamic Recurrence"
 // (2024). There q is r (receptance), o is y, and K = V is the head size N.
 //
-// Gated linear attention (GLA) is the same recurrence, but without the bonus, and o is read after
-// the update. Its gate g is log_w here:
+// Gated linear attention (GLA) has no bonus and reads the updated state. Its gate g is log_w here:
 //
 //     S_t = diag(exp(g_t)) S_{t-1} + k_t v_t        o_t = scale * q_t S_t
 //
@@ -54,9 +53,9 @@ struct BasicWkvArgs {
   const Element* v = nullptr;   // (B, T, H, V)
   const LogW* log_w = nullptr;  // (B, T, H, K) in RWKV-6, (H, K) in RWKV-5; natural log, <= 0
   const Element* u = nullptr;   // (H, K), the bonus; null for GLA
-  const float* initial_state = nullptr;  // (B, H, K, V); null: zeros
+  const float* initial_state = nullptr;  // (B, H, K, V), or null for zeros
   Element* o = nullptr;                  // (B, T, H, V)
-  float* final_state = nullptr;          // (B, H, K, V); null: not written
+  float* final_state = nullptr;          // (B, H, K, V), or null
 
   // Strides of log_w per batch and per time step: T*H*K and H*K for RWKV-6, 0 and 0 for RWKV-5.
   std::int64_t log_w_stride_B = 0;
@@ -67,8 +66,7 @@ struct BasicWkvArgs {
 
   // Sequences of different lengths, packed along T with B = 1. Sequence n is steps cu_seqlens[n] to
   // cu_seqlens[n + 1] - 1, may be empty, and has its own state, so states are (sequences, H, K, V).
-  // cu_seqlens[0] = 0 and cu_seqlens[sequences] = T. It is in the same memory as the tensors. Null:
-  // each batch is one sequence.
+  // cu_seqlens begins with 0, ends with T, and is in the tensors' memory. Null: one per batch.
   const std::int64_t* cu_seqlens = nullptr;  // (sequences + 1)
   std::int64_t sequences = 0;
 
@@ -128,21 +126,20 @@ using WkvBf16Fp32DecayArgs = BasicWkvArgs<bfloat16, float>;
 using WkvFp16Args = BasicWkvArgs<float16>;  // forward only
 
 // The gradients of a loss with respect to all inputs of the forward pass, from the gradients with
-// respect to its outputs. The forward pass is recomputed, so forward.o and forward.final_state stay
-// null.
+// respect to its outputs. As the forward pass is recomputed, its o and final_state stay null.
 template <typename Element, typename LogW = Element>
 struct BasicWkvGradArgs {
   BasicWkvArgs<Element, LogW> forward;
 
   const Element* d_o = nullptr;          // (B, T, H, V)
-  const float* d_final_state = nullptr;  // (B, H, K, V); null: zeros
+  const float* d_final_state = nullptr;  // (B, H, K, V), or null for zeros
 
   Element* dq = nullptr;             // (B, T, H, K)
   Element* dk = nullptr;             // (B, T, H, K)
   Element* dv = nullptr;             // (B, T, H, V)
   LogW* d_log_w = nullptr;           // as log_w: (B, T, H, K), or (H, K) summed over B and T
   float* du = nullptr;               // (H, K), summed over B and T; null for GLA
-  float* d_initial_state = nullptr;  // (B, H, K, V); null: not written
+  float* d_initial_state = nullptr;  // (B, H, K, V), or null
 
   static constexpr const char* kStorage = kWkvStorage<Element, LogW>;
 
@@ -203,8 +200,7 @@ void require_aligned_rows(const WkvArgs& args, std::uintptr_t alignment);
 // Rejects (std::invalid_argument) the first positive or NaN element, because a decay is at most 1.
 void check_log_w(const float* log_w, std::int64_t count);
 
-// FMAs or single products, from the shape alone: 3 per state element and step, k*v, w*S + kv and
-// o += q*S.
+// FMA-class operations from the shape alone: 3 per state element and step, k*v, w*S + kv, o += q*S.
 template <typename Element, typename LogW>
 double wkv_fma_count(const BasicWkvArgs<Element, LogW>& args);
 // 8 for the gradients, with G the state's gradient: k*v, w*S + kv, dq += d_o*S, q*d_o, w*G + q d_o,
