@@ -41,8 +41,8 @@ inline constexpr const char* kAttentionStorage<float16> = "fp16";
 template <typename Element>
 struct FullAttentionArgs;
 
-// Contiguous row-major arrays. q, k, v and o are stored as `Element`; arithmetic and lse are fp32.
-// Most kernels support only these arguments, and their launchers reject the other options.
+// Contiguous row-major arrays. q, k, v and o are stored as `Element`, while arithmetic and lse are
+// fp32. Most kernels support only these arguments, and their launchers reject the other options.
 template <typename Element>
 struct BasicAttentionArgs {
   std::int64_t B = 0;     // batch, 0 or more
@@ -56,7 +56,7 @@ struct BasicAttentionArgs {
 
   const Element* q = nullptr;  // (B, T_q, H_q, D)
   const Element* k = nullptr;  // (B, T_k, H_kv, D)
-  const Element* v = nullptr;  // (B, T_k, H_kv, D_v), with D_v = D in this part
+  const Element* v = nullptr;  // (B, T_k, H_kv, D_v), where D_v is D here
   Element* o = nullptr;        // (B, T_q, H_q, D_v)
   float* lse = nullptr;        // (B, H_q, T_q), natural logarithm
 
@@ -71,7 +71,7 @@ struct BasicAttentionArgs {
   std::int64_t sequences = 0;
 
   bool causal = false;
-  float scale = 1.0f;  // finite; usually default_attention_scale(D)
+  float scale = 1.0f;  // finite, usually default_attention_scale(D)
 
   using Whole = FullAttentionArgs<Element>;
   static constexpr const char* kStorage = kAttentionStorage<Element>;
@@ -102,8 +102,9 @@ struct BasicAttentionArgs {
   }
 };
 
-// All arguments of the operator. If a kernel's parameters exceed 128 bytes, nvcc does not read them
-// at its start, which changes its registers. Kernels without these options therefore keep the part.
+// All arguments of the operator. If a kernel's parameters exceed 128 bytes, nvcc no longer reads
+// them at its start, which changes its registers. Kernels without these options therefore keep
+// BasicAttentionArgs, which has 128.
 template <typename Element>
 struct FullAttentionArgs : BasicAttentionArgs<Element> {
   std::int64_t window = 0;  // most keys that a query sees, only if causal, or 0 for no window
@@ -185,8 +186,9 @@ using AttentionGradFp16Args = FullAttentionGradArgs<float16>;
 float default_attention_scale(std::int64_t D);  // 1 / sqrt(D)
 
 // Reject sizes and pointers that no implementation supports (std::invalid_argument, which names the
-// argument). Elements of key_lengths and cu_seqlens are not read. For the part a kernel passes the
-// scales that it supports. For all arguments it passes whether v may have other channels than q.
+// argument). Elements of key_lengths and cu_seqlens are not read. With BasicAttentionArgs a kernel
+// passes the scales that it supports. With FullAttentionArgs, which allow any scale, it passes
+// whether v may have other channels than q.
 enum class Scale { kPositive, kOfAnySign };
 enum class ChannelsOfV { kAsOfQ, kAny };
 template <typename Element>
@@ -207,7 +209,7 @@ template <typename Element>
 void require_usual_D(const BasicAttentionArgs<Element>& args, const char* who);
 
 // FMAs of two products per query head, T_q x T_k x D and T_q x T_k x D_v, or for gradients of three
-// and two. A causal mask halves them, and a window leaves those of its keys. key_lengths and
+// and two. A causal mask halves them, and a window leaves only its keys. key_lengths and
 // cu_seqlens are not read.
 template <typename Element>
 double attention_fma_count(const BasicAttentionArgs<Element>& args);

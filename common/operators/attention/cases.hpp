@@ -37,13 +37,13 @@ struct AttentionCase {
 
   std::int64_t B = 1, T_q = 1, T_k = 1, H_q = 1, H_kv = 1, D = 64;
   std::int64_t D_v = 0;               // 0: D
-  std::vector<Lengths> lengths = {};  // packed sequences; B is then 1, T_q and T_k are the sums
+  std::vector<Lengths> lengths = {};  // packed sequences, with B = 1 and the sums as T_q and T_k
   bool causal = false;
-  bool key_lengths = false;  // drawn from 0 to T_k; the first is 0 if B > 1
+  bool key_lengths = false;  // drawn from 0 to T_k, but the first is 0 if B > 1
   float scale = kUsualScale;
   std::int64_t window = 0;
   float softcap = 0.0f;
-  float magnitude = 1.0f;  // of q and k; at the default scale 1 gives scores of about 1, 100 of 1e4
+  float magnitude = 1.0f;                  // of q and k; 1 gives scores of about 1, and 100 of 1e4
   Precision precision = Precision::kFp32;  // or kBf16, kFp16
   std::uint32_t seed = 1;
 

@@ -68,7 +68,7 @@ AttentionProblem with_key_lengths(Case c) {
   return problem;
 }
 
-// One channel makes all scores about -100. exp(-lse) overflows and must not be padding's weight.
+// All scores are about -100. Padding must not be weighted by exp(-lse), which overflows in fp32.
 AttentionProblem with_low_scores(Case c) {
   AttentionProblem problem = make_problem(c);
   const float root = std::sqrt(100.0f * std::sqrt(static_cast<float>(c.D)));
@@ -130,7 +130,7 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   }
 }
 
-// Only gradients of the same sequence and key head may be reached. One value in turn, to save time.
+// Only gradients of the same sequence and key head may be reached. Each test uses one value.
 void expect_isolated_gradients(const Implementation& i, Report& report, const Support& support,
                                const Case& c, std::size_t turn) {
   const AttentionGradProblem clean(c);
@@ -362,7 +362,7 @@ class Edges {
 
   void add(const std::string& test, const std::function<void(const Implementation&, Report&)>& run,
            std::optional<std::size_t> turn = std::nullopt) {
-    // Gradients are slow, so tests that run under each schedule in the forward pass alternate here.
+    // Gradients are slow, so a test that the forward pass runs under each schedule has one here.
     if (std::is_same_v<Op, AttentionBackward> && !turn) turn = plan_.edges.size();
     plan_.edges.push_back({test, run, turn});
   }

@@ -151,7 +151,7 @@ struct Row {
   Number largest = -std::numeric_limits<Number>::infinity(), sum = 0;
 };
 
-// Keys from `begin` on that have a score count in the sum; keys `first` to `end` - 1 count in o.
+// All keys from `begin` on that have a score count in the sum, but only `first` to `end` - 1 in o.
 template <typename Number>
 Row<Number> softmax(const S& s, const std::vector<Number>& scores, const Keys<Number>& v,
                     std::int64_t begin, std::int64_t first, std::int64_t end) {

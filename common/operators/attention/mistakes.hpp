@@ -52,7 +52,7 @@ struct AttentionSwitches {
   std::int64_t query_tile = 0;
   // Padding of the last tile that counts as keys.
   enum class Behind { kNothing, kZeros, kLastKey } behind = Behind::kNothing;
-  std::int64_t parts_by_exp = 0;  // keys per part; combined with exp, though maxima are in base 2
+  std::int64_t parts_by_exp = 0;  // keys per part, combined with exp though maxima are in base 2
   // Tiles of one array that still hold the previous tile, either all but the first or every second.
   enum class Stale { kNone, kAll, kEverySecond } stale = Stale::kNone;
   Array stale_array = Array::kK;
@@ -73,7 +73,7 @@ struct AttentionGradSwitches {
   bool weights_in_ds = true, weights_in_dv = true;
   bool d_o_in_dv = true;                                         // else v
   enum class Group { kAll, kFirst, kLast } heads = Group::kAll;  // summed into dk and dv
-  std::int64_t query_tile = 1;  // queries per tile; a last partial tile is skipped
+  std::int64_t query_tile = 1;  // queries per tile, without a last partial one
   Precision operands = Precision::kFp32;
 };
 

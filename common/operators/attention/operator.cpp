@@ -9,7 +9,7 @@ namespace {
 // Queries per window, more than in any kernel's tile, so that every window contains a tile border.
 constexpr std::int64_t kWindow = 160;
 
-// Approximate queries in a sample of a forward pass, and heads in a sample of a backward pass.
+// Approximate number of queries in a sample of a forward pass, and of heads for a backward pass.
 constexpr double kSampledQueries = 9 * kWindow, kSampledHeads = 16;
 
 // FMAs that are judged: all, or `share` of them if a sample is judged.

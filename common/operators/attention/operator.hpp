@@ -36,7 +36,7 @@ Operator& operator_of<AttentionBackward>();
 
 // Sets the fields that both operators share. A check's work grows with the square of T, so above
 // `most_judged_whole` FMAs only a sample is judged: windows of successive queries in the first, a
-// middle and the last batch, for all heads; of gradients some heads, with all queries and keys.
+// middle and the last batch, for all heads, or for gradients some heads with all queries and keys.
 Operator attention_operator(Operator op);
 std::optional<Operator::Sample> sample_of(const AttentionProblem& problem,
                                           const AttentionOutputs& outputs,

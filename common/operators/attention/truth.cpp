@@ -52,7 +52,7 @@ AttentionResult for_every_query(const AttentionArgs& a, const ComputeRows& compu
 
 // Root of the sum of each element's squared terms, to which rounding errors are relative. The error
 // of a score is an error of its weight: `score_roundoff` times the score's terms, in units of the
-// rounding of any other factor. The terms of lse are those of the sum inside its logarithm.
+// rounding of any other factor. For lse they are the terms inside the logarithm.
 AttentionResult attention_terms(const AttentionArgs& a, double score_roundoff) {
   return for_every_query(a, [&](const Head& head, std::int64_t first, Block& rows) {
     const std::int64_t count = rows.o.rows(), n = head.keys_seen(first + count - 1);

@@ -15,7 +15,7 @@ std::int64_t sequence_count(const AttentionArgs& a);
 AttentionSequence sequence_of(const AttentionArgs& a, std::int64_t n);
 // Query l of the sequence sees this many of its first keys, never fewer than query l - 1.
 std::int64_t keys_seen(const AttentionArgs& a, const AttentionSequence& sequence, std::int64_t l);
-// With a window it sees none before this key; without one this is 0.
+// It sees none before this key, which is 0 without a window.
 std::int64_t first_key_seen(const AttentionArgs& a, const AttentionSequence& sequence,
                             std::int64_t l);
 // The index in lse of query `row` of the B * T_q, in query head h.

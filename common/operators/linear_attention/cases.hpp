@@ -32,7 +32,7 @@ struct LinearAttentionCase {
   FeatureMap feature_map = FeatureMap::kEluPlusOne;
   bool normalize = true;
   float eps = 1e-6f;
-  bool key_lengths = false;  // drawn from 0 to T_k; the first is 0 if B > 1
+  bool key_lengths = false;  // drawn from 0 to T_k, but the first is 0 if B > 1
   float magnitude = 1.0f;
   Precision precision = Precision::kFp32;  // or kBf16, kFp16
   std::uint32_t seed = 1;

@@ -33,7 +33,7 @@ inline constexpr const char* kLinearAttentionStorage<bfloat16> = "bf16";
 template <>
 inline constexpr const char* kLinearAttentionStorage<float16> = "fp16";
 
-// Contiguous row-major arrays. q, k, v and o are stored as `Element`; arithmetic is fp32.
+// Contiguous row-major arrays. q, k, v and o are stored as `Element`, while arithmetic is fp32.
 template <typename Element>
 struct BasicLinearAttentionArgs {
   std::int64_t B = 0;    // batch, 0 or more

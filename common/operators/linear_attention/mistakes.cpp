@@ -321,7 +321,7 @@ Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
 
 namespace {
 
-// The problem with only the key rows first to end - 1 of q; the others are 0.
+// The problem with zeros in all key rows of q except first to end - 1.
 LinearAttentionProblem with_rows(LinearAttentionProblem problem, std::int64_t first,
                                  std::int64_t end) {
   std::vector<float>& q = problem["q"];
@@ -332,8 +332,7 @@ LinearAttentionProblem with_rows(LinearAttentionProblem problem, std::int64_t fi
   return problem;
 }
 
-// Blocks compute a strip of 8 key rows each and overwrite o instead of adding to it. Which block
-// stores last may differ per element.
+// Blocks of 8 key rows each overwrite o instead of adding to it. The last may differ per element.
 std::string one_strip(const LinearAttentionProblem& problem, const std::vector<float>& o) {
   constexpr std::int64_t kRows = 8;
   const std::int64_t K = problem.drawn_case().K;

@@ -43,7 +43,7 @@ struct LinearAttentionSwitches {
   bool lengths_ignored = false;
   bool read_transposed = false;
   bool state_overwritten = false;
-  // Round the state in every step, and operands of products, to bf16 or fp16.
+  // Rounding of the state in every step, and of product operands, to bf16 or fp16.
   double (*kept_state)(double) = nullptr;
   double (*operand)(double) = nullptr;
 };

@@ -39,7 +39,7 @@ inline constexpr const char* kDecayWords[] = {"none",  "mild",         "strong",
 struct WkvCase {
   Recurrence recurrence = Recurrence::kWkv;
   std::int64_t B = 1, T = 1, H = 1, K = 64, V = 64;
-  std::vector<std::int64_t> lengths = {};  // packed sequences; B is then 1 and T the sum
+  std::vector<std::int64_t> lengths = {};  // packed sequences, with B = 1 and the sum as T
   Decay decay = Decay::kMild;
   float fixed_log_w = 0.0f;     // for Decay::kFixed
   bool decay_per_head = false;  // RWKV-5: log_w is (H, K)

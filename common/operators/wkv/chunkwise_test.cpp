@@ -136,8 +136,7 @@ float bf16(double x) {
   return to_float(to_bfloat16(static_cast<float>(x)));
 }
 
-// A chunkwise kernel on tensor cores, with bf16 operands (decayed q and k, states, scores) and an
-// fp32 state.
+// A chunkwise kernel with bf16 operands (decayed q and k, states, scores) and an fp32 state.
 WkvOutputs in_chunks_of_bf16(const WkvProblem& problem) {
   const WkvCase& c = problem.drawn_case();
   const WkvArgs args = problem.args();
@@ -222,7 +221,7 @@ TEST(Bf16Operands, AreNoExcuseForAWrongResult) {
     expect_wrong(words, problem, outputs, Arithmetic::kBf16Operands);
   };
   refused("o(b=0, t=2,", [](WkvOutputs& x) { x.o[100] *= 1.2f; });
-  refused("", [](WkvOutputs& x) {  // two bits less
+  refused("", [](WkvOutputs& x) {  // two bits fewer
     for (float& value : x.o)
       value = to_float(bfloat16{static_cast<std::uint16_t>(to_bfloat16(value).bits & 0xfffcu)});
   });

@@ -296,8 +296,7 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   const WkvArgs& args = forward_of(all_args);
   const auto before = run_as<Op>(i, clean);
   const auto [first, length] = sequence(args, kSpoilt.sequence);
-  // In this sequence and head, steps from `must_from` on are reached, and from `may_from` on may
-  // be.
+  // In the same sequence and head steps from `must_from` must and from `may_from` may be reached.
   const auto expect = [&, first = first, length = length](
                           const auto& spoilt, std::int64_t must_from, std::int64_t may_from) {
     expect_reach(report, clean, before, run_as<Op>(i, spoilt), support,

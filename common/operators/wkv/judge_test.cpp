@@ -163,8 +163,7 @@ TEST(Diagnosis, NamesNoMistakeThatIsExcluded) {
               });
 }
 
-// In a step that forgets everything, an unread state looks like one that decays too early. Other
-// decays distinguish them.
+// In one step that forgets everything, an unread state looks like one that decays too early.
 TEST(Diagnosis, NamesNoMistakeInUniformDecaysThatOthersDisprove) {
   WkvCase c = kCase;
   c.T = 1;

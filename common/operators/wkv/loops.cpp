@@ -188,7 +188,7 @@ class GradientWalk {
                             : reads_after                    ? after
                                                              : before;
         dq += operand(read + (s_.bonus_in_dq ? u * kv : 0)) * d_o;
-        // The gradient of the state after this step, for the step's own k and v, and wrong ones.
+        // The gradient of the state after this step. seen() returns it, or a variant's wrong one.
         Number& G = adjoint_[j * V + i];
         if (gla) G += d_read;
         const auto seen = [&](Adjoint adjoint) {

@@ -1,6 +1,5 @@
 // Wrong computations of WKV, GLA and their gradients: a loop for each formula with switches,
-// variants that change them, and other known mistakes (common/judge/mistakes.hpp). In float with
-// the right switches a loop is a plain implementation.
+// variants that change them, and other known mistakes (common/judge/mistakes.hpp).
 #pragma once
 
 #include <cmath>
@@ -34,7 +33,7 @@ struct WkvSwitches {
   double (*of_u)(double u, double log_w) = [](double u, double) { return u; };
   bool u_for_decay = false;
   bool u_in_state = false;  // kv is multiplied by u before it is added to the state
-  bool scale_of_state = true, scale_of_bonus = true;  // scales this part of o
+  bool scale_of_state = true, scale_of_bonus = true;  // scale this part of o
   bool scale_in_state = false;                        // likewise, by the scale
   bool decays_new = false;                            // likewise, by the decay
   bool final_transposed = false;
@@ -45,7 +44,7 @@ struct WkvSwitches {
 
 WkvSwitches right_switches(const WkvArgs& args);
 
-// `Number` is double or float.
+// `Number` is double or float. In float with the right switches it is a plain implementation.
 template <typename Number = double>
 BasicWkvOutputs<Number> wkv_loop(const WkvArgs& args, const WkvSwitches& s);
 

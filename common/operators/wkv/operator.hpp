@@ -61,14 +61,14 @@ Operator wkv_operator(Recurrence recurrence, Operator op);
 template <typename Op>
 Operator wkv_forward(Operator op);
 
-// For tests (edges.cpp, trials.cpp). Programs without tests do not link these.
+// For tests (edges.cpp). Programs without tests do not link these.
 template <typename Op>
 std::shared_ptr<const Plan> wkv_plan(const Support& support);
 SupportWords wkv_support_words();
 template <typename Args>
 std::vector<BadInput<Args>> wkv_bad_inputs(const Support& support, Recurrence recurrence);
 
-// Pairwise cases or those of a draw, and the cases that the support names.
+// Pairwise or drawn cases, and the cases that the support names.
 std::vector<WkvCase> wkv_cases(const Support& support, Recurrence recurrence = Recurrence::kWkv);
 
 // Call work.template operator()<Wkv>() or <Gla>(), or <WkvBackward>() or <GlaBackward>().

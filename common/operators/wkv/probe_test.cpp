@@ -23,7 +23,7 @@ struct At {
 struct Plan {
   std::function<At(At)> of_k = [](At at) { return at; };
   std::function<double(std::int64_t j)> count_row = [](std::int64_t) { return 1; };
-  std::function<bool(At)> forgets = [](At at) { return at.t == 0; };  // the state, first
+  std::function<bool(At)> forgets = [](At at) { return at.t == 0; };  // resets the state first
   std::function<bool(At)> is_nan = [](At) { return false; };
   std::function<std::int64_t(std::int64_t i)> column_of_v = [](std::int64_t i) {
     return i;
@@ -135,7 +135,7 @@ TEST(Probe, AsksASlowKernelForItsStepsOnly) {
   EXPECT_EQ(said_of({.forgets = [](At at) { return at.t % 16 == 0; }, .seconds = 0.007}),
             "A step takes nothing from v of the steps before its own block of 16; all else of v is "
             "right\n");
-  // Less time is enough for a few steps of the first input, or for nothing if two runs take longer.
+  // Less time is enough for a few steps of the first input. Without time for two it runs none.
   EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.02}),
             "A change of q(b=1, t=0, h=1, j=8) alone changes nothing in o; it should\n");
   EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.3}), "");

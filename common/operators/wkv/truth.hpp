@@ -23,7 +23,7 @@ WkvResult wkv_closed_sum(const WkvArgs& args);
 BasicWkvGradients<double> wkv_gradients(const WkvGradArgs& args);
 
 // The truth of each output of the case, with the root of the sum of each element's squared terms.
-// Terms are the products q k v with their decays; they remain if the element itself cancels.
+// Terms are the products q k v with their decays, which remain if the element itself cancels.
 std::vector<Truth> wkv_truth(const WkvProblem& problem, Arithmetic arithmetic);
 std::vector<Truth> wkv_gradients_truth(const WkvGradProblem& problem, Arithmetic arithmetic);
 

@@ -21,7 +21,7 @@ inline Array read(const float* data, std::int64_t count) {
 }
 
 // A formula's value, or the sum of its squared terms. Terms are products, so the same formula gives
-// the second from squared factors; a decay is squared by doubling its logarithm.
+// the second from squared factors, where a decay is squared by doubling its logarithm.
 enum class Of { kValue, kSquaredTerms };
 
 // One head of one sequence. Its steps are numbered in the direction of time.
@@ -104,7 +104,7 @@ struct Path {
   double additions;    // of a sum over channels, keys or queries
   double recurrences;  // number of states in the term
   double operands;     // rounded factors with Arithmetic::kBf16Operands
-  bool stored;         // like the tensors; otherwise fp32
+  bool stored;         // like the tensors, else in fp32
 };
 
 inline Path path_of(const WkvCase& c, const std::string& output) {
@@ -121,7 +121,7 @@ inline Path path_of(const WkvCase& c, const std::string& output) {
   return {0, 1, 1, false};  // the states
 }
 
-// Roundings of a term in later steps, each of which multiplies it by w, for the slowest channel.
+// Roundings of a term in later steps, which multiply it by w, in the channel that forgets slowest.
 struct Memory {
   double roundings = 1;  // sum of w^2d, for independent roundings
   double alike = 0;      // sum of w^d, for a decay that is the same in every step but not 1
@@ -148,9 +148,8 @@ inline Memory remembered(const WkvCase& c, const WkvArgs& a) {
   return most;
 }
 
-// The absolute error of fp16 in decayed keys, which are factors of a state: half the distance
-// between its smallest numbers, times the largest value, for each remembered step. (An output is
-// stored as coarsely anyway.)
+// fp16's absolute error of decayed keys in a state: half the distance between its smallest numbers,
+// times the largest value, per remembered step. Stored outputs have it anyway.
 inline double least_of_state(const WkvArgs& a, const Memory& memory) {
   const Array values = read(a.v, a.B * a.T * a.H * a.V).abs();
   if (values.size() == 0) return 0;

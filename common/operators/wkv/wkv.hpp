@@ -39,7 +39,7 @@ inline constexpr const char* kWkvStorage = std::is_same_v<Element, float>     ? 
                                                                               : "bf16";
 
 // Contiguous row-major arrays. Sizes count elements, never bytes. q, k, v, u and o are stored as
-// `Element` and log_w as `LogW`; states and all arithmetic are float.
+// `Element` and log_w as `LogW`. States and all arithmetic are float.
 template <typename Element, typename LogW = Element>
 struct BasicWkvArgs {
   std::int64_t B = 0;  // batch, 0 or more
@@ -174,8 +174,8 @@ enum class Recurrence { kWkv, kGla };
 
 enum class PackedSequences { kRefused, kAllowed };
 
-// Rejects sizes, strides and pointers that no implementation supports (std::invalid_argument, which
-// names the argument). Values are not read; check_log_w rejects a positive log_w where data enters.
+// Rejects unsupported sizes, strides and pointers with a std::invalid_argument that names the
+// argument. Values are not read, because check_log_w rejects a positive log_w where data enters.
 template <typename Element, typename LogW>
 void validate(const BasicWkvArgs<Element, LogW>& args,
               PackedSequences packed = PackedSequences::kRefused);
