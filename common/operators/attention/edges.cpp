@@ -257,7 +257,6 @@ void expect_right_or_refused(const Implementation& i, Report& report, const Supp
   }
 }
 
-// Adds edge cases to a plan.
 template <typename Op>
 class Edges {
  public:
@@ -371,7 +370,6 @@ class Edges {
   static constexpr auto expect_isolated =
       std::is_same_v<Op, Attention> ? expect_isolation : expect_isolated_gradients;
 
-  // Runs the case with each supported mask.
   void add_for_masks(const std::string& test, const Case& c, AttentionProblem (*problem_of)(Case)) {
     add(test, [=, support = support_](const Implementation& i, Report& report) {
       for (const bool causal : attention_masks(support))

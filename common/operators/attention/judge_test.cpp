@@ -41,7 +41,6 @@ std::pair<Outputs, std::string> wrong_answer(const Problem& problem, const std::
   throw std::invalid_argument("no misconception has the words " + words);
 }
 
-// In every precision.
 template <typename Op>
 void expect_named(const std::string& words, AttentionCase c, std::int64_t tile) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {

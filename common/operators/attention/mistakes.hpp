@@ -11,7 +11,6 @@
 
 namespace ladder {
 
-// The keys that a query sees.
 enum class Mask {
   kOwn,
   kTurned,

@@ -194,7 +194,6 @@ Outputs plain(const LinearAttentionProblem& problem, Arithmetic arithmetic) {
   return problem.stored({{o.begin(), o.end()}});
 }
 
-// The variants of a case, by group.
 struct Collected : VariantList<S> {
   using Mask = S::Mask;
   using Map = S::Map;

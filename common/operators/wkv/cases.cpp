@@ -51,7 +51,6 @@ std::string word(const WkvCase& c) {
   return "";
 }
 
-// Draws the inputs of the forward pass.
 void draw_forward(Problem& problem) {
   const WkvCase& c = problem.as<WkvCase>();
   Generator generator(c.seed);

@@ -26,7 +26,6 @@ struct Gla : Wkv {
   static constexpr const char* kName = "gla";
   static constexpr Recurrence kRecurrence = Recurrence::kGla;
 
-  // The case for this operator.
   static WkvCase own(WkvCase c) {
     c.recurrence = kRecurrence;
     return c;

@@ -130,7 +130,6 @@ WkvCase random_case(Random& random, Recurrence recurrence, bool gradients) {
   return c;
 }
 
-// Mixes decays of every kind.
 void mix_decays(Random& random, std::vector<float>& decays) {
   for (float& log_w : decays) {
     switch (random.below(8)) {

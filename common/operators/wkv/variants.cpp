@@ -8,7 +8,6 @@ namespace {
 
 using S = WkvSwitches;
 
-// The variants of one case, by group.
 class List : public VariantList<S> {
  public:
   explicit List(const WkvCase& of)
