@@ -21,7 +21,7 @@ void require_option(bool allowed, const char* name, const Value& value, const ch
   require(allowed, std::string(name) + " is " + to_text(value) + "; allowed" + what);
 }
 
-// But for the scale.
+// Everything except the scale.
 template <typename Element>
 void validate_part(const BasicAttentionArgs<Element>& args) {
   validate_lists(args);
@@ -44,7 +44,7 @@ void require_v_as_q(const FullAttentionArgs<Element>& args) {
                  (" in this kernel: 0, or D, which is " + std::to_string(args.D)).c_str());
 }
 
-// Queries of all heads, times the keys that one sees on average.
+// Queries of all heads times the average number of keys that a query sees.
 template <typename Element>
 double count_pairs(const BasicAttentionArgs<Element>& args) {
   const double keys = static_cast<double>(args.T_k) / (args.causal ? 2 : 1);

@@ -1,22 +1,22 @@
-// Softmax attention: each query takes the mean of the values, weighted by the softmax of its products with the keys.
+// Softmax attention. o of a query is the mean of the values, weighted by the softmax of its scores.
 //
-// With s(l, c) = scale * q_l . k_c, and n(l) the number of keys that query l may see (the first n of its batch or sequence):
+// With s(l, c) = scale * q_l . k_c, and n(l) visible keys, the first of l's batch or sequence:
 //
 //     lse_l = log sum_{c < n(l)} exp(s(l, c))        o_l = sum_{c < n(l)} exp(s(l, c) - lse_l) v_c
 //
-// q and k have D channels, and v and o D_v, which may be another number.
-// T_q queries and T_k keys: n(l) = T_k, and in the causal form n(l) = max(0, l + 1 + T_k - T_q): the last query is aligned with
-// the last key. A query that sees no key has o = 0 and lse = -inf. Query head h uses key head h / (H_q / H_kv).
-// With a window, which the causal form may have, a query sees the last `window` of these keys: n(l) - window to n(l) - 1, its own
-// one included. (FlashAttention-2 calls that window_size = (window - 1, 0).) With a softcap the score is softcap tanh(s(l, c) / softcap),
-// and t(l, c) = tanh(s(l, c) / softcap); without one, t is 0.
-// Gradients, with p(l, c) = exp(s(l, c) - lse_l) and delta_l = d_o_l . o_l:
+// q and k have D channels, v and o have D_v. With T_q queries and T_k keys, n(l) = T_k. The causal
+// form has n(l) = max(0, l + 1 + T_k - T_q), which aligns the last query with the last key. A query
+// that sees no key has o = 0 and lse = -inf. Query head h uses key head h / (H_q / H_kv).
+// In the causal form a window leaves only the last `window` of these keys, n(l) - window to
+// n(l) - 1, including the query's own. (FlashAttention-2 calls this window_size = (window - 1, 0).)
+// A softcap replaces the score by softcap t(l, c), with t(l, c) = tanh(s(l, c) / softcap). Without
+// one t is 0. Gradients, with p(l, c) = exp(s(l, c) - lse_l) and delta_l = d_o_l . o_l:
 //
 //     dv_c = sum_l p(l, c) d_o_l      ds(l, c) = p(l, c) (d_o_l . v_c - delta_l) (1 - t(l, c)^2)
 //     dq_l = scale sum_c ds(l, c) k_c      dk_c = scale sum_l ds(l, c) q_l
 //
-// Sources: Vaswani et al., "Attention is all you need" (2017); Dao, "FlashAttention-2" (2023) for lse and the gradients;
-// Ainslie et al., "GQA" (2023) for grouped heads.
+// Sources: Vaswani et al., "Attention is all you need" (2017); Dao, "FlashAttention-2" (2023) for
+// lse and the gradients; Ainslie et al., "GQA" (2023) for grouped heads.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@
 
 namespace ladder {
 
-// The operators: common/operators/attention/operator.hpp.
+// Operator tags, defined in common/operators/attention/operator.hpp.
 struct Attention;
 struct AttentionBackward;
 
@@ -41,8 +41,8 @@ inline constexpr const char* kAttentionStorage<float16> = "fp16";
 template <typename Element>
 struct FullAttentionArgs;
 
-// Arrays are contiguous and row-major. `Element` is what q, k, v and o are stored as; arithmetic and lse are fp32. Most kernels take
-// this part of the operator's arguments: what else may be asked for is refused for them.
+// Contiguous row-major arrays. q, k, v and o are stored as `Element`, while arithmetic and lse are
+// fp32. Most kernels support only these arguments, and their launchers reject the other options.
 template <typename Element>
 struct BasicAttentionArgs {
   std::int64_t B = 0;     // batch, 0 or more
@@ -56,21 +56,22 @@ struct BasicAttentionArgs {
 
   const Element* q = nullptr;  // (B, T_q, H_q, D)
   const Element* k = nullptr;  // (B, T_k, H_kv, D)
-  const Element* v = nullptr;  // (B, T_k, H_kv, D), or D_v for D
-  Element* o = nullptr;        // (B, T_q, H_q, D), likewise
+  const Element* v = nullptr;  // (B, T_k, H_kv, D_v), where D_v is D here
+  Element* o = nullptr;        // (B, T_q, H_q, D_v)
   float* lse = nullptr;        // (B, H_q, T_q), natural logarithm
 
-  // The keys of each batch, 0..T_k: what lies behind is not looked at. Null: T_k for every batch.
+  // Keys of each batch, 0 to T_k. Keys past this length are not read. Null: T_k for every batch.
   const std::int64_t* key_lengths = nullptr;  // (B)
 
-  // Packed sequences, both or neither: B is 1, sequence n has the queries cu_seqlens_q[n] .. cu_seqlens_q[n + 1] - 1 of T_q,
-  // and the keys likewise. They begin with 0, never decrease and end with T_q (T_k). Not together with key_lengths.
+  // Packed sequences, both or neither, with B = 1 and no key_lengths. Sequence n has queries
+  // cu_seqlens_q[n] to cu_seqlens_q[n + 1] - 1, and its keys likewise. They begin with 0, never
+  // decrease and end with T_q and T_k.
   const std::int64_t* cu_seqlens_q = nullptr;  // (sequences + 1)
   const std::int64_t* cu_seqlens_k = nullptr;  // (sequences + 1)
   std::int64_t sequences = 0;
 
   bool causal = false;
-  float scale = 1.0f;  // finite; default_attention_scale(D) is the usual choice
+  float scale = 1.0f;  // finite, usually default_attention_scale(D)
 
   using Whole = FullAttentionArgs<Element>;
   static constexpr const char* kStorage = kAttentionStorage<Element>;
@@ -82,7 +83,7 @@ struct BasicAttentionArgs {
     visit("causal", s.causal), visit("scale", s.scale);
   }
 
-  // What the forward pass reads, and so its gradients.
+  // Inputs of the forward pass, which the backward pass reads too.
   template <typename Self, typename Visit>
   static void inputs(Self& s, const Visit& visit) {
     visit("q", s.q, {{"b", s.B}, {"t", s.T_q}, {"h", s.H_q}, {"i", s.D}});
@@ -101,13 +102,14 @@ struct BasicAttentionArgs {
   }
 };
 
-// The operator's arguments. Where a kernel's parameters have more than 128 bytes, nvcc no longer reads them at its beginning, and it
-// has other registers: kernels that have no use for these options keep the part that has 128.
+// All arguments of the operator. If a kernel's parameters exceed 128 bytes, nvcc no longer reads
+// them at its start, which changes its registers. Kernels without these options therefore keep
+// BasicAttentionArgs, which has 128.
 template <typename Element>
 struct FullAttentionArgs : BasicAttentionArgs<Element> {
-  std::int64_t window = 0;  // keys that a query sees at most, causal only; 0: no window
-  float softcap = 0.0f;     // 0: no softcap; else above 0, finite
-  std::int64_t D_v = 0;     // channels of v, of o and of their gradients; 0: D
+  std::int64_t window = 0;  // most keys that a query sees, only if causal, or 0 for no window
+  float softcap = 0.0f;     // finite and above 0, or 0 for none
+  std::int64_t D_v = 0;     // channels of v, o and their gradients, or 0 for D
 
   FullAttentionArgs() = default;
   FullAttentionArgs(const BasicAttentionArgs<Element>& part) : BasicAttentionArgs<Element>(part) {}
@@ -120,7 +122,7 @@ struct FullAttentionArgs : BasicAttentionArgs<Element> {
     visit("window", s.window), visit("softcap", s.softcap), visit("D_v", s.D_v, 0);
   }
 
-  // Refuses what a kernel that takes the part would not see.
+  // Rejects options that BasicAttentionArgs cannot hold.
   void require_part() const;
 };
 
@@ -128,8 +130,8 @@ using AttentionArgs = FullAttentionArgs<float>;
 using AttentionBf16Args = FullAttentionArgs<bfloat16>;
 using AttentionFp16Args = FullAttentionArgs<float16>;
 
-// The gradients of a loss with respect to q, k and v. forward.o and forward.lse are what the forward pass wrote; they are only read.
-// `Forward` is the forward pass's arguments: all, or the part.
+// The gradients of a loss with respect to q, k and v. forward.o and forward.lse are results of the
+// forward pass and are only read. `Forward` is FullAttentionArgs or BasicAttentionArgs.
 template <typename Element, typename Forward>
 struct AttentionGradLists {
   Forward forward;
@@ -162,7 +164,7 @@ struct AttentionGradLists {
 template <typename Element>
 struct FullAttentionGradArgs;
 
-// Without a window, a softcap and a D_v.
+// Without the options window, softcap and D_v.
 template <typename Element>
 struct BasicAttentionGradArgs : AttentionGradLists<Element, BasicAttentionArgs<Element>> {
   using Whole = FullAttentionGradArgs<Element>;
@@ -183,9 +185,10 @@ using AttentionGradFp16Args = FullAttentionGradArgs<float16>;
 
 float default_attention_scale(std::int64_t D);  // 1 / sqrt(D)
 
-// Refuses sizes and pointers that no implementation can take (std::invalid_argument that names the argument). What lies behind
-// key_lengths and cu_seqlens is not read. A kernel that takes the part says which scales it has, and one that takes all, which has any,
-// whether v may have another number of channels than q.
+// Reject sizes and pointers that no implementation supports (std::invalid_argument, which names the
+// argument). Elements of key_lengths and cu_seqlens are not read. With BasicAttentionArgs a kernel
+// passes the scales that it supports. With FullAttentionArgs, which allow any scale, it passes
+// whether v may have other channels than q.
 enum class Scale { kPositive, kOfAnySign };
 enum class ChannelsOfV { kAsOfQ, kAny };
 template <typename Element>
@@ -197,17 +200,17 @@ void validate(const BasicAttentionGradArgs<Element>& args);
 template <typename Element>
 void validate(const FullAttentionGradArgs<Element>& args, ChannelsOfV of_v = ChannelsOfV::kAsOfQ);
 
-// The widths that most implementations have.
+// The channels that most implementations support.
 inline bool is_usual_D(std::int64_t D) {
   return D == 32 || D == 64 || D == 96 || D == 128 || D == 256;
 }
-// `who` ("chapter 08") says who refuses the others.
+// Rejects all others with an error that names `who`, such as "chapter 08".
 template <typename Element>
 void require_usual_D(const BasicAttentionArgs<Element>& args, const char* who);
 
-// Two products per query head, T_q x T_k x D and T_q x T_k x D_v; half of them where a causal mask hides half, and those in the window
-// where there is one. For the gradients there are three of the former and two of the latter.
-// T_q and T_k as they stand: key_lengths and cu_seqlens are not read.
+// FMAs of two products per query head, T_q x T_k x D and T_q x T_k x D_v, or for gradients of three
+// and two. A causal mask halves them, and a window leaves only its keys. key_lengths and
+// cu_seqlens are not read.
 template <typename Element>
 double attention_fma_count(const BasicAttentionArgs<Element>& args);
 template <typename Element>

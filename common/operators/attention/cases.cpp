@@ -16,7 +16,7 @@ namespace {
 
 using Pair = std::pair<std::int64_t, std::int64_t>;
 
-// Queries and keys.
+// Pairs of queries and keys.
 std::vector<Pair> lengths_of(const Support& support) {
   const auto queries = support.levels("T_q", {0, 5, 1, 1, 15, 16, 17, 17, 63, 64, 65, 130});
   const auto keys = support.levels("T_k", {5, 0, 1, 65, 17, 16, 1, 63, 15, 64, 130, 64});
@@ -29,7 +29,7 @@ std::vector<Pair> lengths_of(const Support& support) {
   return lengths;
 }
 
-// The levels of an option, after those that all have; none, where the support does not have it.
+// `usual`, followed by the levels of the option if the support has it.
 template <typename Value>
 std::vector<Value> levels_of(const Support& support, const std::string& option,
                              std::vector<Value> usual) {
@@ -41,7 +41,7 @@ std::vector<Value> levels_of(const Support& support, const std::string& option,
   return usual;
 }
 
-// How many query heads, and how many key heads.
+// Pairs of query heads and key heads.
 std::vector<Pair> heads_of(const Support& support) {
   if (support.has("groups")) return {{2, 2}, {2, 1}, {4, 2}, {5, 1}};
   return {{2, 2}, {3, 3}};
@@ -112,7 +112,7 @@ AttentionArgs sizes_of(const AttentionCase& c) {
 void draw_attention(Problem& problem) {
   const AttentionCase& c = problem.as<AttentionCase>();
   Generator generator(c.seed);
-  const float m = std::sqrt(3.0f) * c.magnitude;  // a variance of 1
+  const float m = std::sqrt(3.0f) * c.magnitude;  // gives a variance of magnitude^2
   problem["q"] = generator.reals(c.B * c.T_q * c.H_q * c.D, -m, m);
   problem["k"] = generator.reals(c.B * c.T_k * c.H_kv * c.D, -m, m);
   problem["v"] = generator.reals(c.B * c.T_k * c.H_kv * c.channels_of_v(), -1.0f, 1.0f);
@@ -196,14 +196,15 @@ bool has_option(const Support& support, const std::string& option) {
 AttentionCase plain_attention_case(const Support& support) {
   AttentionCase c = ragged_attention_case(support);
   c.T_k = support.plain_steps > 0 ? support.plain_steps : 17;
-  c.T_q = limited_queries(support, c.T_k > 17 ? 20 : 11);  // 20: two warps' rows
+  c.T_q = limited_queries(support, c.T_k > 17 ? 20 : 11);  // 20: rows of two warps
   c.H_q = support.has("groups") ? 4 : 3;
   c.H_kv = support.has("groups") ? 2 : 3;
-  // With fewer channels than 16 too many lie in one vector. With fewer than keys nobody can tell what each key has added to o.
+  // With fewer than 16 channels, too many of them share a vector. With fewer channels than keys, o
+  // does not show each key's contribution.
   c.D = from(c.T_k > 17 ? c.T_k + 40 : 16, attention_channels(support));
   c.causal = support.has("causal");
   if (has_option(support, "window")) c.window = c.T_k / 2;
-  c.magnitude = c.T_k > 17 ? 1.0f : 2.0f;  // weights that are unlike each other, none of them lost
+  c.magnitude = c.T_k > 17 ? 1.0f : 2.0f;  // distinct weights, none negligible
   return c;
 }
 

@@ -1,5 +1,5 @@
-// Cases of softmax attention and of its gradients: a shape with options, and the inputs drawn for it. The same case gives the same
-// inputs on every machine.
+// Cases of softmax attention and its gradients. A case is a shape with options, and its inputs are
+// drawn from a seed, so they are the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace ladder {
 
-// As the shapes of the other operators are said: D is K, and D_v is V; T counts the keys.
+// Sizes under the names that all operators share: K is D, V is D_v, and T is T_k.
 struct AttentionSizes {
   std::int64_t B = 4, T = 4096, H = 16, K = 128, V = 128;
   std::int64_t T_q = 0;   // 0: T
@@ -27,7 +27,7 @@ struct AttentionSizes {
   }
 };
 
-// A case's scale where none is chosen: NaN, for every number may be.
+// Selects default_attention_scale(D). NaN, because any number may be chosen as a scale.
 inline constexpr float kUsualScale = std::numeric_limits<float>::quiet_NaN();
 
 struct AttentionCase {
@@ -37,13 +37,13 @@ struct AttentionCase {
 
   std::int64_t B = 1, T_q = 1, T_k = 1, H_q = 1, H_kv = 1, D = 64;
   std::int64_t D_v = 0;               // 0: D
-  std::vector<Lengths> lengths = {};  // of packed sequences; then B = 1, T_q and T_k are their sums
+  std::vector<Lengths> lengths = {};  // packed sequences, with B = 1 and the sums as T_q and T_k
   bool causal = false;
-  bool key_lengths = false;   // drawn from 0..T_k, the first one 0 where B > 1
-  float scale = kUsualScale;  // that: default_attention_scale(D)
+  bool key_lengths = false;  // drawn from 0 to T_k, but the first is 0 if B > 1
+  float scale = kUsualScale;
   std::int64_t window = 0;
   float softcap = 0.0f;
-  float magnitude = 1.0f;  // of q and k. At 1 and the default scale q . k is about 1, at 100 1e4
+  float magnitude = 1.0f;                  // of q and k; 1 gives scores of about 1, and 100 of 1e4
   Precision precision = Precision::kFp32;  // or kBf16, kFp16
   std::uint32_t seed = 1;
 
@@ -69,10 +69,10 @@ std::string to_text(const AttentionCase::Lengths& lengths);
 // "B2_Tq37_Tk50_Hq6_Hkv2_D64_causal_bf16", "B1_Tq22_Tk9_Hq2_Hkv2_D64_packed_5x0_17x9_full"
 std::string name_of(const AttentionCase& c);
 
-// The case with these packed sequences in the place of its batches.
+// The case with these packed sequences instead of batches.
 AttentionCase packed(AttentionCase c, std::vector<AttentionCase::Lengths> lengths);
 
-// Everything but the pointers.
+// Arguments of the case, without pointers.
 AttentionArgs sizes_of(const AttentionCase& c);
 
 struct AttentionInputs {
@@ -82,7 +82,7 @@ struct AttentionInputs {
   static const Operator& of(const Case& c);
 };
 
-// The gradients of sum(o * d_o): o and lse are what the forward pass gives.
+// The gradients of sum(o * d_o), with o and lse from the forward pass.
 struct AttentionGradInputs {
   using Op = AttentionBackward;
   using Case = AttentionCase;
@@ -97,9 +97,9 @@ void draw_attention(Problem& problem);
 inline AttentionProblem make_problem(const AttentionCase& c) {
   return AttentionProblem(c);
 }
-// With the exact o and lse of these inputs, rounded to what they are stored in, and d_o drawn.
+// Takes over the inputs, draws d_o, and rounds the exact o and lse to their storage.
 AttentionGradProblem make_grad_problem(const AttentionProblem& forward);
-// Sets o and lse to those of its other inputs.
+// Sets o and lse to the exact results for the other inputs.
 void take_forward_pass(Problem& problem);
 
 struct AttentionOutputs {
@@ -130,18 +130,19 @@ struct BasicAttentionGradients {
 
 using AttentionGradients = BasicAttentionGradients<float>;
 
-// What its tests are made of. A Support of attention may refuse "causal", "groups" (fewer key heads than query heads), "packed" (sequences)
-// and "key_lengths". What it has besides, "window", "softcap", any "scale" and "D_v", are options with levels. Its sizes are D, and T_q with T_k, two lists of one length: the n-th number of queries comes with the n-th of keys. It
-// may limit B, H_q and T_q (of a packed sequence, too).
+// Factors and cases of the tests. A Support of attention may refuse "causal", "groups" (fewer key
+// heads than query heads), "packed" (sequences) and "key_lengths". Its options are "window",
+// "softcap", "scale" and "D_v". Its sizes are D, and T_q with T_k, paired by index. It may limit B,
+// H_q and T_q, also of a packed sequence.
 Design<AttentionCase> attention_design(const Support& support);
-// Sizes that are unlike each other and no powers of two, as far as they are supported.
+// Distinct sizes that are not powers of two, as far as they are supported.
 AttentionCase ragged_attention_case(const Support& support);
-// The case on which no two mistakes give the same.
+// A case on which no two mistakes give the same result.
 AttentionCase plain_attention_case(const Support& support);
 std::vector<bool> attention_masks(const Support& support);
 bool has_option(const Support& support, const std::string& option);
 std::vector<std::int64_t> attention_channels(const Support& support);
-// `queries`, or the most that it takes.
+// `queries`, or the limit of T_q if that is smaller.
 std::int64_t limited_queries(const Support& support, std::int64_t queries);
 
 }  // namespace ladder

@@ -1,4 +1,4 @@
-// The tests of softmax attention and of its gradients: their plans, and what must hold besides.
+// Tests of softmax attention and its gradients: their plans and edge cases.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,7 +17,7 @@ using Case = AttentionCase;
 
 constexpr float kNotANumber[] = {kNan, std::numeric_limits<float>::infinity()};
 
-// For what runs several times.
+// Small enough to run several times.
 Case few_heads(const Support& support, std::int64_t T_q, std::int64_t T_k) {
   Case c = ragged_attention_case(support);
   c.B = 1;
@@ -28,7 +28,7 @@ Case few_heads(const Support& support, std::int64_t T_q, std::int64_t T_k) {
   return c;
 }
 
-// Two key heads, and where that is supported two query heads for each.
+// Two key heads, with two query heads each if groups are supported.
 Case grouped_heads(const Support& support, std::int64_t T_q, std::int64_t T_k) {
   Case c = few_heads(support, T_q, T_k);
   c.H_q = support.has("groups") ? 4 : 2;
@@ -41,7 +41,7 @@ Case with_mask(Case c, bool causal) {
   return c;
 }
 
-// The forward pass, or the gradients of it.
+// Checks the forward pass or its gradients.
 template <typename Op>
 void expect(const Implementation& i, Report& report, const AttentionProblem& forward) {
   if constexpr (std::is_same_v<Op, Attention>) {
@@ -51,7 +51,7 @@ void expect(const Implementation& i, Report& report, const AttentionProblem& for
   }
 }
 
-// No key, one, some and all of them; what lies behind is not a number.
+// Lengths of no, one, some and all keys. Keys and values past them are NaN.
 AttentionProblem with_key_lengths(Case c) {
   c.B = 4;
   c.key_lengths = true;
@@ -68,7 +68,7 @@ AttentionProblem with_key_lengths(Case c) {
   return problem;
 }
 
-// All scores are about -100, by one channel: exp(-lse) is no number of fp32, and a key that is not there must not be weighed by it.
+// All scores are about -100. Padding must not be weighted by exp(-lse), which overflows in fp32.
 AttentionProblem with_low_scores(Case c) {
   AttentionProblem problem = make_problem(c);
   const float root = std::sqrt(100.0f * std::sqrt(static_cast<float>(c.D)));
@@ -81,8 +81,8 @@ AttentionProblem with_low_scores(Case c) {
   return problem;
 }
 
-// Something that is no number stands in the second sequence or batch: in key head 1, its last row but two, and in the last query but one
-// of the first query head of its group.
+// A NaN or infinity in the second sequence or batch. It fills row keys - 3 of key head 1, and row
+// queries - 2 of the first query head of its group.
 struct Spoilt {
   static constexpr std::int64_t kSequence = 1, kHead = 1;
 
@@ -103,7 +103,7 @@ struct Spoilt {
     }
   }
 
-  // What the key reaches of query `row` (of B * T_q) and query head h, where keys are taken in such tiles.
+  // Whether the key reaches query `row` (of B * T_q) in query head h, with tiles of `tile` keys.
   Reach of_query(std::int64_t row, std::int64_t h, std::int64_t tile) const {
     const std::int64_t l = row - s.first_query;
     if (h / group != kHead || l < 0 || l >= s.queries) return Reach::kMustNot;
@@ -114,7 +114,7 @@ struct Spoilt {
   }
 };
 
-// One key and one query: in the causal form the queries before see neither.
+// Spoils one key and one query. In the causal form earlier queries see neither.
 void expect_isolation(const Implementation& i, Report& report, const Support& support,
                       const Case& c, std::size_t) {
   const AttentionProblem clean = make_problem(c);
@@ -130,7 +130,7 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   }
 }
 
-// Gradients of the sequence and the key head may be reached, no others. Of both values one, in turn: gradients take their time.
+// Only gradients of the same sequence and key head may be reached. Each test uses one value.
 void expect_isolated_gradients(const Implementation& i, Report& report, const Support& support,
                                const Case& c, std::size_t turn) {
   const AttentionGradProblem clean(c);
@@ -182,7 +182,7 @@ void expect_long_sequences(const Implementation& i, Report& report, const Suppor
   }
 }
 
-// More heads than a block has of anything, and where groups are supported as many for each of two key heads.
+// More heads than one block handles, shared by two key heads if groups are supported.
 template <typename Op>
 void expect_right_in_many_heads(const Implementation& i, Report& report, const Support& support) {
   for (const bool causal : attention_masks(support)) {
@@ -205,7 +205,7 @@ void expect_right_in_many_batches(const Implementation& i, Report& report, const
   expect<Op>(i, report, make_problem(c));
 }
 
-// Sequences that end where a tile does: the next batch's first tile is another one.
+// Sequences that end with a whole tile, so that the next batch begins in a new one.
 template <typename Op>
 void expect_right_in_whole_tiles(const Implementation& i, Report& report, const Support& support) {
   for (const std::int64_t D : attention_channels(support)) {
@@ -219,7 +219,7 @@ void expect_right_in_whole_tiles(const Implementation& i, Report& report, const 
   }
 }
 
-// A window that is wider than a tile of queries or of keys, with rows that make tiles narrow, and a D_v of its own where that is supported.
+// A window wider than a tile, at channels that make tiles narrow, and with a D_v if supported.
 template <typename Op>
 void expect_right_in_a_wide_window(const Implementation& i, Report& report,
                                    const Support& support) {
@@ -228,13 +228,13 @@ void expect_right_in_a_wide_window(const Implementation& i, Report& report,
     Case c = with_mask(few_heads(support, 270, 270), true);
     c.H_q = c.H_kv = 1;
     c.D = D;
-    // 255: of a tile of queries only the last one hides a key, and only one key.
+    // 255: only the last query of a tile has a hidden key, and only one.
     c.window = D <= 64 ? 255 : D < 128 ? 128 : 200;
     if (has_option(support, "D_v")) c.D_v = D < 128 ? 128 : 40;
     c.precision = precision_of(support.storages.back());
     expect<Op>(i, report, make_problem(c));
   }
-  // One that hides nothing, and is 1 in 32 bits.
+  // This window hides nothing, but would be 1 in 32 bits.
   Case c = with_mask(few_heads(support, 20, 40), true);
   c.window = (std::int64_t{1} << 32) + 1;
   if (has_option(support, "softcap")) c.softcap = 3.0f;
@@ -257,7 +257,6 @@ void expect_right_or_refused(const Implementation& i, Report& report, const Supp
   }
 }
 
-// What must hold besides the cases of a plan.
 template <typename Op>
 class Edges {
  public:
@@ -335,7 +334,7 @@ class Edges {
     }
   }
 
-  // Numbers that are none reach what they may.
+  // NaN and infinity must reach only the results that depend on them.
   void add_isolation() {
     Case isolated = grouped_heads(support_, 20, 150);
     isolated.B = 2;
@@ -362,7 +361,7 @@ class Edges {
 
   void add(const std::string& test, const std::function<void(const Implementation&, Report&)>& run,
            std::optional<std::size_t> turn = std::nullopt) {
-    // Gradients take several times as long: what the forward pass does under each schedule shares them there.
+    // Gradients are slow, so a test that the forward pass runs under each schedule has one here.
     if (std::is_same_v<Op, AttentionBackward> && !turn) turn = plan_.edges.size();
     plan_.edges.push_back({test, run, turn});
   }
@@ -371,7 +370,6 @@ class Edges {
   static constexpr auto expect_isolated =
       std::is_same_v<Op, Attention> ? expect_isolation : expect_isolated_gradients;
 
-  // The case with each mask that the implementation has.
   void add_for_masks(const std::string& test, const Case& c, AttentionProblem (*problem_of)(Case)) {
     add(test, [=, support = support_](const Implementation& i, Report& report) {
       for (const bool causal : attention_masks(support))
@@ -392,7 +390,7 @@ class Edges {
   const Support support_;
 };
 
-// What the forward pass and the gradients have in common.
+// The plan shared by the forward pass and the gradients.
 template <typename Op>
 std::shared_ptr<Plan> common_plan(const Support& support, const std::string& prefix) {
   auto plan = std::make_shared<Plan>();
@@ -440,7 +438,7 @@ bool has_usual_D_only(const Support& support) {
 
 std::vector<AttentionCase> attention_cases(const Support& support) {
   const auto finish = [](AttentionCase& c) {
-    // No case may take the emulator more than about a second.
+    // Limits each case to about one second on the emulator.
     c.B = c.T_q >= 64 || c.T_k >= 64 || c.H_q > 2 || c.D > 64 ? 1 : c.T_q < 16 ? 3 : 2;
   };
   return attention_design(support).cases(ragged_attention_case(support), finish, wanted_draw(),
@@ -449,7 +447,7 @@ std::vector<AttentionCase> attention_cases(const Support& support) {
 
 namespace {
 
-// What the lists do not tell, of what the forward pass and the gradients have in common.
+// Bad inputs of the forward arguments that the argument lists do not describe.
 template <typename Args>
 std::vector<BadInput<Args>> common_bad_inputs(const Support& support) {
   static const std::int64_t cu_seqlens[] = {0, 3}, lengths[] = {3, 3};

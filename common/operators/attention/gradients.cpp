@@ -1,4 +1,4 @@
-// The truth for the gradients of attention (common/operators/attention/attention.hpp has the formulas and their sources).
+// Truth of attention's gradients. Formulas and sources: common/operators/attention/attention.hpp.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -14,14 +14,14 @@ namespace {
 using namespace attention;
 using Gradients = BasicAttentionGradients<double>;
 
-// What a formula is asked for: its value, or the sum of its squared terms. The second takes the squares of all that is multiplied. With
-// few keys, or where one key has all the weight, nothing is left of d_o . v - delta but terms.
+// A formula's value, or the sum of its squared terms, which is computed from squared factors. With
+// few keys, or one key with all the weight, d_o . v - delta cancels while its terms do not.
 enum class Of { kValue, kSquaredTerms };
 
-// As attention_terms' score_roundoff.
+// Like score_roundoff of attention_terms().
 struct ScoreRoundoff {
-  double dv = 0;  // of the weights' gradient
-  double ds = 0;  // of those of the scores, dq and dk
+  double dv = 0;
+  double ds = 0;  // for dq and dk
 };
 
 Gradients sum_gradients(const AttentionGradArgs& args, const AttentionResult& exact, Of of,
@@ -39,7 +39,7 @@ Gradients sum_gradients(const AttentionGradArgs& args, const AttentionResult& ex
   const auto add_to = [&](std::vector<double>& gradient, std::int64_t row, const Vector& part) {
     Eigen::Map<Vector>(gradient.data() + row * part.size(), part.size()) += part;
   };
-  // The query heads of a group share dk and dv.
+  // Query heads of a group add to the same dk and dv, so one thread computes all of them.
 #pragma omp parallel for collapse(2) if (worth_threads(attention_fma_count(a)))
   for (std::int64_t n = 0; n < sequence_count(a); ++n) {
     for (std::int64_t h_kv = 0; h_kv < a.H_kv; ++h_kv) {
@@ -116,7 +116,7 @@ std::vector<Truth> attention_gradients_truth(const AttentionGradProblem& problem
   const Precision stored = problem.drawn_case().precision;
   const bool rounds = arithmetic == Arithmetic::kBf16Operands;
   const Counted counted{a, stored};
-  // o is stored as the tensors are, and delta made from it; the gradients of scores are rounded.
+  // ds has up to two rounded factors: delta, from the stored o, and with kBf16Operands ds itself.
   const double of_scores = stored == Precision::kFp32 ? 0 : rounds ? 2 : 1;
   const Roundings of_dq = counted.roundings(of_scores, counted.keys()),
                   of_dk = counted.roundings(of_scores, counted.queries()),

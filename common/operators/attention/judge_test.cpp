@@ -1,4 +1,4 @@
-// The tester of softmax attention is tested: wrong answers that must be refused, with the right diagnosis.
+// Tests of softmax attention's judge, which must refuse wrong answers with the right diagnosis.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ TEST(Fp16, IsOneOfThreeStorages) {
 
 constexpr Arithmetic kFp32 = Arithmetic::kFp32;
 
-// The first wrong answer of the list whose words begin like that, in these tiles, as it is stored; and what it must be called.
+// Stored answer and name of the first known mistake with this tile whose words begin with `words`.
 std::pair<Outputs, std::string> wrong_answer(const Problem& problem, const std::string& words,
                                              std::int64_t tile) {
   const Mistakes mistakes = problem.op().mistakes(problem, {}, kFp32);
@@ -41,7 +41,6 @@ std::pair<Outputs, std::string> wrong_answer(const Problem& problem, const std::
   throw std::invalid_argument("no misconception has the words " + words);
 }
 
-// In every precision.
 template <typename Op>
 void expect_named(const std::string& words, AttentionCase c, std::int64_t tile) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
@@ -70,7 +69,7 @@ TEST(AttentionJudge, AcceptsTheRightAnswer) {
 
 void expect_refused(const std::string& words, const std::function<void(AttentionOutputs&)>& spoil) {
   const AttentionProblem problem =
-      make_problem(with(kCausal, [](AttentionCase& c) { c.T_k = 9; }));  // ten see no key
+      make_problem(with(kCausal, [](AttentionCase& c) { c.T_k = 9; }));  // 10 queries see no key
   AttentionOutputs outputs = plain_answer(problem);
   ASSERT_EQ(verdict(problem, outputs), "right");
   spoil(outputs);
@@ -91,7 +90,7 @@ TEST(AttentionJudge, RefusesSmallErrors) {
   expect_refused("in lse", [](auto& x) { x.lse.back() = -kInfinity; });
 }
 
-// What o is divided by and what lse is the logarithm of is the same l; where o alone is wrong, or another factor of it, it is not l.
+// l divides o, and lse is its logarithm. l is right if o alone is wrong, or by another factor.
 TEST(AttentionJudge, SaysThatTheSumOfTheWeightsIsWrongWhereBothOutputsShowIt) {
   const AttentionProblem problem = make_problem({.T_q = 3, .T_k = 9, .H_q = 2, .H_kv = 1, .D = 8});
   const AttentionOutputs right = plain_answer(problem);
@@ -169,7 +168,7 @@ TEST(AttentionJudge, RefusesABiasIn16Bits) {
   }
 }
 
-// A query without keys has nothing that its result could be a sum of.
+// The result of a query without keys is an empty sum.
 TEST(AttentionDiagnosis, SpeaksOfEmptySizesToo) {
   for (const auto& [T_q, T_k] : {std::pair{3, 0}, {0, 3}, {0, 0}, {1, 1}}) {
     AttentionCase c = kFull;
@@ -214,7 +213,7 @@ TEST(AttentionDiagnosis, MaximumNotCarried) {
   const std::string words = "the result with the maximum not carried from tile to tile";
   const AttentionProblem problem = make_problem(kFull);
   const auto wrong = wrong_answer(problem, "equals " + words + ", in", 32).first;
-  EXPECT_EQ(verdict(problem, wrong), "right");  // it only overflows
+  EXPECT_EQ(verdict(problem, wrong), "right");  // it can only overflow
   expect_diagnosis(words + ", in", with(kFull, [](AttentionCase& c) { c.magnitude = 100.0f; }), 32);
   expect_diagnosis(words + " and without rescaling o and the sum", kFull, 32);
 }
@@ -243,7 +242,7 @@ TEST(AttentionDiagnosis, Gradients) {
   expect_backward_diagnosis("with a window of one key more", bent);
   expect_backward_diagnosis("with the softcap forgotten", bent);
   expect_backward_diagnosis("with the derivative of the softcap forgotten", bent);
-  // One gradient alone is wrong.
+  // Only one gradient is wrong.
   const AttentionGradProblem problem(kFull);
   AttentionGradients wrong = plain_answer(problem);
   for (float& x : wrong.dk)

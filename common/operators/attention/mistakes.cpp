@@ -19,7 +19,7 @@ using G = AttentionGradSwitches;
 
 constexpr std::int64_t kAllQueries = std::int64_t{1} << 40;
 
-// There are more mistakes than of the other operators.
+// Below the default, because attention has more mistakes than the other operators.
 constexpr double kMostExplainedHere = 1e7;
 
 std::int64_t tiled(std::int64_t count, std::int64_t tile) {
@@ -31,7 +31,7 @@ struct WrongMask {
   Mask mask;
 };
 
-// Those that a case can show.
+// The wrong masks that a case can reveal.
 std::vector<WrongMask> wrong_masks(const AttentionCase& c) {
   std::vector<WrongMask> list = {
       {c.causal ? "without the causal mask" : "with a causal mask", "the mask left out",
@@ -62,7 +62,7 @@ std::vector<WrongMask> wrong_masks(const AttentionCase& c) {
   return list;
 }
 
-// The keys that query l of a sequence sees: from .first to .second - 1.
+// Query l of a sequence sees the keys .first to .second - 1.
 std::pair<std::int64_t, std::int64_t> keys_seen(const AttentionArgs& a, const AttentionSequence& s,
                                                 std::int64_t l, Mask mask) {
   const auto within = [&](std::int64_t n) { return std::clamp<std::int64_t>(n, 0, s.keys); };
@@ -98,7 +98,7 @@ Number capped(const AttentionArgs& a, Number score) {
   return a.softcap == 0 ? score : softcap * std::tanh(score / softcap);
 }
 
-// Its derivative.
+// The derivative of capped(), from its result.
 template <typename Number>
 Number slope_of_capped(const AttentionArgs& a, Number capped) {
   if (a.softcap == 0) return 1;
@@ -119,8 +119,7 @@ void add(Number* to, Number factor, const Number* from, std::int64_t count) {
     to[j] += factor * from[j];
 }
 
-// One head's keys or values; also one channel after the other, so that the products of all of them with a row are summed side by side,
-// each in its order.
+// One head's keys or values, also by channels, so that products() sums all rows in parallel.
 template <typename Number>
 struct Keys {
   std::vector<std::vector<Number>> rows;
@@ -145,14 +144,14 @@ struct Keys {
   }
 };
 
-// What one query makes of its scores.
+// The result of one query.
 template <typename Number>
 struct Row {
   std::vector<Number> o;
   Number largest = -std::numeric_limits<Number>::infinity(), sum = 0;
 };
 
-// The keys from `begin` on that have a score count in the sum, those from `first` to `end` - 1 in o.
+// All keys from `begin` on that have a score count in the sum, but only `first` to `end` - 1 in o.
 template <typename Number>
 Row<Number> softmax(const S& s, const std::vector<Number>& scores, const Keys<Number>& v,
                     std::int64_t begin, std::int64_t first, std::int64_t end) {
@@ -169,7 +168,7 @@ Row<Number> softmax(const S& s, const std::vector<Number>& scores, const Keys<Nu
                        to = std::min(from + tile, visited);
     const Number before = row.largest, of_tile = largest_of(from, to);
     row.largest = s.maximum_carried ? std::max(before, of_tile) : of_tile;
-    // Without a carried maximum it may overflow, as a float does.
+    // Overflows as a float does, which is possible without a carried maximum.
     Number rescale = std::exp(before - row.largest);
     if (rescale > std::numeric_limits<float>::max())
       rescale = std::numeric_limits<Number>::infinity();
@@ -333,7 +332,7 @@ template BasicAttentionGradients<double> attention_gradient_loop(
 
 namespace {
 
-// What a plain loop rounds the operands of its products to.
+// The precision of a plain loop's product operands.
 Precision operands_of(Arithmetic arithmetic, Precision stored) {
   return arithmetic == Arithmetic::kFp32 ? Precision::kFp32 : stored;
 }
@@ -346,7 +345,7 @@ Outputs plain(const AttentionProblem& problem, Arithmetic arithmetic) {
       {{result.o.begin(), result.o.end()}, {result.lse.begin(), result.lse.end()}});
 }
 
-// With the problem's own o and lse.
+// Uses the problem's o and lse.
 Outputs plain_gradients(const AttentionGradProblem& problem, Arithmetic arithmetic) {
   const AttentionCase& c = problem.drawn_case();
   G plain;
@@ -469,7 +468,7 @@ Variants<G> attention_gradient_variants(const AttentionCase& c) {
 
 namespace {
 
-// Keys are taken a tile at a time: the last tile is lost, or masked keys count. `add(words, switches, tile)`.
+// Calls `add(words, switches, tile)` with mistakes such as a lost tile, or masked keys that count.
 template <typename Add>
 void add_tiles(bool causal, bool windowed, const Add& add) {
   for (const std::int64_t tile : kUsualTiles) {
@@ -484,7 +483,7 @@ void add_tiles(bool causal, bool windowed, const Add& add) {
     for (const auto& [stale, which] :
          {std::pair{S::Stale::kAll, "each"}, {S::Stale::kEverySecond, "every second"}}) {
       for (const std::int64_t tile : kUsualTiles) {
-        if (windowed) continue;  // a later tile may be the first one
+        if (windowed) continue;  // a window may begin in a later tile
         add(std::string("with ") + name + " of the tile before in " + which + " tile of *",
             S{.tile = tile, .stale = stale, .stale_array = array}, tile);
       }
@@ -493,7 +492,7 @@ void add_tiles(bool causal, bool windowed, const Add& add) {
   for (const auto& [behind, words] : {std::pair{S::Behind::kZeros, "keys of zeros"},
                                       {S::Behind::kLastKey, "the last key again"}}) {
     for (const std::int64_t tile : kUsualTiles) {
-      if (!causal && behind == S::Behind::kZeros) continue;  // as with masked keys, below
+      if (!causal && behind == S::Behind::kZeros) continue;  // same as masked keys, below
       add(std::string("of a mask without effect, or of none: whole tiles of * keys count, with ") +
               words + " behind the last one",
           S{.mask = causal ? Mask::kTurned : Mask::kOwn, .tile = tile, .behind = behind}, tile);
@@ -537,7 +536,7 @@ void add_tiles(bool causal, bool windowed, const Add& add) {
   }
 }
 
-// o is a sum of values by l, the sum of the weights, and lse has l's logarithm: words, where l alone is wrong.
+// Words for a result in which only l is wrong, the sum of weights that divides o and is in lse.
 std::string wrong_sum(const AttentionArgs& a, const std::vector<Part>& parts) {
   const Part &o = parts[0], &lse = parts[1];
   const auto rows = static_cast<std::size_t>(a.B * a.T_q * a.H_q);

@@ -6,18 +6,18 @@
 namespace ladder {
 namespace {
 
-// Queries in a window: more than any kernel's tile, so that a tile's border lies in it.
+// Queries per window, more than in any kernel's tile, so that every window contains a tile border.
 constexpr std::int64_t kWindow = 160;
 
-// A problem that is judged in part has about so many queries of a forward pass, or so many heads of a backward pass, judged.
+// Approximate number of queries in a sample of a forward pass, and of heads for a backward pass.
 constexpr double kSampledQueries = 9 * kWindow, kSampledHeads = 16;
 
-// `share` of the work, where it is too much to be judged whole.
+// FMAs that are judged: all, or `share` of them if a sample is judged.
 double judged(double fma, double share) {
   return fma <= kMostJudgedWhole ? fma : fma * std::min(1.0, share);
 }
 
-// Packed sequences and key lengths are for tests, which are small.
+// Problems with packed sequences or key lengths come from tests and are small.
 bool is_sampled(const AttentionCase& c, double fma, double most_judged_whole) {
   return fma > most_judged_whole && c.lengths.empty() && !c.key_lengths;
 }
@@ -26,13 +26,13 @@ bool is_of_keys(const std::string& array) {
   return array == "k" || array == "v" || array == "dk" || array == "dv";
 }
 
-// `count` rows of that width from `first` on, at the end of `to`.
+// Appends `count` rows of `width` elements of `from` to `to`, beginning with row `first`.
 void append(std::vector<float>& to, const std::vector<float>& from, std::int64_t first,
             std::int64_t count, std::int64_t width) {
   to.insert(to.end(), from.begin() + first * width, from.begin() + (first + count) * width);
 }
 
-// Queries `first` .. `first + queries - 1` of batch b, and the keys that they are judged with.
+// Queries `first` to `first + queries - 1` of batch b, judged with its first `keys` keys.
 struct Window {
   std::int64_t b, first, queries, keys;
 };
@@ -43,7 +43,7 @@ std::vector<Window> windows_of(const AttentionCase& c) {
   for (const std::int64_t b : std::set<std::int64_t>{0, c.B / 2, c.B - 1}) {
     for (const std::int64_t first :
          std::set<std::int64_t>{0, (c.T_q - queries) / 2 + (b + 1) % 2, c.T_q - queries}) {
-      // The last query of a window is aligned with the last of its keys.
+      // Align the last query of the window with the last of its keys.
       const std::int64_t hidden = c.T_q - (first + queries);
       const std::int64_t keys = c.causal ? std::max<std::int64_t>(0, c.T_k - hidden) : c.T_k;
       if (first + queries <= c.T_q) windows.push_back({b, first, queries, keys});
@@ -52,7 +52,7 @@ std::vector<Window> windows_of(const AttentionCase& c) {
   return windows;
 }
 
-// std::invalid_argument where H is no multiple of H_kv.
+// Throws std::invalid_argument if H is not a multiple of H_kv.
 Struct case_of(const Struct& sizes) {
   const auto& s = sizes.as<AttentionSizes>();
   require(s.H_kv == 0 || s.H % s.H_kv == 0, "--shape has H=" + std::to_string(s.H) +
@@ -70,7 +70,7 @@ Struct case_of(const Struct& sizes) {
 bool set_other_size(Shape& shape, const std::string& name, std::int64_t value) {
   if (name != "D" && name != "D_v") return false;
   if (name == "D") shape.set("K", value);
-  shape.set("V", value);  // of D_v, or until more is said
+  shape.set("V", value);  // D_v defaults to D
   return true;
 }
 
@@ -98,7 +98,7 @@ std::string axis_word(const std::string& array, const std::string& axis) {
                              : "query";
 }
 
-// Heads are key heads.
+// A query head belongs to the key head of its group.
 void settle_belonging(const Problem& problem, const std::string& array, const std::string& axis,
                       std::int64_t index, Belonging& belonging) {
   const AttentionCase& c = problem.as<AttentionCase>();
@@ -245,7 +245,7 @@ Operator& operator_of<Attention>() {
   return op;
 }
 
-// By name: a program of this file without others.cpp has no backward pass.
+// Found by name, because a program without others.cpp has no backward pass.
 const Operator& AttentionInputs::of(const AttentionCase&) {
   return find_operator(Attention::kName);
 }

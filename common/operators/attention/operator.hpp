@@ -34,8 +34,9 @@ Operator& operator_of<Attention>();
 template <>
 Operator& operator_of<AttentionBackward>();
 
-// What both have. A check's work grows with the square of T: above so many multiply-adds the forward pass is judged in some successive
-// queries each of the first, a middle and the last batch, in all heads; its gradients in some heads, with all queries and keys.
+// Sets the fields that both operators share. A check's work grows with the square of T, so above
+// `most_judged_whole` FMAs only a sample is judged: windows of successive queries in the first, a
+// middle and the last batch, for all heads, or for gradients some heads with all queries and keys.
 Operator attention_operator(Operator op);
 std::optional<Operator::Sample> sample_of(const AttentionProblem& problem,
                                           const AttentionOutputs& outputs,
@@ -52,7 +53,7 @@ std::optional<Operator::Sample> sample_by(const Problem& problem, const OutputsA
 double judged_fma(const AttentionArgs& args);
 double judged_fma(const AttentionGradArgs& args);
 
-// What tests ask of it (edges.cpp, trials.cpp): programs without tests are linked without these.
+// For tests (edges.cpp, trials.cpp). Programs without tests do not link these.
 template <typename Op>
 std::shared_ptr<const Plan> attention_plan(const Support& support);
 SupportWords attention_support_words();
@@ -60,7 +61,7 @@ template <typename Args>
 std::vector<BadInput<Args>> attention_bad_inputs(const Support& support);
 std::vector<AttentionCase> attention_cases(const Support& support);
 
-// Each runs once, as run_as does.
+// Run the implementation once, as run_as does.
 AttentionOutputs run(const Implementation& implementation, const AttentionProblem& problem);
 AttentionGradients run_backward(const Implementation& implementation,
                                 const AttentionGradProblem& problem);

@@ -1,4 +1,4 @@
-// The operator that ./ladder run does not climb: its first program is built without it.
+// The operator that ./ladder run without a chapter does not climb. Its program omits this file.
 #include "common/operators/attention/operator.hpp"
 
 namespace ladder {

@@ -1,4 +1,4 @@
-// The truth of softmax attention is judged: against the plain loop in double, in tiles of any size, and its gradients against differences.
+// Compares attention's truth with a tiled loop in double, its gradients with finite differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -54,7 +54,7 @@ std::vector<AttentionCase> gentle_cases() {
   return result;
 }
 
-// Too steep for differences.
+// Too steep for finite differences.
 std::vector<AttentionCase> steep_cases() {
   return {{.T_q = 6, .T_k = 6, .H_q = 2, .H_kv = 2, .D = 3, .magnitude = 100.0f},
           {.T_q = 6, .T_k = 6, .H_q = 2, .H_kv = 2, .D = 3, .causal = true, .magnitude = 100.0f}};
@@ -92,7 +92,7 @@ double loss(const AttentionGradProblem& problem) {
   return sum;
 }
 
-// By differences of fourth order.
+// Fourth-order finite differences.
 std::vector<double> slopes(AttentionGradProblem problem, const char* input) {
   const float h = 1.0f / 256;
   std::vector<double> result;
@@ -149,7 +149,7 @@ TEST(Attention, AlignsTheLastQueryWithTheLastKey) {
   EXPECT_NEAR(shorter.o[0], 6, 1e-12);
 }
 
-// Equal weights: o is the mean of the values that are seen.
+// With equal weights o is the mean of the visible values.
 TEST(Attention, AWindowHoldsTheQuerysOwnKeyAndThoseBeforeIt) {
   AttentionProblem problem =
       make_problem({.T_q = 3, .T_k = 4, .D = 1, .causal = true, .window = 2});

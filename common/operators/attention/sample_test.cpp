@@ -1,4 +1,4 @@
-// A sample is right where the whole is, and shows what is wrong in it.
+// A sample of a right result is right, and a sample that contains an error is wrong.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -31,7 +31,7 @@ TEST(Sample, AcceptsWhatIsRightAndRefusesWhatIsWrongInIt) {
     AttentionOutputs wrong = right;
     wrong.lse.back() += 1;
     EXPECT_FALSE(verdict(wrong).right);
-    // In no window, but of everything it is asked whether it was written.
+    // Outside all windows, but every element is checked for being written.
     wrong = right;
     wrong.o[4 * 4 * 161] = std::numeric_limits<float>::quiet_NaN();
     EXPECT_FALSE(verdict(wrong).right);

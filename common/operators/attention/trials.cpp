@@ -28,7 +28,7 @@ std::vector<AttentionCase> table_cases(bool long_too) {
         for (const std::int64_t D : {32, 64})
           add(T_q, T_k, D, 1);
       }
-      // One query's weights of 1000 keys: in fp16 a key's gradient is a subnormal number.
+      // With 1000 keys and one query, a key's gradient is subnormal in fp16.
       for (const std::int64_t T_q : {1, 999}) {
         if (long_too) add(T_q, 1000, 64, 1);
       }
@@ -96,7 +96,7 @@ AttentionProblem fuzzed(Random& random, bool backward) {
     }
   }
   AttentionProblem p(c);
-  // The scores stay as they are, about 1: a softmax of large ones is a matter of their last bits.
+  // Scores stay at about 1, because the softmax of large scores depends on their last bits.
   if (c.precision != Precision::kFp16) {
     const int q = random_power(random, c.precision), v = random_power(random, c.precision);
     scale_by_power(p["q"], q);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace attention;
 
-// Results of some successive queries.
+// Results of successive queries.
 struct Block {
   Matrix o;
   Vector lse, largest;
@@ -23,7 +23,7 @@ struct Block {
         largest(Vector::Constant(count, -kInfinity)) {}
 };
 
-// Runs compute_rows(head, first, rows) for all queries, kBlock of them at a time.
+// Calls compute_rows(head, first, rows) for all queries, in blocks of kBlock.
 template <typename ComputeRows>
 AttentionResult for_every_query(const AttentionArgs& a, const ComputeRows& compute_rows) {
   AttentionResult result;
@@ -50,9 +50,9 @@ AttentionResult for_every_query(const AttentionArgs& a, const ComputeRows& compu
   return result;
 }
 
-// The root of the sum of each element's squared terms: rounding errors are relative to these. A score's error is an error of its
-// weight; it is `score_roundoff` of the score's terms, where a rounding of anything else that is multiplied is 1. Of lse: the error
-// of the sum that it stands for.
+// Root of the sum of each element's squared terms, to which rounding errors are relative. The error
+// of a score is an error of its weight: `score_roundoff` times the score's terms, in units of the
+// rounding of any other factor. For lse they are the terms inside the logarithm.
 AttentionResult attention_terms(const AttentionArgs& a, double score_roundoff) {
   return for_every_query(a, [&](const Head& head, std::int64_t first, Block& rows) {
     const std::int64_t count = rows.o.rows(), n = head.keys_seen(first + count - 1);
@@ -70,7 +70,7 @@ AttentionResult attention_terms(const AttentionArgs& a, double score_roundoff) {
     const Matrix p2 = p.cwiseAbs2();
     const Matrix off = p2.cwiseProduct(score_terms);
     rows.lse = (p2 + off).rowwise().sum().cwiseSqrt();
-    // A weight's own error takes v with it; that of a score moves the mean towards v.
+    // A score's error also changes the divisor, so its factor is v minus the mean instead of v.
     Matrix moved = product(off, v2) - 2 * mean.cwiseProduct(product(off, v));
     moved += off.rowwise().sum().asDiagonal() * mean.cwiseAbs2();
     rows.o = (product(p2, v2) + score_roundoff * score_roundoff * moved.cwiseMax(0.0)).cwiseSqrt();
@@ -110,7 +110,7 @@ std::vector<Truth> attention_truth(const AttentionProblem& problem, Arithmetic a
     for (const double lse : values.lse)
       of_lse.elements.push_back(lse == -kInfinity);
   }
-  // lse is of scores, whose operands are stored, and of a sum of weights that are not rounded.
+  // lse has no rounded operands, because q and k are used as stored and the weights are fp32.
   return {{std::move(values.o), std::move(terms.o), of_o, std::move(rows_of_o)},
           {std::move(values.lse), std::move(terms.lse), Roundings{.sums = counted.of_sums(0)},
            std::move(of_lse)}};

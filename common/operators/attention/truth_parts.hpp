@@ -1,4 +1,4 @@
-// What the truth of attention and that of its gradients share: a head in float64, and what is rounded on the way to a result.
+// Shared by the truths of attention and its gradients: a head in float64, and counts of roundings.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,15 @@ namespace ladder::attention {
 
 using Vector = Eigen::VectorXd;
 
-// Queries that are computed together: as products of matrices, which are several times as fast.
+// Queries per block. Matrix products of a block are several times as fast as single rows.
 constexpr std::int64_t kBlock = 64;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// An exponential, a sum, a quotient and a difference, the first and the third of which are approximated.
+// An exponential, a sum, a quotient and a difference. Exponential and quotient are approximated.
 constexpr double kRoundingsOfTanh = 16;
 
-// A sum that a score or its gradient is made of has so many terms.
+// Terms of the longest sum in a score or its gradient.
 inline std::int64_t terms_of_sum(const AttentionArgs& a) {
   return std::max(a.D, a.channels_of_v());
 }
@@ -69,8 +69,8 @@ struct Head {
     if (a.softcap == 0) return s;
     return s.unaryExpr([&](double x) { return a.softcap * std::tanh(x / a.softcap); });
   }
-  // The sums of their squared terms. An absolute error of a score is a relative one of its weight. tanh is made of terms of 1, some of
-  // which are rounded, where a sum has D roundings.
+  // The sums of their squared terms. An absolute error of a score is a relative error of its
+  // weight. tanh adds kRoundingsOfTanh roundings of 1, where a sum has one per term.
   Matrix squared_score_terms(std::int64_t first, std::int64_t count, std::int64_t n) const {
     const Matrix terms =
         scale * scale *
@@ -80,19 +80,19 @@ struct Head {
     const Matrix tanh = scores(first, count, n) / a.softcap;
     return (terms.array() * (1 - tanh.array().square()).square() + of_tanh).matrix();
   }
-  // The derivative of those scores by the products, scaled: 1, or with a softcap 1 - tanh^2.
+  // The derivative of the scores by the scaled products: 1, or with a softcap 1 - tanh^2.
   Matrix slopes(const Matrix& scores) const {
     if (a.softcap == 0) return Matrix::Ones(scores.rows(), scores.cols());
     return (1 - (scores.array() / a.softcap).square()).matrix();
   }
-  // The squares of their errors, in the unit of squared_score_terms(): a score's error by the derivative of tanh^2.
+  // Squared errors of the slopes: squared_score_terms() times the squared derivative of tanh^2.
   Matrix squared_slope_terms(const Matrix& scores, const Matrix& squared_score_terms) const {
     if (a.softcap == 0) return Matrix::Zero(scores.rows(), scores.cols());
     const double softcap = a.softcap;
     return (4 * (scores.array() / (softcap * softcap)).square() * squared_score_terms.array())
         .matrix();
   }
-  // Of a row of query l, the keys that it sees; what stands for others becomes 0.
+  // The elements of query l's row for the keys that it sees. All others become 0.
   template <typename Row>
   auto seen(Row row, std::int64_t l) const {
     const std::int64_t from = first_key_seen(l), to = keys_seen(l);
@@ -108,8 +108,8 @@ auto exact_exp(const Array& x) {
   return x.unaryExpr([](double value) { return std::exp(value); }).matrix().eval();
 }
 
-// What is rounded on the way to a result (common/judge/limits.hpp). A sum has a score's D terms, and `additions` of its own; so many of a
-// term's `operands` are rounded.
+// Counts of roundings (common/judge/limits.hpp). A sum has the terms of a score and `additions` of
+// its own, and each term has `operands` rounded factors.
 struct Counted {
   const AttentionArgs& a;
   Precision stored;
@@ -128,13 +128,13 @@ struct Counted {
   double queries() const {
     return static_cast<double>(a.T_q * (a.H_q / std::max<std::int64_t>(1, a.H_kv)));
   }
-  // How much wrong a score is, relatively, where what else is rounded is wrong by 1.
+  // The relative error of a score, in units of the rounding of the other factors.
   double score_roundoff(const Roundings& roundings) const {
     return roundings.operands == 0 ? 1 : of_sums(0) / roundings.operands;
   }
 };
 
-// The elements of an array with these rows of D, or of 1, that must be right exactly: those that nothing reaches.
+// Elements that must be exact, because their row of D elements is not reached.
 inline Exact exactly(const char* rule, const std::vector<bool>& reached, std::int64_t D) {
   if (std::find(reached.begin(), reached.end(), false) == reached.end()) return {};
   Exact exact{std::vector<bool>(reached.size() * D), rule};
@@ -143,7 +143,7 @@ inline Exact exactly(const char* rule, const std::vector<bool>& reached, std::in
   return exact;
 }
 
-// Whether each of `queries`, (B * T_q) x H_q, sees a key, and each of `keys`, (B * T_k) x H_kv, is seen.
+// Which queries, (B * T_q, H_q), see a key, and which keys, (B * T_k, H_kv), are seen.
 struct Reached {
   std::vector<bool> queries, keys;
 

@@ -1,4 +1,4 @@
-// On the plain case each variant gives something of its own, and neither a right result nor zeros are called by a name.
+// Variants give distinct results on the plain case. Right results and zeros have no diagnosis.
 #include <gtest/gtest.h>
 
 #include "common/operators/attention/mistakes.hpp"
@@ -48,7 +48,7 @@ TEST(Variants, LoopsOfAttentionAreRight) {
   }
 }
 
-// A kernel that multiplies by a tile's buffer before the tile is in it.
+// A kernel that uses a tile's buffer before the tile has arrived.
 TEST(Variants, ATileThatIsTheOneBeforeIsNamedWithItsArray) {
   using S = AttentionSwitches;
   const AttentionProblem problem = make_problem(plain_attention_case({.plain_steps = 70}));
@@ -81,7 +81,7 @@ TEST(Probe, SaysNothingOfRightAttention) {
   }
 }
 
-// Those that can be said: a shape has steps.
+// Without the cases of size 0, which a shape cannot express.
 TEST(FoundCases, OfAttentionAreTheCasesOfItsDesign) {
   const auto usual = operator_of<Attention>().usual_case().as<AttentionCase>();
   for (const AttentionCase& c :

@@ -1,4 +1,5 @@
-// Cases of linear attention: a shape with options, and the inputs drawn for it. The same case gives the same inputs on every machine.
+// Cases of linear attention. A case is a shape with options, and its inputs are drawn from a seed,
+// so they are the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,10 @@ namespace ladder {
 
 inline constexpr const char* kFeatureMapWords[] = {"identity", "elu_plus_one"};
 
-// As --shape says them.
+// Sizes under the names of --shape.
 struct LinearAttentionSizes {
   std::int64_t B = 1, T = 1024, H = 32, K = 64, V = 64;
-  std::int64_t T_q = 0;  // 0: T, which counts the keys
+  std::int64_t T_q = 0;  // 0: T, which is T_k
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
@@ -31,7 +32,7 @@ struct LinearAttentionCase {
   FeatureMap feature_map = FeatureMap::kEluPlusOne;
   bool normalize = true;
   float eps = 1e-6f;
-  bool key_lengths = false;  // drawn from 0..T_k, the first one 0 where B > 1
+  bool key_lengths = false;  // drawn from 0 to T_k, but the first is 0 if B > 1
   float magnitude = 1.0f;
   Precision precision = Precision::kFp32;  // or kBf16, kFp16
   std::uint32_t seed = 1;
@@ -52,7 +53,7 @@ struct LinearAttentionCase {
 // "B2_Tq37_Tk37_H3_K64_V100_causal_elu_normalized"
 std::string name_of(const LinearAttentionCase& c);
 
-// Everything but the pointers.
+// Arguments of the case, without pointers.
 LinearAttentionArgs sizes_of(const LinearAttentionCase& c);
 
 struct LinearAttentionInputs {
@@ -68,15 +69,15 @@ inline LinearAttentionProblem make_problem(const LinearAttentionCase& c) {
   return LinearAttentionProblem(c);
 }
 
-// What its tests are made of. A Support of linear attention may refuse "all but the causal product": it takes the causal form with the
-// identity as feature map, no normaliser, T_q = T_k and no key lengths. Its sizes are T (of queries and of keys), K and V; it may limit B,
-// H, K and V.
+// Factors and cases of the tests. A Support that refuses "all but the causal product" allows only
+// the causal form with the identity as feature map, no normaliser, T_q = T_k and no key lengths.
+// Sizes are T (of queries and of keys), K and V. A Support may limit B, H, K and V.
 inline constexpr const char* kAllButTheCausalProduct = "all but the causal product";
 
 Design<LinearAttentionCase> linear_attention_design(const Support& support);
 std::vector<std::int64_t> linear_attention_key_rows(const Support& support);
 LinearAttentionCase ragged_linear_attention_case(const Support& support);
-// The case on which no two mistakes give the same.
+// A case on which no two mistakes give the same result.
 LinearAttentionCase plain_linear_attention_case(const Support& support);
 
 }  // namespace ladder

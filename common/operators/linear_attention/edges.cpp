@@ -1,4 +1,4 @@
-// The tests of linear attention: its plan, and what must hold besides.
+// Tests of linear attention: its plan and edge cases.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ bool is_causal_product(const Support& support) {
   return !support.has(kAllButTheCausalProduct);
 }
 
-// Few heads, rows of whole 16-byte words.
+// Few heads, and rows of whole 16-byte vectors.
 Case isolation_case(const Support& support) {
   Case c = ragged_linear_attention_case(support);
   const std::vector<std::int64_t> usual = {64};
@@ -27,7 +27,7 @@ Case isolation_case(const Support& support) {
   return c;
 }
 
-// One batch per length; what lies behind is not a number.
+// One batch per length. Keys and values past it are NaN.
 LinearAttentionProblem with_key_lengths(Case c, const std::vector<std::int64_t>& lengths) {
   c.B = static_cast<std::int64_t>(lengths.size());
   c.key_lengths = true;
@@ -41,7 +41,8 @@ LinearAttentionProblem with_key_lengths(Case c, const std::vector<std::int64_t>&
   return problem;
 }
 
-// The last key but two of one batch and head reaches its query and the later ones, and those before it in its tile; in the full form all.
+// Spoils key T_k - 3 of one batch and head. It must reach its own query and later ones, and may
+// reach earlier queries of its tile. In the full form it must reach all queries.
 void expect_isolation(const Implementation& i, Report& report, const Support& support,
                       const Case& c) {
   constexpr std::int64_t b = 1, h = 1;
@@ -62,7 +63,7 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   }
 }
 
-// Rows of K are padded in some kernels.
+// Some kernels pad rows of K.
 void expect_isolation_at_every_K(const Implementation& i, Report& report, const Support& support) {
   for (const std::int64_t K : linear_attention_key_rows(support)) {
     Case c = isolation_case(support);
@@ -90,7 +91,7 @@ void expect_narrow_rows(const Implementation& i, Report& report, const Support& 
   }
 }
 
-// The narrowest rows: what runs long, or in many blocks, must be cheap.
+// The narrowest rows, because long runs and runs of many blocks must be cheap.
 void expect_many(const Implementation& i, Report& report, const Support& support, std::int64_t B,
                  std::int64_t T, std::int64_t H) {
   Case c = ragged_linear_attention_case(support);
@@ -100,7 +101,7 @@ void expect_many(const Implementation& i, Report& report, const Support& support
   c.H = H;
   c.K = from(1, support.levels("K", {narrowest}));
   c.V = from(1, support.levels("V", {narrowest}));
-  // Stages of 16-bit elements are longer, and fewer.
+  // With 16-bit elements stages are longer, and fewer.
   for (const Precision precision : precisions_of(support.storages)) {
     c.precision = precision;
     expect_right(report, i, make_problem(c));
@@ -128,7 +129,7 @@ void expect_key_lengths(const Implementation& i, Report& report, const Support& 
   }
 }
 
-// A launcher cannot read lengths that lie on a GPU; the kernel must not follow a bad one into the next batch.
+// A launcher cannot read lengths in GPU memory, so the kernel must keep bad ones within the batch.
 void expect_clamped_key_lengths(const Implementation& i, Report& report, const Support& support) {
   for (const bool causal : {true, false}) {
     Case c = ragged_linear_attention_case(support);
@@ -183,7 +184,7 @@ std::vector<BadInput<Args>> linear_attention_bad_inputs(const Support& support, 
     bad.push_back({"feature_map", [](Args& a) { a.feature_map = FeatureMap::kEluPlusOne; }});
     bad.push_back({"T_k", [](Args& a) { a.T_k = 2; }});
     bad.push_back({"key_lengths", [](Args& a) { a.key_lengths = too_long; }});
-  } else if (where == DeviceKind::kCpu) {  // a launcher does not read what is on a GPU
+  } else if (where == DeviceKind::kCpu) {  // a launcher cannot read GPU memory
     bad.push_back({"key_lengths", [](Args& a) { a.key_lengths = too_long; }});
   }
   return bad;

@@ -1,5 +1,5 @@
-// The judge of linear attention is judged: it refuses no right result, however short its rows are, and diagnoses none; and it refuses
-// faults, with the right diagnosis. On the plain case each variant gives something of its own.
+// Tests of linear attention's judge. It must accept right results, even of short rows, and refuse
+// wrong ones with the right diagnosis. Variants give distinct results on the plain case.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace ladder::testing {
 namespace {
 
-// (phi(q) phi(k)^T . M) v, in fp32: the score of each key, then the sum over keys.
+// (phi(q) phi(k)^T . M) v in fp32, as a sum over keys of score times value.
 std::vector<float> quadratic(const LinearAttentionProblem& problem, Precision operands) {
   const LinearAttentionCase& c = problem.drawn_case();
   const auto phi = [&](float x) {
@@ -41,7 +41,7 @@ std::vector<float> quadratic(const LinearAttentionProblem& problem, Precision op
   return o;
 }
 
-// A sum of V = 1 .. 4 elements often cancels, and so does one over few keys.
+// Sums over 1 to 4 elements of V or over few keys often cancel.
 TEST(Judge, RefusesNoRightResultOfShortRows) {
   for (const std::int64_t V : {1, 2, 3, 4, 64}) {
     for (const auto& [T_q, T_k] :
@@ -64,14 +64,14 @@ TEST(Judge, RefusesNoRightResultOfShortRows) {
   }
 }
 
-// With one key, or where a tenth of one of 65 key rows is all that is missing, a misconception gives almost the truth.
+// If only a tenth of one of 65 key rows is missing, some misconceptions give almost the truth.
 TEST(Judge, DiagnosesNothingThatIsAlmostRight) {
   LinearAttentionCase c{.B = 1, .T_q = 48, .T_k = 48, .H = 8, .K = 65, .V = 3};
   c.precision = Precision::kBf16;
   const LinearAttentionProblem problem = make_problem(c);
   std::vector<float> almost = right_answer(problem);
   const std::size_t largest = std::max_element(almost.begin(), almost.end()) - almost.begin();
-  almost[largest] *= 1.06f;  // beyond what one element may be off by, and little of the whole
+  almost[largest] *= 1.06f;  // above an element's limit, but small for the whole
   const std::string message = verdict(problem, almost, Arithmetic::kBf16Operands);
   EXPECT_NE(message.find("WRONG RESULT"), std::string::npos) << message;
   EXPECT_EQ(message.find("equals"), std::string::npos) << message;
@@ -111,7 +111,7 @@ TEST(Diagnosis, StripsOfKeyRows) {
                  return part_of(given, 0, 16);
                }));
 
-  // Whichever strip is stored last wins, here another one for each element.
+  // The strip that is stored last wins, here a different one per element.
   const std::vector<float> strips[] = {part_of(problem, 0, 8), part_of(problem, 8, 16),
                                        part_of(problem, 16, 22)};
   std::vector<float> o = strips[2];
@@ -141,7 +141,7 @@ TEST(Judge, RefusesABiasOfLinearAttentionIn16Bits) {
   c.precision = Precision::kBf16;
   expect_bias_refused(make_problem(c), Arithmetic::kFp32);
   c.T_q = c.T_k = 400;
-  c.causal = false;  // else the first rows, which are few, are the largest by far
+  c.causal = false;  // in the causal form the few first rows are the largest by far
   expect_bias_refused(make_problem(c), Arithmetic::kBf16Operands);
 }
 

@@ -1,14 +1,14 @@
-// Linear attention: softmax replaced by a feature map, so that the sum over keys becomes a K x V state.
+// Linear attention. A feature map replaces softmax, and the sum over keys becomes a K x V state.
 //
-// With phi the feature map and n(b, l) the number of keys that query l may see:
+// With the feature map phi and n(b, l) keys visible to query l:
 //
 //     num_l = sum_{s < n} (phi(q_l) . phi(k_s)) v_s        den_l = sum_{s < n} phi(q_l) . phi(k_s)
 //     o_l   = num_l / (den_l + eps)     if normalize       o_l   = num_l     otherwise
 //
-// n = min(T_k, key_lengths[b]), and in the causal form also at most l + 1: where query and key lengths differ,
-// keys are cut to the query's length or padded with keys that contribute nothing.
-// Source: Katharopoulos et al., "Transformers are RNNs" (2020); `causal_dot_product` there is the causal form with the
-// identity as feature map and normalize = false.
+// n = min(T_k, key_lengths[b]), and in the causal form also at most l + 1. If T_q and T_k differ,
+// keys are thus cut to T_q or padded with keys that contribute nothing.
+// Source: Katharopoulos et al., "Transformers are RNNs" (2020), whose `causal_dot_product` is the
+// causal form with the identity as feature map and normalize = false.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace ladder {
 
-struct LinearAttention;  // the operator: common/operators/linear_attention/operator.hpp
+struct LinearAttention;  // defined in common/operators/linear_attention/operator.hpp
 
 enum class FeatureMap {
   kIdentity,
@@ -33,7 +33,7 @@ inline constexpr const char* kLinearAttentionStorage<bfloat16> = "bf16";
 template <>
 inline constexpr const char* kLinearAttentionStorage<float16> = "fp16";
 
-// Arrays are contiguous and row-major. `Element` is what q, k, v and o are stored as; arithmetic is fp32.
+// Contiguous row-major arrays. q, k, v and o are stored as `Element`, while arithmetic is fp32.
 template <typename Element>
 struct BasicLinearAttentionArgs {
   std::int64_t B = 0;    // batch, 0 or more
@@ -46,7 +46,7 @@ struct BasicLinearAttentionArgs {
   const Element* q = nullptr;                 // (B, T_q, H, K)
   const Element* k = nullptr;                 // (B, T_k, H, K)
   const Element* v = nullptr;                 // (B, T_k, H, V)
-  const std::int64_t* key_lengths = nullptr;  // (B), each in 0..T_k; null: T_k for every batch
+  const std::int64_t* key_lengths = nullptr;  // (B), each 0 to T_k, or null for T_k
   Element* o = nullptr;                       // (B, T_q, H, V)
 
   bool causal = true;
@@ -65,7 +65,7 @@ struct BasicLinearAttentionArgs {
 
   template <typename Self, typename Visit>
   static void arrays(Self& s, const Visit& visit) {
-    // Without queries there is nothing to read.
+    // Without queries k and v are not read.
     const Presence keys = s.B == 0 || s.T_q == 0 ? Presence::kOptional : Presence::kRequired;
     visit("q", s.q, {{"b", s.B}, {"t", s.T_q}, {"h", s.H}, {"j", s.K}});
     visit("k", s.k, {{"b", s.B}, {"t", s.T_k}, {"h", s.H}, {"j", s.K}}, keys);
@@ -79,11 +79,11 @@ using LinearAttentionArgs = BasicLinearAttentionArgs<float>;
 using LinearAttentionBf16Args = BasicLinearAttentionArgs<bfloat16>;
 using LinearAttentionFp16Args = BasicLinearAttentionArgs<float16>;
 
-// Refuses sizes and pointers that no implementation can take (std::invalid_argument that names the argument).
+// Rejects unsupported sizes and pointers with a std::invalid_argument that names the argument.
 template <typename Element>
 void validate(const BasicLinearAttentionArgs<Element>& args);
 
-// Two fused multiply-adds per state element and key or query: S += k v, o += q S.
+// Per state element one FMA for each key (S += k v) and one for each query (o += q S).
 template <typename Element>
 double linear_attention_fma_count(const BasicLinearAttentionArgs<Element>& args);
 

@@ -28,7 +28,7 @@ double mapped(double x, FeatureMap usual, S::Map map) {
   return x;
 }
 
-// The keys from .first to .second - 1.
+// Query l sees the keys .first to .second - 1.
 std::pair<std::int64_t, std::int64_t> seen(const LinearAttentionCase& c, S::Mask mask,
                                            std::int64_t l, std::int64_t keys) {
   const bool causal = c.causal != (mask == S::Mask::kTurned);
@@ -38,7 +38,7 @@ std::pair<std::int64_t, std::int64_t> seen(const LinearAttentionCase& c, S::Mask
   return {0, std::min(l + more, keys)};
 }
 
-// The walk of one head after the other through its keys and queries.
+// Computes one head after another, key by key and query by query.
 template <typename Number>
 class Walk {
  public:
@@ -54,7 +54,7 @@ class Walk {
         state_(c_.K * c_.V),
         z_(c_.K) {}
 
-  // Its rows of the result.
+  // Writes the head's rows of the result.
   void visit(std::int64_t b, std::int64_t h, Row& result) {
     b_ = b, h_ = h;
     const bool cut = args_.key_lengths != nullptr && !s_.lengths_ignored;
@@ -87,7 +87,7 @@ class Walk {
   }
 
  private:
-  // Rows of one of the arrays.
+  // Rows of q, k or v.
   struct Operand {
     const float* data;
     std::int64_t T, width;
@@ -127,7 +127,7 @@ class Walk {
     }
   }
 
-  // The normaliser of query l, which sees the keys first .. end - 1 of `keys`.
+  // The normaliser of query l, which sees the keys first to end - 1 of `keys`.
   Number normaliser(const Row& q, std::int64_t l, std::int64_t first, std::int64_t end,
                     std::int64_t keys) const {
     Row z = z_;
@@ -194,7 +194,6 @@ Outputs plain(const LinearAttentionProblem& problem, Arithmetic arithmetic) {
   return problem.stored({{o.begin(), o.end()}});
 }
 
-// The variants for a case, group by group.
 struct Collected : VariantList<S> {
   using Mask = S::Mask;
   using Map = S::Map;
@@ -207,7 +206,6 @@ struct Collected : VariantList<S> {
   explicit Collected(const LinearAttentionCase& of)
       : c(of), square(c.K == c.V), same_steps(c.T_q == c.T_k) {}
 
-  // Which keys a query sees.
   void add_masks() {
     add(c.causal ? "without the causal mask" : "with a causal mask",
         "if (s > l) score = 0 left out", &S::mask, Mask::kTurned);
@@ -221,7 +219,6 @@ struct Collected : VariantList<S> {
     }
   }
 
-  // What the sum is divided by.
   void add_normalisers() {
     add(c.normalize ? "with the normaliser forgotten" : "with a normaliser",
         "o / (q z + eps) left out", &S::normaliser, Normaliser::kTurned);
@@ -258,7 +255,6 @@ struct Collected : VariantList<S> {
     }
   }
 
-  // What q and k go through.
   void add_feature_maps() {
     if (c.feature_map != FeatureMap::kIdentity) {
       for (const auto& [words, line, map] :
@@ -275,7 +271,6 @@ struct Collected : VariantList<S> {
     }
   }
 
-  // An array, or an index of it, in the place of another.
   void add_swapped_arrays() {
     const auto add_arrays = [&](const std::string& words, const std::string& line, Array q, Array k,
                                 Array v) {
@@ -300,7 +295,6 @@ struct Collected : VariantList<S> {
     }
   }
 
-  // How the state is summed and read.
   void add_states() {
     add("multiplied by 1 / sqrt(K), which linear attention has not", "scale * sum",
         [K = c.K](S& s) { s.factor = 1 / std::sqrt(static_cast<double>(K)); });
@@ -326,7 +320,7 @@ Variants<S> linear_attention_variants(const LinearAttentionCase& c) {
 
 namespace {
 
-// The problem of somebody whose query reaches some of the key rows only.
+// The problem with zeros in all key rows of q except first to end - 1.
 LinearAttentionProblem with_rows(LinearAttentionProblem problem, std::int64_t first,
                                  std::int64_t end) {
   std::vector<float>& q = problem["q"];
@@ -337,8 +331,7 @@ LinearAttentionProblem with_rows(LinearAttentionProblem problem, std::int64_t fi
   return problem;
 }
 
-// Blocks that each take a strip of 8 key rows and store their part of o instead of adding it: which one comes last
-// may differ from element to element.
+// Blocks of 8 key rows each overwrite o instead of adding to it. The last may differ per element.
 std::string one_strip(const LinearAttentionProblem& problem, const std::vector<float>& o) {
   constexpr std::int64_t kRows = 8;
   const std::int64_t K = problem.drawn_case().K;
@@ -347,7 +340,7 @@ std::string one_strip(const LinearAttentionProblem& problem, const std::vector<f
   for (float value : o)
     square += static_cast<double>(value) * value;
   const double close = 1e-4 * std::sqrt(square / static_cast<double>(o.size()));
-  if (!std::isfinite(close)) return "";  // an infinite one would be close to all
+  if (!std::isfinite(close)) return "";  // infinity would be close to all
   std::vector<bool> explained(o.size(), false);
   for (std::int64_t first = 0; first < K; first += kRows) {
     const auto part = linear_attention_recurrence(with_rows(problem, first, first + kRows));

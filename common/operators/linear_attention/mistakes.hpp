@@ -1,4 +1,5 @@
-// Linear attention as it is computed wrongly: one loop with switches, and their changes (common/judge/variants.hpp).
+// Wrong computations of linear attention: a loop with switches, and variants that change them
+// (common/judge/variants.hpp).
 #pragma once
 
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace ladder {
 
-// As they stand here: right. The case says which feature map, whether there is a mask, and whether sums are normalised.
+// The defaults are right. Feature map, mask and normaliser come from the case.
 struct LinearAttentionSwitches {
   enum class Map {
     kOwn,
@@ -42,17 +43,17 @@ struct LinearAttentionSwitches {
   bool lengths_ignored = false;
   bool read_transposed = false;
   bool state_overwritten = false;
-  // What a state becomes in every step, and an operand of a product: rounded to bf16 or fp16.
+  // Rounding of the state in every step, and of product operands, to bf16 or fp16.
   double (*kept_state)(double) = nullptr;
   double (*operand)(double) = nullptr;
 };
 
-// o, with sums and states in Number: with float and without a change it is what somebody gets who writes down the formula.
+// o, with sums and states in Number. In float with the defaults it is a plain fp32 implementation.
 template <typename Number = double>
 std::vector<Number> linear_attention_loop(const LinearAttentionProblem& problem,
                                           const LinearAttentionSwitches& s);
 
-// Those that a case can show.
+// The variants that a case can reveal.
 Variants<LinearAttentionSwitches> linear_attention_variants(const LinearAttentionCase& c);
 
 }  // namespace ladder

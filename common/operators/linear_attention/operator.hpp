@@ -1,4 +1,4 @@
-// Linear attention as an operator, and its causal form without feature map and normaliser under a name of its own.
+// Linear attention, and its causal form without feature map and normaliser, as two operators.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct LinearAttention {
   using Storages = Types<LinearAttentionArgs, LinearAttentionBf16Args, LinearAttentionFp16Args>;
 };
 
-// A case of linear attention, and computed by its launchers.
+// A special case of linear attention, computed by its launchers.
 struct CausalDotProduct : LinearAttention {
   static constexpr const char* kName = "causal_dot_product";
   using Key = LinearAttention;
@@ -38,14 +38,14 @@ Operator& operator_of<CausalDotProduct>();
 std::vector<Truth> linear_attention_truth(const LinearAttentionProblem& problem,
                                           Arithmetic arithmetic);
 
-// What tests ask of it (edges.cpp, trials.cpp): other programs are linked without these, and without mistakes.cpp.
+// For tests (edges.cpp, trials.cpp). Other programs link neither these nor mistakes.cpp.
 std::vector<LinearAttentionCase> linear_attention_cases(const Support& support);
 SupportWords linear_attention_support_words();
 std::shared_ptr<const Plan> linear_attention_plan(const Support& support);
 template <typename Args>
 std::vector<BadInput<Args>> linear_attention_bad_inputs(const Support& support, DeviceKind where);
 
-// Runs once, as run_as does.
+// Runs the implementation once, as run_as does.
 std::vector<float> run(const Implementation& implementation, const LinearAttentionProblem& problem);
 
 }  // namespace ladder

@@ -1,4 +1,4 @@
-// The truth is judged: the recurrence against the closed sum.
+// Compares the recurrence of linear attention with the closed sum.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -81,7 +81,7 @@ LinearAttentionProblem fuzz(Random& random) {
   c.V = random.one_of(kRandomSizes);
   c.causal = !random.one_in(3);
   c.feature_map = random.one_in(2) ? FeatureMap::kEluPlusOne : FeatureMap::kIdentity;
-  // Without a feature map that is positive a denominator may be anything.
+  // Without a positive feature map a denominator may have any value.
   c.normalize = c.feature_map == FeatureMap::kEluPlusOne && random.one_in(2);
   c.key_lengths = random.one_in(3);
   if (random.one_in(4)) {  // a causal product
@@ -112,7 +112,7 @@ LinearAttentionProblem fuzz(Random& random) {
         !powers_fit({q, k, v}, c.precision)) {
       continue;
     }
-    // A sum of positive weights that nothing divides is large already.
+    // Without a normaliser a sum of positive weights is already large.
     if (c.precision == Precision::kFp16 && !identity && !c.normalize && v > 0) continue;
     scale_by_power(p["q"], q);
     scale_by_power(p["k"], k);

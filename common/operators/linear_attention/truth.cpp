@@ -21,7 +21,7 @@ Matrix head_of(const float* data, std::int64_t T, std::int64_t H, std::int64_t w
   return matrix_of(data + (b * T * H + h) * width, T, width, H * width);
 }
 
-// Runs compute_head(q, k, v, key_count) -> (T_q, V) numerators with denominators in the last column.
+// Calls compute_head(q, k, v, key_count) -> (T_q, V + 1), numerators and a column of denominators.
 template <typename ComputeHead>
 std::vector<double> for_every_head(const LinearAttentionProblem& problem,
                                    ComputeHead compute_head) {
@@ -73,7 +73,7 @@ std::vector<double> linear_attention_terms(const LinearAttentionProblem& problem
   const bool positive = c.feature_map == FeatureMap::kEluPlusOne;
   return for_every_head(
       problem, [&](const Matrix& q, const Matrix& k, const Matrix& v, std::int64_t key_count) {
-        // phi > 0: a score is a sum that does not cancel, one term. It is at most |phi(q)| |phi(k)|, and not much less.
+        // phi > 0, so a score does not cancel. It is one term, not far below |phi(q)| |phi(k)|.
         const Matrix q2 = positive ? Matrix(q.rowwise().squaredNorm()) : Matrix(q.cwiseAbs2());
         const Matrix k2 = positive ? Matrix(k.rowwise().squaredNorm()) : Matrix(k.cwiseAbs2());
         Matrix state = Matrix::Zero(q2.cols(), c.V), sums = Matrix::Zero(q.rows(), v.cols());
@@ -112,10 +112,10 @@ std::vector<Truth> linear_attention_truth(const LinearAttentionProblem& problem,
   const double u = unit_roundoff(c.precision), K = static_cast<double>(c.K);
   Roundings roundings = stored_in(c.precision);
   roundings.rows_share = true;  // many queries read one state
-  // phi(q), phi(k), and the state or the score that they make.
+  // phi(q), phi(k), and the state or the score.
   if (arithmetic == Arithmetic::kBf16Operands) roundings.operands = u * std::sqrt(3.0);
   roundings.sums = kFp32Roundoff * std::sqrt(K + static_cast<double>(c.T_k) + kFewRoundings);
-  // phi of small numbers is 1. A sum of n equal terms rounds alike until it doubles: by n / 4 units in the mean.
+  // phi of small numbers is 1, and a sum of n equal terms is off by n / 4 units on average.
   if (c.feature_map == FeatureMap::kEluPlusOne) roundings.sums += kFp32Roundoff * K / 4;
   return {{linear_attention_recurrence(problem), linear_attention_terms(problem), roundings}};
 }

@@ -1,4 +1,4 @@
-// What is true of linear attention's result (common/operators/linear_attention/linear_attention.hpp has the formula and its source).
+// Truth of linear attention (formula: common/operators/linear_attention/linear_attention.hpp).
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@ namespace ladder {
 // o (B, T_q, H, V), by running sums over the keys.
 std::vector<double> linear_attention_recurrence(const LinearAttentionProblem& problem);
 
-// For each element the root of the sum of its squared terms, divided by the normaliser: of the products phi(q) phi(k) v, and where phi
-// is positive, so that no score cancels, of the products of a score and v.
+// Root of the sum of each element's squared terms, divided by the normaliser. A term is a product
+// phi(q) phi(k) v, or, if phi is positive and no score cancels, a score times v.
 std::vector<double> linear_attention_terms(const LinearAttentionProblem& problem);
 
 // o as (phi(Q) phi(K)^T . M) V with the mask M. O(T_q * T_k).

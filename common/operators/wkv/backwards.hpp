@@ -1,4 +1,4 @@
-// The states of a recurrence from the last to the first, as a backward pass needs them, without keeping all of them.
+// The states of a recurrence from last to first, for a backward pass, without keeping all of them.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace ladder {
 
-// `advance(state, n)` makes the state after step n from the one before it; `visit(n, state)` is called with the state before step
-// n, from n = steps - 1 down to 0. A state every kApart steps is kept; those between are computed a second time.
+// `advance(state, n)` applies step n. `visit(n, state)` is called with the state before step n,
+// from n = steps - 1 down to 0. One state per kApart steps is kept, and the others are recomputed.
 template <typename State, typename Advance, typename Visit>
 void visit_states_backwards(const State& initial, std::int64_t steps, const Advance& advance,
                             const Visit& visit) {

@@ -28,7 +28,7 @@ float draw_log_w(Generator& generator, const WkvCase& c) {
   }
 }
 
-// Letters, digits and underscores only: it becomes part of a test's name.
+// Only letters, digits and underscores, because it becomes part of a test's name.
 std::string word(float log_w) {
   std::ostringstream text;
   text << "log_w_minus_" << -log_w;
@@ -51,7 +51,6 @@ std::string word(const WkvCase& c) {
   return "";
 }
 
-// What the forward pass reads.
 void draw_forward(Problem& problem) {
   const WkvCase& c = problem.as<WkvCase>();
   Generator generator(c.seed);
@@ -135,7 +134,7 @@ void draw_wkv_gradients(Problem& problem) {
   const WkvCase& c = problem.as<WkvCase>();
   Generator generator(~c.seed);
   problem["d_o"] = generator.reals(c.B * c.T * c.H * c.V, -1, 1);
-  // As large as what d_o makes of it: q d_o.
+  // As large as q d_o, which d_o adds to the state's gradient.
   if (c.final_state) {
     problem["d_final_state"] =
         generator.reals(c.sequences() * c.H * c.K * c.V, -c.magnitude, c.magnitude);
@@ -184,7 +183,7 @@ Design<WkvCase> wkv_design(const Support& support) {
 WkvCase plain_wkv_case(const Support& support, Recurrence recurrence) {
   WkvCase c = ragged_wkv_case(support, recurrence);
   c.T = support.plain_steps > 0 ? support.plain_steps : 18;
-  c.scale = 0.7f;  // that no other factor is by accident
+  c.scale = 0.7f;  // differs from all other factors
   const std::vector<std::int64_t> K_sizes = wkv_key_rows(support);
   std::tie(c.K, c.V) =
       plain_sizes(K_sizes, support.has("K != V") ? support.levels("V", kChannels) : K_sizes, c.T);

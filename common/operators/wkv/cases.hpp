@@ -1,5 +1,5 @@
-// Cases of WKV and GLA and of their gradients: a shape with options, and the inputs that are drawn for it. The same case gives the same
-// inputs on every machine.
+// Cases of WKV, GLA and their gradients. A case is a shape with options, and its inputs are drawn
+// from a seed, so they are the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct WkvSizes {
 // How fast the state forgets.
 enum class Decay {
   kNone,         // log_w = 0
-  kMild,         // exp(-exp(raw)), raw about -4..-1: RWKV's own range
-  kStrong,       // log_w about -16..-1
-  kTotal,        // log_w = -inf: every step forgets everything
+  kMild,         // a decay of exp(-exp(raw)) with raw about -4 to -1, as in RWKV
+  kStrong,       // log_w about -16 to -1
+  kTotal,        // log_w = -inf, so every step forgets everything
   kStrongToken,  // mild, with one token of log_w = -inf in the middle
   kFixed,        // WkvCase::fixed_log_w everywhere
 };
@@ -39,7 +39,7 @@ inline constexpr const char* kDecayWords[] = {"none",  "mild",         "strong",
 struct WkvCase {
   Recurrence recurrence = Recurrence::kWkv;
   std::int64_t B = 1, T = 1, H = 1, K = 64, V = 64;
-  std::vector<std::int64_t> lengths = {};  // of packed sequences; then B = 1, T is their sum
+  std::vector<std::int64_t> lengths = {};  // packed sequences, with B = 1 and the sum as T
   Decay decay = Decay::kMild;
   float fixed_log_w = 0.0f;     // for Decay::kFixed
   bool decay_per_head = false;  // RWKV-5: log_w is (H, K)
@@ -67,7 +67,7 @@ struct WkvCase {
     visit("seed", s.seed);
   }
 
-  // Each has a state of its own.
+  // Each sequence has its own state.
   std::int64_t sequences() const {
     return lengths.empty() ? B : static_cast<std::int64_t>(lengths.size());
   }
@@ -76,14 +76,13 @@ struct WkvCase {
 // "B2_T37_H3_K64_V100_mild_reverse", "gla_B1_T22_H3_K64_V64_packed_5_0_17_mild"
 std::string name_of(const WkvCase& c);
 
-// The case with these packed sequences in the place of its batches.
+// The case with these packed sequences instead of batches.
 WkvCase packed(WkvCase c, std::vector<std::int64_t> lengths);
 
 template <typename Number>
 struct BasicWkvOutputs {
-  std::vector<Number> o;  // (B, T, H, V)
-  std::vector<Number>
-      final_state;  // (sequences, H, K, V); empty where the case does not ask for it
+  std::vector<Number> o;            // (B, T, H, V)
+  std::vector<Number> final_state;  // (sequences, H, K, V), or empty
 
   template <typename Self, typename Visit>
   static void arrays(Self& s, const Visit& visit) {
@@ -99,7 +98,7 @@ struct BasicWkvGradients {
   std::vector<Number> dq, dk, dv;       // (B, T, H, K), (B, T, H, K), (B, T, H, V)
   std::vector<Number> d_log_w;          // (B, T, H, K) or (H, K)
   std::vector<Number> du;               // (H, K); empty for GLA
-  std::vector<Number> d_initial_state;  // (sequences, H, K, V); empty where it is not wanted
+  std::vector<Number> d_initial_state;  // (sequences, H, K, V), or empty
 
   bool operator==(const BasicWkvGradients&) const = default;
 
@@ -112,7 +111,7 @@ struct BasicWkvGradients {
 
 using WkvGradients = BasicWkvGradients<float>;
 
-// The case says whether it is WKV or GLA.
+// The case selects WKV or GLA.
 struct WkvInputs {
   using Op = Wkv;
   using Case = WkvCase;
@@ -120,7 +119,7 @@ struct WkvInputs {
   static const Operator& of(const WkvCase& c);
 };
 
-// Those of the forward pass, and the gradients of what it writes. d_initial_state is wanted where there is an initial state.
+// The forward inputs and gradients of the outputs. d_initial_state exists if initial_state does.
 struct WkvGradInputs {
   using Op = WkvBackward;
   using Case = WkvCase;
@@ -131,7 +130,7 @@ struct WkvGradInputs {
 using WkvProblem = ProblemOf<WkvInputs>;
 using WkvGradProblem = ProblemOf<WkvGradInputs>;
 
-// The arguments of a forward pass with their sizes set, and whether the case has that array, of either pass.
+// Forward arguments without pointers, and whether the case has `array` in either pass.
 WkvArgs sizes_of(const WkvCase& c);
 bool has_array(const WkvCase& c, const std::string& array);
 
@@ -141,12 +140,12 @@ void draw_wkv_gradients(Problem& problem);
 WkvProblem make_problem(const WkvCase& c);
 WkvGradProblem make_grad_problem(const WkvCase& c);
 
-// What the tests are made of. A Support names sizes T, K and V; it may refuse "states", "reverse", "packed sequences" and "K != V", and
-// limit K, V, T and "B * H".
+// Factors and cases of the tests. A Support names sizes T, K and V. It may refuse "states",
+// "reverse", "packed sequences" and "K != V", and limit K, V, T and "B * H".
 std::vector<std::int64_t> wkv_key_rows(const Support& support);
 WkvCase ragged_wkv_case(const Support& support, Recurrence recurrence);
 Design<WkvCase> wkv_design(const Support& support);
-// The case on which no two mistakes give the same: plain, the smallest sizes from 32 on.
+// A case on which no two mistakes give the same result, with the smallest sizes from 32 on.
 WkvCase plain_wkv_case(const Support& support, Recurrence recurrence = Recurrence::kWkv);
 
 // GLA has no bonus.
@@ -154,7 +153,7 @@ inline bool is_gla(const WkvArgs& args) {
   return args.u == nullptr;
 }
 
-// A sequence is this part of the B * T steps.
+// The range of a sequence in the B * T steps.
 struct WkvSequence {
   std::int64_t first, length;
 };
@@ -167,7 +166,7 @@ inline WkvSequence sequence(const WkvArgs& args, std::int64_t n) {
   return {args.cu_seqlens[n], args.cu_seqlens[n + 1] - args.cu_seqlens[n]};
 }
 
-// As many as a loop adds to.
+// Zeros in the sizes of all gradients.
 template <typename Number>
 BasicWkvGradients<Number> zero_gradients(const WkvArgs& a) {
   const auto zeros = [](std::int64_t count) { return std::vector<Number>(count); };

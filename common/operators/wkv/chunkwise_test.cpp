@@ -1,5 +1,5 @@
-// The tester is tested for what chunkwise kernels, GLA and gradients bring: wrong answers that must be refused, with the right
-// diagnosis, and the rounding of tensor cores, which must be allowed.
+// Tests of the judge for chunkwise kernels, GLA and gradients. It must refuse wrong answers with
+// the right diagnosis, and allow the rounding of tensor cores.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ TEST(Gla, KnowsTheMisconceptionsOfWkv) {
   expect("k and v swapped", [](auto& p) { std::swap(p["k"], p["v"]); });
 }
 
-// Zeros the steps of the last partial chunk, in the order of time.
+// Overwrites the last partial chunk in the direction of time.
 void drop_last_chunk(const WkvCase& c, std::vector<float>& o, float left_behind) {
   const std::int64_t step = c.H * c.V, dropped = c.T % kChunk;
   for (std::int64_t b = 0; b < c.B; ++b) {
@@ -80,7 +80,7 @@ TEST(Chunks, TheLastPartialOneMustNotBeMissing) {
   }
 }
 
-// Steps that were computed are not missing, whatever is in them.
+// Steps of NaN were computed, so they are not missing.
 TEST(Chunks, OneOfNanIsNotMissing) {
   const WkvProblem problem = make_problem(case_of(Recurrence::kWkv));
   WkvOutputs outputs = right_answer(problem);
@@ -136,7 +136,7 @@ float bf16(double x) {
   return to_float(to_bfloat16(static_cast<float>(x)));
 }
 
-// What a kernel on tensor cores does, chunk by chunk: decayed q and k, states and scores are rounded to bf16; the state is fp32.
+// A chunkwise kernel with bf16 operands (decayed q and k, states, scores) and an fp32 state.
 WkvOutputs in_chunks_of_bf16(const WkvProblem& problem) {
   const WkvCase& c = problem.drawn_case();
   const WkvArgs args = problem.args();
@@ -158,7 +158,7 @@ WkvOutputs in_chunks_of_bf16(const WkvProblem& problem) {
         return std::exp(sum);
       };
       for (std::int64_t t = first; t < end; ++t) {
-        const std::int64_t reads = gla ? t + 1 : t;  // the state after so many steps
+        const std::int64_t reads = gla ? t + 1 : t;  // o reads the state after this many steps
         const float* q = args.q + row(t) * c.K;
         for (std::int64_t j = 0; j < c.K; ++j) {
           const float decayed = bf16(q[j] * decay(first, reads, j));
@@ -221,7 +221,7 @@ TEST(Bf16Operands, AreNoExcuseForAWrongResult) {
     expect_wrong(words, problem, outputs, Arithmetic::kBf16Operands);
   };
   refused("o(b=0, t=2,", [](WkvOutputs& x) { x.o[100] *= 1.2f; });
-  refused("", [](WkvOutputs& x) {  // two digits less
+  refused("", [](WkvOutputs& x) {  // two bits fewer
     for (float& value : x.o)
       value = to_float(bfloat16{static_cast<std::uint16_t>(to_bfloat16(value).bits & 0xfffcu)});
   });
@@ -239,7 +239,7 @@ TEST(Gradients, AcceptsTheRightAnswer) {
   }
 }
 
-// With the other arithmetic the limits are wider.
+// kBf16Operands has wider limits.
 TEST(Gradients, AllowBf16OperandsWhereTheyAreSaid) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     WkvCase c = case_of(recurrence);

@@ -10,7 +10,7 @@ inline float log_decay_from_rwkv(float raw) {
   return -std::exp(raw);
 }
 
-// GLA: the gate is logsigmoid(x) / 16; written so that exp never overflows.
+// GLA: the gate is logsigmoid(x) / 16, in a form in which exp cannot overflow.
 inline float log_decay_from_gla_gate(float x) {
   const float logsigmoid = std::fmin(x, 0.0f) - std::log1p(std::exp(-std::fabs(x)));
   return logsigmoid / 16.0f;

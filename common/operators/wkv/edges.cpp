@@ -1,4 +1,4 @@
-// The tests of WKV, GLA and their gradients: their plan, and what must hold besides.
+// Tests of WKV, GLA and their gradients: their plans and edge cases.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -11,7 +11,7 @@
 namespace ladder {
 namespace {
 
-// Tests' names start with what tells their operator from WKV.
+// The prefix that distinguishes an operator's test names from those for WKV.
 template <typename Op>
 constexpr const char* kPrefix = "";
 template <>
@@ -24,7 +24,7 @@ constexpr const char* kPrefix<GlaBackward> = "GlaBackward";
 template <typename Op>
 constexpr bool kIsGradient = std::is_same_v<typename Op::Problem, WkvGradProblem>;
 
-// With states, where they are supported.
+// With states if they are supported.
 WkvCase case_with_states(const Support& support, Recurrence recurrence, std::int64_t B,
                          std::int64_t T, std::int64_t H) {
   WkvCase c = ragged_wkv_case(support, recurrence);
@@ -35,7 +35,7 @@ WkvCase case_with_states(const Support& support, Recurrence recurrence, std::int
   return c;
 }
 
-// A backward pass takes the emulator long: fewer heads for what runs several times.
+// Fewer heads for repeated runs of a backward pass, which is slow on the emulator.
 template <typename Op>
 WkvCase few_heads(WkvCase c) {
   if (kIsGradient<Op>) {
@@ -61,7 +61,7 @@ void expect_right_in_narrow_rows(const Implementation& i, Report& report, const 
   }
 }
 
-// More tiles of keys' or values' channels than the usual sizes have, where there is no limit below.
+// More tiles of key or value channels than the usual sizes have, unless a limit is lower.
 template <typename Op>
 void expect_right_in_wide_heads(const Implementation& i, Report& report, const Support& support) {
   constexpr std::int64_t kWide = 330;
@@ -82,8 +82,7 @@ void expect_right_in_wide_heads(const Implementation& i, Report& report, const S
 template <typename Op>
 void expect_right_with_every_decay(const Implementation& i, Report& report,
                                    const Support& support) {
-  WkvCase c =
-      case_with_states(support, Op::kRecurrence, 1, 66, 1);  // nine runs: they must be short
+  WkvCase c = case_with_states(support, Op::kRecurrence, 1, 66, 1);  // short, for nine runs
   c.decay = Decay::kFixed;
   for (const float log_w : {0.0f, -1e-3f, -0.1f, -0.6f, -1.3f, -5.0f, -16.0f, -1e4f, -INFINITY}) {
     c.fixed_log_w = log_w;
@@ -91,7 +90,7 @@ void expect_right_with_every_decay(const Implementation& i, Report& report,
   }
 }
 
-// The narrowest rows: what runs long, or in many blocks, must be cheap.
+// The narrowest rows, because long runs and runs of many blocks must be cheap.
 WkvCase narrow_case(const Support& support, Recurrence recurrence, std::int64_t B, std::int64_t T,
                     std::int64_t H) {
   WkvCase c = case_with_states(support, recurrence, B, T, H);
@@ -102,7 +101,7 @@ WkvCase narrow_case(const Support& support, Recurrence recurrence, std::int64_t 
 
 template <typename Op>
 void expect_right_in_many_heads(const Implementation& i, Report& report, const Support& support) {
-  const std::int64_t B = kIsGradient<Op> ? 1 : 3;  // gradients take their time
+  const std::int64_t B = kIsGradient<Op> ? 1 : 3;  // gradients are slow
   WkvCase c = narrow_case(support, Op::kRecurrence, B, 3, kManyHeads);
   c.decay_per_head = true;
   c.scale = 0.5f;
@@ -117,8 +116,8 @@ void expect_right_in_many_batches(const Implementation& i, Report& report, const
   expect_right(report, i, typename Op::Problem(c));
 }
 
-// The decay is so small that the last step still hears of the first: drawn decays forget within a chunk or two, and hide what is wrong
-// behind them.
+// The last step must still depend on the first. Drawn decays forget within a chunk or two, which
+// hides errors over longer distances.
 template <typename Op>
 void expect_right_over_many_steps(const Implementation& i, Report& report, const Support& support) {
   for (std::size_t n = 0; n < std::max<std::size_t>(2, support.storages.size()); ++n) {
@@ -126,7 +125,7 @@ void expect_right_over_many_steps(const Implementation& i, Report& report, const
     c.decay = n % 2 == 0 ? Decay::kNone : Decay::kFixed;
     c.fixed_log_w = -1e-3f;
     c.decay_per_head = n % 2 == 1;
-    c.B = c.decay_per_head ? 2 : 1;  // its gradient is a sum over the batches, too
+    c.B = c.decay_per_head ? 2 : 1;  // its gradient is also a sum over batches
     c.reverse = n % 2 == 1 && support.has("reverse");
     c.precision = precision_of(support.storages[n % support.storages.size()]);
     expect_right(report, i, typename Op::Problem(c));
@@ -141,7 +140,7 @@ void expect_right_in_packed_sequences(const Implementation& i, Report& report,
   expect_right(report, i, typename Op::Problem(c));
 }
 
-// Nothing to read but the state, which is handed on.
+// Without steps the initial state must become the final state.
 template <typename Op>
 void expect_no_steps(const Implementation& i, Report& report, const Support& support) {
   const WkvCase c = case_with_states(support, Op::kRecurrence, 2, 0, 3);
@@ -169,7 +168,7 @@ void expect_no_steps(const Implementation& i, Report& report, const Support& sup
   });
 }
 
-// A (B, T, ...) array without the steps outside of begin .. end - 1.
+// The steps begin to end - 1 of a (B, T, ...) array.
 std::vector<float> cut_in_time(const std::vector<float>& values, const WkvCase& c,
                                std::int64_t begin, std::int64_t end) {
   const std::int64_t step = std::ssize(values) / (c.B * c.T);
@@ -181,7 +180,7 @@ std::vector<float> cut_in_time(const std::vector<float>& values, const WkvCase& 
   return result;
 }
 
-// A part of a problem in time. The initial state is the whole's.
+// The steps begin to end - 1 of a problem, with the initial state of the whole.
 template <typename Typed>
 Typed slice_in_time(const Typed& whole, std::int64_t begin, std::int64_t end) {
   Typed part = whole;
@@ -191,7 +190,7 @@ Typed slice_in_time(const Typed& whole, std::int64_t begin, std::int64_t end) {
   return part;
 }
 
-// Two parts one behind the other, for each of B batches.
+// Joins two parts in time, for each of B batches.
 std::vector<float> joined_in_time(const std::vector<float>& early, const std::vector<float>& late,
                                   std::int64_t B) {
   std::vector<float> joined;
@@ -204,7 +203,7 @@ std::vector<float> joined_in_time(const std::vector<float>& early, const std::ve
   return joined;
 }
 
-// `first` and `second` are halves in the order in which time runs.
+// `first` and `second` are halves in the direction of time.
 WkvOutputs run_halves(const Implementation& i, const WkvProblem& first, WkvProblem second) {
   const WkvOutputs first_out = run(i, first);
   second["initial_state"] = first_out.final_state;
@@ -215,7 +214,7 @@ WkvOutputs run_halves(const Implementation& i, const WkvProblem& first, WkvProbl
           second_out.final_state};
 }
 
-// The state's gradient goes from the second half to the first.
+// The gradient of the state passes from the second half to the first.
 WkvGradients run_halves(const Implementation& i, WkvGradProblem first, WkvGradProblem second) {
   const auto between = wkv_recurrence(first.args().forward).final_state;
   second["initial_state"].assign(between.begin(), between.end());
@@ -236,7 +235,7 @@ WkvGradients run_halves(const Implementation& i, WkvGradProblem first, WkvGradPr
   return joined;
 }
 
-// The state goes from one half in time to the other.
+// The state passes from one half in time to the other.
 template <typename Op>
 void expect_right_in_halves(const Implementation& i, Report& report, const Support& support,
                             bool reverse) {
@@ -250,7 +249,7 @@ void expect_right_in_halves(const Implementation& i, Report& report, const Suppo
   expect_right(report, whole, run_halves(i, first, second), arithmetic_of(i, c.precision));
 }
 
-// Where a case's number that is none stands: the row of q, k and v of one step, in one head of the second sequence.
+// The position of a NaN or infinity: one step in one head of one sequence.
 struct Place {
   std::int64_t sequence, step, h;
 
@@ -259,7 +258,7 @@ struct Place {
   }
 };
 
-constexpr Place kSpoilt{1, 119, 1};  // in tiles of 4, 16, 32 and 64 the first steps differ
+constexpr Place kSpoilt{1, 119, 1};  // its tiles of 4, 16, 32 and 64 steps begin at different steps
 
 // A case whose second sequence is long enough for several tiles.
 WkvCase isolation_case(const Support& support, Recurrence recurrence, bool packed_sequences) {
@@ -273,7 +272,7 @@ WkvCase isolation_case(const Support& support, Recurrence recurrence, bool packe
   return packed_sequences ? packed(c, {20, 122, 15}) : c;
 }
 
-// Rows of whole 16-byte words, where a kernel may read words.
+// Rows of whole 16-byte vectors, for kernels that load vectors.
 WkvCase aligned_case(const Support& support, Recurrence recurrence, std::int64_t T,
                      Precision precision) {
   WkvCase c = case_with_states(support, recurrence, 1, T, 2);
@@ -297,7 +296,7 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   const WkvArgs& args = forward_of(all_args);
   const auto before = run_as<Op>(i, clean);
   const auto [first, length] = sequence(args, kSpoilt.sequence);
-  // Of the place's own sequence and head all is reached from the step `must_from` on, and from the step `may_from` on some may be.
+  // In the same sequence and head steps from `must_from` must and from `may_from` may be reached.
   const auto expect = [&, first = first, length = length](
                           const auto& spoilt, std::int64_t must_from, std::int64_t may_from) {
     expect_reach(report, clean, before, run_as<Op>(i, spoilt), support,
@@ -326,11 +325,12 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   if (kIsGradient<Op>) return;
   auto spoilt = clean;
   std::fill_n(spoilt["log_w"].begin() + kSpoilt.row(args) * c.K, c.K, kNan);
-  // WKV reads the state before it decays.
+  // In WKV o reads the state before the decay.
   expect(spoilt, kSpoilt.step + (is_gla(args) ? 0 : 1), tile);
 }
 
-// In one head of the second sequence the state and the last step are infinite. Rows of K are padded in some kernels, so at every K.
+// The state and the last step are infinite in one head of the second sequence. Tested at every K,
+// because some kernels pad rows of K.
 template <typename Op>
 void expect_infinity_kept(const Implementation& i, Report& report, const Support& support) {
   WkvCase c = isolation_case(support, Op::kRecurrence, false);
@@ -375,7 +375,7 @@ std::vector<BadInput<Args>> bad_forward_inputs(const Support& support, Recurrenc
                    }});
     bad.push_back({"V", [](Args& a) { a.V = 32; }});
   }
-  // One more than the most; a decay per head, whose strides do not depend on sizes.
+  // One more than the limit. The decay is per head, so its strides do not depend on sizes.
   const auto beyond = [&](const char* size, const char* argument, std::int64_t Args::*member) {
     const std::int64_t most = support.most_of(size);
     if (most == 0) return;
@@ -500,7 +500,7 @@ std::shared_ptr<const Plan> wkv_plan(const Support& support) {
     plan->edges.push_back(
         {test, [=](const Implementation& i, Report& report) { expect(i, report, support); }, turn});
   };
-  // Forwards, and in reverse where that is supported.
+  // Forward in time, and in reverse if that is supported.
   const auto add_both_ways = [&](const std::string& test, const auto& expect) {
     for (const bool reverse : {false, true}) {
       if (reverse && !support.has("reverse")) continue;

@@ -1,4 +1,4 @@
-// The truth for the gradients of WKV and GLA (common/operators/wkv/wkv.hpp has the formulas and their sources).
+// Truth of the gradients of WKV and GLA. Formulas and sources: common/operators/wkv/wkv.hpp.
 #include <cmath>
 #include <vector>
 
@@ -17,7 +17,7 @@ Gradients gradients(const WkvGradArgs& args, Of of) {
   const WkvArgs& a = args.forward;
   const bool gla = is_gla(a);
   Gradients result = zero_gradients<double>(a);
-  // Sequences share d_log_w and du, heads share nothing.
+  // Threads divide heads, because sequences add to the same d_log_w and du.
 #pragma omp parallel for if (worth_threads(wkv_fma_count(a)))
   for (std::int64_t h = 0; h < a.H; ++h) {
     for (std::int64_t sequence = 0; sequence < sequence_count(a); ++sequence) {
@@ -31,7 +31,7 @@ Gradients gradients(const WkvGradArgs& args, Of of) {
         const Array q = head.q(n), k = head.k(n), v = head.v(n), w = exact_exp(head.log_w(n));
         const Array d_o = head.factors(read(args.d_o + head.row(n) * a.V, a.V));
         const Matrix kv = outer(k, v);
-        const Matrix d_read = head.scale() * outer(q, d_o);  // of the matrix that q reads
+        const Matrix d_read = head.scale() * outer(q, d_o);  // gradient of the matrix that q reads
         const Matrix read = gla ? Matrix(scaled_rows(w, state) + kv) : state + scaled_rows(u, kv);
         if (gla) G += d_read;
         const Matrix d_kv = gla ? G : G + scaled_rows(u, d_read);
@@ -50,10 +50,11 @@ Gradients gradients(const WkvGradArgs& args, Of of) {
   return result;
 }
 
-// The squared terms of a d_log_w that is summed over all steps. A product of d_o, q, k and v is a term of every step between its k and
-// its q: once for each decay that it carries, so many times the same, for what is rounded on its way is rounded once for all of them.
-// A d_log_w in fp32 beside bf16 promises more: where there is no decay, nothing but states is rounded, and each step's anew, so that
-// each step's term is one of its own, as in `gradients`.
+// The squared terms of a d_log_w that is summed over all steps. A product of d_o, q, k and v is a
+// term of every step between its k and its q, once for each decay in it. These equal terms share
+// their roundings, so their sum counts as one term. An fp32 d_log_w beside bf16 is judged more
+// strictly without decay. Only states are then rounded, anew in each step, so the steps' terms are
+// independent as in `gradients`.
 void add_up_steps(const WkvGradArgs& args, Precision precision,
                   std::vector<double>& squared_terms) {
   const WkvArgs& a = args.forward;
@@ -61,7 +62,7 @@ void add_up_steps(const WkvGradArgs& args, Precision precision,
   for (std::int64_t h = 0; h < a.H; ++h) {
     for (std::int64_t sequence = 0; sequence < sequence_count(a); ++sequence) {
       const Head head(a, sequence, h, Of::kSquaredTerms);
-      // With n for the decays that a product carries: the sums of 1, n and n^2 times it.
+      // Sums of the products times 1, n and n^2, with n the number of decays in a product.
       Matrix once = head.state_of(a.initial_state);
       Matrix n_times = Matrix::Zero(a.K, a.V), squared = n_times;
       const auto decay = [&](const Array& w) {

@@ -1,4 +1,4 @@
-// The tester is tested: wrong answers that must be refused, with the right diagnosis.
+// Tests of WKV's judge, which must refuse wrong answers with the right diagnosis.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ TEST(Judge, AllowsTheRoundingOfBf16AndNoMore) {
   for (float& x : outputs.o)
     x = to_float(bfloat16{static_cast<std::uint16_t>(to_bfloat16(x).bits & 0xfffcu)});
   EXPECT_FALSE(is_right(problem, outputs));
-  // The state is fp32 all the same.
+  // The state is fp32 in any storage.
   outputs = right_answer(problem);
   round_to_bf16(outputs.final_state);
   EXPECT_FALSE(is_right(problem, outputs));
@@ -72,7 +72,7 @@ TEST(IsRight, SaysWhatIsWrong) {
          [=](auto& x) { x.o.assign(x.o.size(), unwritten); });
   expect("never written: 1 of 3552 elements\nbatch 0, step 2, head 0, column 4: never written",
          [=](auto& x) { x.o[100] = unwritten; });
-  // An atomic adds to what nobody has cleared.
+  // As from atomicAdd to an output that was not cleared.
   expect("made of what was never written: 3552 of 3552 elements\n", [=](auto& x) {
     for (float& value : x.o)
       value += unwritten;
@@ -112,7 +112,7 @@ TEST(IsRight, SaysOnePlaceAndThenTheNumbers) {
   EXPECT_TRUE(line.starts_with("relative error ")) << message;
 }
 
-// The right answer to the problem that somebody with a misconception solves is their wrong one.
+// The answer of a misconception is the right answer to another problem.
 TEST(Diagnosis, NamesTheAnswerToAnotherProblem) {
   const WkvProblem problem = make_problem(kCase);
   const auto expect = [&](const std::string& words,
@@ -163,7 +163,7 @@ TEST(Diagnosis, NamesNoMistakeThatIsExcluded) {
               });
 }
 
-// One step that forgets all: a state that is ignored looks like one that decays too early. With other decays it does not.
+// In one step that forgets everything, an unread state looks like one that decays too early.
 TEST(Diagnosis, NamesNoMistakeInUniformDecaysThatOthersDisprove) {
   WkvCase c = kCase;
   c.T = 1;
@@ -176,7 +176,7 @@ TEST(Diagnosis, NamesNoMistakeInUniformDecaysThatOthersDisprove) {
                }));
 }
 
-// Where u is 0 everywhere, a bonus of q k (u + 1) v looks like one without u. With another u it does not, and one without u still does.
+// If u is 0, a bonus of q k (u + 1) v looks like one without u. Another u distinguishes them.
 TEST(Diagnosis, NamesAMistakeInAnArrayOfZerosOnlyIfOtherValuesShowItToo) {
   WkvProblem problem = make_problem(kCase);
   std::fill(problem["u"].begin(), problem["u"].end(), 0.0f);
@@ -238,7 +238,7 @@ TEST(Diagnosis, SumNotReset) {
   }
 }
 
-// In 16 bits every element may be off by its rounding, but not all of them in one direction.
+// In 16 bits every element may be off by its rounding, but not all in the same direction.
 TEST(Judge, RefusesABiasIn16Bits) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const Precision precision : {Precision::kBf16, Precision::kBf16Fp32Decay}) {
@@ -266,7 +266,7 @@ TEST(Judge, RefusesOneHeadAndOneRowIn16Bits) {
   EXPECT_GT(shifted_rows_refused(make_problem(c), Arithmetic::kBf16Operands), 0.8);
 }
 
-// Mistakes that are small, and are made elsewhere than in the bonus.
+// Small mistakes that are not in the bonus.
 TEST(Diagnosis, BlamesTheBonusForNothingElse) {
   const WkvProblem problem = make_problem(kCase);
   const auto expect_unsaid = [&](const WkvOutputs& outputs) {
@@ -328,11 +328,11 @@ TEST(Diagnosis, SpeaksOfEmptySizesToo) {
   expect_words_for_empty(make_problem(packed(kCase, {0, 0})));
 }
 
-// WKV written out, for one element of the state after the other.
+// WKV as a scalar loop, one state element after another.
 struct WrittenOut {
   std::function<double(double)> factor = [](double log_w) { return std::exp(log_w); };
-  bool decays_first = false;  // before the state is read
-  // What the state becomes where a chunk of 16 ends.
+  bool decays_first = false;  // decays the state before o reads it
+  // Changes the state at the end of each chunk of 16.
   std::function<double(double state, double w)> at_edge = [](double state, double) {
     return state;
   };
@@ -426,7 +426,7 @@ TEST(OnDevice, PlacesAnArrayOneElementOff) {
   const auto offset = [&](const char* array) {
     const ShiftedArray shifted(array);
     const OnDevice<Wkv, WkvArgs> on_device(device(DeviceKind::kCpu), problem);
-    on_device.download();  // guards and inputs are as they were
+    on_device.download();  // checks that guards and inputs are unchanged
     EXPECT_EQ(shifted.used(), std::string(array) == "v");
     return reinterpret_cast<std::uintptr_t>(on_device.args().v) % 16;
   };
@@ -450,7 +450,7 @@ TEST(Input, DecayParametrisations) {
   EXPECT_TRUE(std::isfinite(log_decay_from_gla_gate(-3e38f)));
 }
 
-// A key that decays below 2^-14 is off by 2^-25 at most where it is a factor in fp16; values here are up to 1/64.
+// A key that decays below 2^-14 is off by at most 2^-25 as an fp16 factor. Values are at most 1/64.
 TEST(Fp16, AStateMayLackWhatADecayedKeyLosesAndNoMore) {
   WkvCase c{.B = 1, .T = 8, .H = 1, .K = 16, .V = 16, .precision = Precision::kFp16};
   c.decay = Decay::kStrong;
@@ -458,7 +458,7 @@ TEST(Fp16, AStateMayLackWhatADecayedKeyLosesAndNoMore) {
   c.final_state = true;
   WkvProblem problem = make_problem(c);
   for (std::int64_t t = 0; t < c.T; ++t)
-    problem["k"][t * c.K + 3] = 0;  // so that a row of the state is 0
+    problem["k"][t * c.K + 3] = 0;  // makes a row of the state 0
   WkvOutputs outputs = right_answer(problem);
   outputs.final_state[3 * c.V] = 0x1p-31f;
   EXPECT_TRUE(is_right(problem, outputs, Arithmetic::kBf16Operands));

@@ -8,7 +8,7 @@
 namespace ladder {
 namespace {
 
-// What each key row adds to the bonus, summed for each column: by a loop, or by warps of 32 lanes.
+// The sum of the key rows' terms of the bonus for each column, by a loop or by warps of 32 lanes.
 template <typename Number>
 std::vector<Number> bonus_of(const std::vector<Number>& terms, WkvSwitches::Bonus bonus,
                              std::int64_t V) {
@@ -45,14 +45,14 @@ std::vector<Number> bonus_of(const std::vector<Number>& terms, WkvSwitches::Bonu
   return sum;
 }
 
-// The walk of one head after the other through its steps.
+// Computes one head after another, step by step.
 template <typename Number>
 class Walk {
  public:
   Walk(const WkvArgs& args, const WkvSwitches& switches)
       : a_(args), s_(switches), state_(a_.K * a_.V), o_(a_.V), read_(a_.V), bonus_(a_.K) {}
 
-  // Its rows of the result.
+  // Writes the head's rows of the result.
   void visit(std::int64_t n_sequence, std::int64_t h, BasicWkvOutputs<Number>& result) {
     const auto [first, length] = sequence(a_, n_sequence);
     const std::int64_t size = a_.K * a_.V, at = (n_sequence * a_.H + h) * size;
@@ -120,7 +120,7 @@ class Walk {
 
 using GradSwitches = WkvGradSwitches;
 
-// One head after the other: its states from the first step to the last, then the adjoint back.
+// Computes one head after another, the states forward in time and then the adjoint backward.
 template <typename Number>
 class GradientWalk {
  public:
@@ -188,7 +188,7 @@ class GradientWalk {
                             : reads_after                    ? after
                                                              : before;
         dq += operand(read + (s_.bonus_in_dq ? u * kv : 0)) * d_o;
-        // The gradient of the state after this step, as the step's own key and value see it, and as a wrong one does.
+        // The gradient of the state after this step. seen() returns it, or a variant's wrong one.
         Number& G = adjoint_[j * V + i];
         if (gla) G += d_read;
         const auto seen = [&](Adjoint adjoint) {

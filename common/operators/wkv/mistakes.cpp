@@ -11,7 +11,7 @@ namespace {
 
 struct Step {
   std::int64_t row;        // one of B * T
-  std::int64_t n, length;  // it is the n-th of its sequence, in the order of time
+  std::int64_t n, length;  // n-th of `length` steps in the direction of time
 };
 
 template <typename Visit>
@@ -23,12 +23,12 @@ void for_each_step(const WkvArgs& args, const Visit& visit) {
   }
 }
 
-// Somebody computes whole chunks of so many steps only.
+// Whether the step is in a last partial chunk, which the mistake does not compute.
 bool is_dropped(const Step& s, std::int64_t chunk) {
   return s.n >= s.length - s.length % chunk;
 }
 
-// `values` have `width` elements for each step.
+// `values` has `width` elements per step.
 void drop_last_chunk(const WkvArgs& args, std::int64_t chunk, std::int64_t width,
                      std::vector<double>& values) {
   for_each_step(args, [&](const Step& s) {
@@ -36,7 +36,7 @@ void drop_last_chunk(const WkvArgs& args, std::int64_t chunk, std::int64_t width
   });
 }
 
-// The dropped steps add nothing to the state that is handed on, and forget nothing.
+// The dropped steps neither add to the final state nor decay it.
 Answer without_last_chunk(const WkvProblem& problem, const std::vector<Truth>& truth,
                           std::int64_t chunk) {
   const WkvArgs a = problem.args();
@@ -67,7 +67,7 @@ Answer without_last_chunk(const WkvGradProblem& problem, const std::vector<Truth
   return dropped;
 }
 
-// The problem of somebody who goes on from one packed sequence to the next.
+// Makes one sequence of all, as for a state that is not reset between packed sequences.
 void join_sequences(WkvProblem& problem) {
   std::vector<float>& initial = problem["initial_state"];
   initial.resize(initial.size() / problem.drawn_case().lengths.size());
@@ -75,7 +75,7 @@ void join_sequences(WkvProblem& problem) {
   problem.array<std::int64_t>("cu_seqlens").clear();
 }
 
-// d_log_w, where no state decays, from a state and a gradient that were bf16 when their chunk of 64 began.
+// d_log_w without decay, from states and adjoints that are rounded to bf16 where a chunk begins.
 std::vector<double> d_log_w_of_rounded_chunks(const WkvGradArgs& args) {
   constexpr std::int64_t kChunk = 64;
   using State = std::vector<double>;
@@ -102,7 +102,7 @@ std::vector<double> d_log_w_of_rounded_chunks(const WkvGradArgs& args) {
         x = bf16(x) - x;
       return state;
     };
-    std::vector<State> off;  // of each chunk
+    std::vector<State> off;  // rounding error of each chunk's state
     const auto advance = [&](State& state, std::int64_t n) {
       if (n == std::ssize(off) * kChunk) off.push_back(rounding(state));
       add_outer(state, a.k, a.v, n, 1);
@@ -120,13 +120,13 @@ std::vector<double> d_log_w_of_rounded_chunks(const WkvGradArgs& args) {
   return result;
 }
 
-// Chunks have borders, and decays are easily miscounted there. Each miscount is the right answer to other decays.
+// Decays miscounted at chunk borders. Each miscount is the right answer for other decays.
 template <typename Add>
 void add_chunk_borders(const WkvProblem& problem, const std::vector<Truth>& truth, const Add& add) {
   const WkvCase& c = problem.drawn_case();
   const auto log_w = [&problem](std::int64_t i) { return problem["log_w"][i]; };
   const std::int64_t step = c.H * c.K, before = c.reverse ? step : -step;
-  // `decay(n, i, chunk)` is log_w's element i, of a sequence's n-th step.
+  // `decay(n, i, chunk)` is element i of log_w, in the n-th step of its sequence.
   const auto add_decays = [&](const std::string& what, const auto& decay) {
     for (const std::int64_t chunk : kUsualTiles) {
       if (c.decay_per_head) break;
@@ -213,11 +213,11 @@ Mistakes wkv_gradient_mistakes(const WkvGradProblem& problem, const std::vector<
   add_tf32(mistakes, problem, [&problem](const WkvGradProblem& changed) {
     return answer_of(problem, wkv_gradients(changed.args()));
   });
-  // A sum over 200 steps or more without decay, stored in fp32 beside bf16.
+  // d_log_w is then an fp32 sum over 200 steps or more without decay.
   if (c.precision == Precision::kBf16Fp32Decay && c.decay_per_head && c.decay == Decay::kNone &&
       c.T >= 200) {
     const auto answer = [args, &truth] {
-      constexpr std::size_t kDLogW = 3;  // of the outputs
+      constexpr std::size_t kDLogW = 3;  // index among the outputs
       Answer answer;
       for (const Truth& right : truth)
         answer.push_back(right.values);

@@ -1,6 +1,5 @@
-// WKV, GLA and their gradients as they are computed wrongly: one plain loop for each formula, with switches; the changes of its switches
-// that somebody makes; and what else is known of wrong results (common/judge/mistakes.hpp). In float and with the right switches a loop
-// is what somebody who writes down the formula gets with fp32 sums and states.
+// Wrong computations of WKV, GLA and their gradients: a loop for each formula with switches,
+// variants that change them, and other known mistakes (common/judge/mistakes.hpp).
 #pragma once
 
 #include <cmath>
@@ -11,10 +10,10 @@
 
 namespace ladder {
 
-// As they stand here: WKV. right_switches has those of either recurrence.
+// The defaults are right for WKV. right_switches() returns the right ones for either recurrence.
 struct WkvSwitches {
   enum class Read { kBefore, kDecayed, kUpdated } read = Read::kBefore;
-  // Which of the terms of the key rows it has: all, or what warps of 32 lanes make of them that exchange too little.
+  // The terms of the key rows in the bonus: all, or those left by an incomplete reduction in warps.
   enum class Bonus {
     kSum,
     kNone,
@@ -33,33 +32,33 @@ struct WkvSwitches {
   double (*scale)(double scale) = [](double scale) { return scale; };
   double (*of_u)(double u, double log_w) = [](double u, double) { return u; };
   bool u_for_decay = false;
-  bool u_in_state = false;  // what is added to the state is multiplied by u
-  bool scale_of_state = true, scale_of_bonus = true;  // whether that part of o is multiplied by it
-  bool scale_in_state = false;  // what is added to the state is multiplied by the scale
-  bool decays_new = false;      // so is what is added decayed
+  bool u_in_state = false;  // kv is multiplied by u before it is added to the state
+  bool scale_of_state = true, scale_of_bonus = true;  // scale this part of o
+  bool scale_in_state = false;                        // likewise, by the scale
+  bool decays_new = false;                            // likewise, by the decay
   bool final_transposed = false;
   bool time_turned = false;
-  bool bf16_operands = false;  // o is made of a state that is rounded to bf16
-  bool bf16_state = false;     // the state itself is, in every step
+  bool bf16_operands = false;  // o reads a state rounded to bf16
+  bool bf16_state = false;     // the state is rounded to bf16 in every step
 };
 
 WkvSwitches right_switches(const WkvArgs& args);
 
-// `Number` is double or float.
+// `Number` is double or float. In float with the right switches it is a plain implementation.
 template <typename Number = double>
 BasicWkvOutputs<Number> wkv_loop(const WkvArgs& args, const WkvSwitches& s);
 
-// Those that a case can show.
+// The variants that a case can reveal.
 Variants<WkvSwitches> wkv_variants(const WkvCase& c);
 
-// As they stand here: right, for either recurrence.
+// The defaults are right for both recurrences.
 struct WkvGradSwitches {
   bool other_recurrence = false;
   enum class State {
     kOwn,
     kOther,
     kDecayed
-  } read_by_dq = State::kOwn;  // kOther: of the other recurrence
+  } read_by_dq = State::kOwn;  // kOther: as in the other recurrence
   bool bonus_in_dq = true, bonus_in_dk = true, bonus_in_dv = true, state_in_dk = true,
        state_in_dv = true;
   enum class Adjoint { kOwn, kDecayed, kOther } of_dk = Adjoint::kOwn, of_dv = Adjoint::kOwn;
@@ -71,7 +70,7 @@ struct WkvGradSwitches {
   bool adjoint_decays = true;
   bool time_turned = false;
   bool u_forgotten = false, scale_forgotten = false;
-  bool bf16_operands = false;  // states and gradients are rounded to bf16 where they are multiplied
+  bool bf16_operands = false;  // rounds states and gradients in products to bf16
 };
 
 template <typename Number = double>
@@ -79,13 +78,13 @@ BasicWkvGradients<Number> wkv_gradient_loop(const WkvGradArgs& args, const WkvGr
 
 Variants<WkvGradSwitches> wkv_gradient_variants(const WkvCase& c);
 
-// They refer to the problem and to the truth.
+// The results refer to `problem` and `truth`.
 Mistakes wkv_mistakes(const WkvProblem& problem, const std::vector<Truth>& truth,
                       Arithmetic arithmetic);
 Mistakes wkv_gradient_mistakes(const WkvGradProblem& problem, const std::vector<Truth>& truth,
                                Arithmetic arithmetic);
 
-// The loops in float, stored.
+// Results of the right loops in float, rounded to storage.
 Outputs wkv_plain(const WkvProblem& problem, Arithmetic arithmetic);
 Outputs wkv_gradients_plain(const WkvGradProblem& problem, Arithmetic arithmetic);
 

@@ -3,7 +3,7 @@
 namespace ladder {
 namespace {
 
-// The sequence that a step of a pack belongs to.
+// Finds the sequence of a packed step.
 void settle_belonging(const Problem& problem, const std::string&, const std::string& axis,
                       std::int64_t index, Belonging& belonging) {
   const auto& ends = problem.array<std::int64_t>("cu_seqlens");
@@ -79,7 +79,7 @@ Operator& operator_of<Wkv>() {
   return op;
 }
 
-// By name: a program of this file without others.cpp has no GLA and no backward pass.
+// Found by name, because a program without others.cpp has neither GLA nor a backward pass.
 const Operator& WkvInputs::of(const WkvCase& c) {
   return find_operator(c.recurrence == Recurrence::kGla ? Gla::kName : Wkv::kName);
 }

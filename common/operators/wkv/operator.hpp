@@ -1,4 +1,4 @@
-// WKV, GLA and their gradients as operators. The case says which of the recurrences it is, so that either operator judges both.
+// WKV, GLA and their gradients. The case selects the recurrence, so either operator judges both.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,6 @@ struct Gla : Wkv {
   static constexpr const char* kName = "gla";
   static constexpr Recurrence kRecurrence = Recurrence::kGla;
 
-  // The case, as one of this operator.
   static WkvCase own(WkvCase c) {
     c.recurrence = kRecurrence;
     return c;
@@ -56,22 +55,22 @@ Operator& operator_of<WkvBackward>();
 template <>
 Operator& operator_of<GlaBackward>();
 
-// What all four have, and both forward passes: for operator.cpp and others.cpp.
+// Set the fields that all four share, and both forward passes. For operator.cpp and others.cpp.
 Operator wkv_operator(Recurrence recurrence, Operator op);
 template <typename Op>
 Operator wkv_forward(Operator op);
 
-// Tests (edges.cpp) and what its launchers must refuse besides what the lists tell: programs without tests are linked without these.
+// For tests (edges.cpp). Programs without tests do not link these.
 template <typename Op>
 std::shared_ptr<const Plan> wkv_plan(const Support& support);
 SupportWords wkv_support_words();
 template <typename Args>
 std::vector<BadInput<Args>> wkv_bad_inputs(const Support& support, Recurrence recurrence);
 
-// Pairwise, or those of a draw; and those that the support names besides.
+// Pairwise or drawn cases, and the cases that the support names.
 std::vector<WkvCase> wkv_cases(const Support& support, Recurrence recurrence = Recurrence::kWkv);
 
-// Calls work.template operator()<Wkv>() or <Gla>(); the other one with <WkvBackward>() or <GlaBackward>().
+// Call work.template operator()<Wkv>() or <Gla>(), or <WkvBackward>() or <GlaBackward>().
 template <typename Work>
 auto with_forward(Recurrence recurrence, const Work& work) {
   if (recurrence == Recurrence::kGla) return work.template operator()<Gla>();
@@ -83,7 +82,7 @@ auto with_backward(Recurrence recurrence, const Work& work) {
   return work.template operator()<WkvBackward>();
 }
 
-// The same with the arguments of that precision: work.template operator()<Wkv, WkvBf16Args>().
+// The same with the precision's arguments, such as work.template operator()<Wkv, WkvBf16Args>().
 template <typename Work>
 auto with_forward(Recurrence recurrence, Precision precision, const Work& work) {
   return with_forward(recurrence, [&]<typename Op>() {
@@ -99,7 +98,7 @@ auto with_backward(Recurrence recurrence, Precision precision, const Work& work)
   });
 }
 
-// Each runs once, as run_as does; the problem's case says whether it is WKV or GLA.
+// Run the implementation once, as run_as does. The problem's case selects WKV or GLA.
 WkvOutputs run(const Implementation& implementation, const WkvProblem& problem);
 WkvGradients run_backward(const Implementation& implementation, const WkvGradProblem& problem);
 

@@ -1,4 +1,4 @@
-// The operators that ./ladder run does not climb, and where all find their mistakes: its first program is built without them.
+// Omitted from ./ladder run without a chapter: operators that it does not climb, and all mistakes.
 #include "common/operators/wkv/operator.hpp"
 
 namespace ladder {

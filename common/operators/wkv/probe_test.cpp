@@ -1,4 +1,4 @@
-// What is said of wrong kernels that no known mistake gives: they are run with one element changed at a time.
+// Tests of the probe, which diagnoses kernels by running them with one element changed at a time.
 #include "common/diagnosis/probe.hpp"
 
 #include <gtest/gtest.h>
@@ -16,23 +16,23 @@
 namespace ladder::testing {
 namespace {
 
-// A step of a head, and the places in the loop where somebody goes wrong.
+// A step of a head, and the mistakes that the loop may contain.
 struct At {
   std::int64_t b, t, h;
 };
 struct Plan {
   std::function<At(At)> of_k = [](At at) { return at; };
   std::function<double(std::int64_t j)> count_row = [](std::int64_t) { return 1; };
-  std::function<bool(At)> forgets = [](At at) { return at.t == 0; };  // the state, before the step
+  std::function<bool(At)> forgets = [](At at) { return at.t == 0; };  // resets the state first
   std::function<bool(At)> is_nan = [](At) { return false; };
   std::function<std::int64_t(std::int64_t i)> column_of_v = [](std::int64_t i) {
     return i;
   };  // -1: v is 0
   std::function<std::int64_t(std::int64_t j)> kept_row = [](std::int64_t j) { return j; };  // of k
-  std::function<double(At)> takes_later = [](At) { return 0; };  // of k of step 17, in row 8
+  std::function<double(At)> takes_later = [](At) { return 0; };  // factor of k of step 17, row 8
   bool reads_u = true;
   bool turns_rows_of_k = false;
-  double seconds = 0;  // that it takes at least, of one processor
+  double seconds = 0;  // least CPU time
 };
 
 template <typename Element>
@@ -69,7 +69,7 @@ void loop(const BasicWkvArgs<Element>& a, const Plan& plan) {
   }
 }
 
-// What the probe says of it: two batches, 34 steps, two heads.
+// The report of the probe for two batches, 34 steps and two heads.
 std::string said_of(const Plan& plan, Precision precision = Precision::kFp32) {
   WkvCase c = plain_wkv_case({});
   c.T = 34;
@@ -116,7 +116,7 @@ TEST(Probe, CountsKeyRows) {
             "o takes 3 times what it should from q, k, u, log_w of key rows 1, 5, 9 and 13" + rest);
 }
 
-// What a key gives to steps that are NaN cannot be said: no word of it.
+// The effect of a key on steps of NaN is unknown, so the report does not mention it.
 TEST(Probe, SaysNothingOfWhatReachesANan) {
   EXPECT_EQ(said_of({.count_row = [](auto j) { return j == 7 ? 0 : 1; },
                      .is_nan = [](At at) { return at.t > 20; }}),
@@ -129,13 +129,13 @@ TEST(Probe, NamesTheStepsWhoseShareIsWrong) {
             "right\n");
 }
 
-// Not one element of each axis can be changed in a tenth of the diagnosis' time, but one of each step of v.
+// A tenth of the diagnosis' time is enough for one element per step of v, but not along each axis.
 TEST(Probe, AsksASlowKernelForItsStepsOnly) {
   setenv("LADDER_DIAGNOSIS_SECONDS", "4", 1);
   EXPECT_EQ(said_of({.forgets = [](At at) { return at.t % 16 == 0; }, .seconds = 0.007}),
             "A step takes nothing from v of the steps before its own block of 16; all else of v is "
             "right\n");
-  // A few steps of the first input, where there is no time for all; nothing, where there is none for two.
+  // Less time is enough for a few steps of the first input. Without time for two it runs none.
   EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.02}),
             "A change of q(b=1, t=0, h=1, j=8) alone changes nothing in o; it should\n");
   EXPECT_EQ(said_of({.reads_u = false, .seconds = 0.3}), "");
@@ -168,7 +168,7 @@ TEST(Probe, LeavesOpenWhatIsTooFaint) {
             "should change o of steps 17 to 33; too faint to tell: step 3\n");
 }
 
-// Where v is read at wrong columns, changes of k do not come everywhere: v is named, which comes where it should not.
+// v is read at wrong columns. Changes of k then miss some, but changes of v reach wrong ones.
 TEST(Probe, NamesTheArrayThatComesWhereItShouldNot) {
   EXPECT_EQ(said_of({.column_of_v = [](auto i) { return i < 4   ? i + 8
                                                         : i < 8 ? i
@@ -177,24 +177,24 @@ TEST(Probe, NamesTheArrayThatComesWhereItShouldNot) {
             "column 8\n");
 }
 
-// That nothing is taken from k of earlier steps would be said of one row alone.
+// The probed row takes nothing from k of earlier steps, but other rows do.
 TEST(Probe, SaysOfAllRowsOnlyWhatIsTrueOfAll) {
   const std::string said = said_of({.kept_row = [](auto j) { return j % 4; }});
   EXPECT_EQ(said.find("is right"), std::string::npos) << said;
   EXPECT_NE(said.find("k(b=1, t=17, h=1, j=8)"), std::string::npos) << said;
 }
 
-// A column's own steps are as ours forget them, but it goes to another column, too.
+// Column 8 reaches its own steps as expected for a state that is reset, but also other columns.
 TEST(Probe, SaysNothingOfAllColumnsWhereOneGoesAstray) {
   const std::string said = said_of({.forgets = [](At at) { return at.t % 16 == 0; },
                                     .column_of_v = [](auto i) { return i < 4 ? 8 : i; }});
   EXPECT_EQ(said.find("is right"), std::string::npos) << said;
 }
 
-// A change of NaN is none that can be seen: not a sign that something is not read.
+// A change is invisible in NaN, which does not mean that the input is not read.
 TEST(Probe, SaysNothingOfWhatIsNoNumber) {
   EXPECT_EQ(said_of({.count_row = [](auto) { return std::nan(""); }}), "");
-  // The other head's numbers are spoken of.
+  // The other head is still diagnosed.
   EXPECT_EQ(said_of({.forgets = [](At at) { return at.t % 16 == 0; },
                      .is_nan = [](At at) { return at.h == 0; }}),
             "A step takes nothing from k of the steps before its own block of 16; all else of k is "
@@ -207,7 +207,7 @@ TEST(Probe, GivesTheFirstValueThatDiffers) {
             "h=1, i=0) changes by 0.663; it should change by 0.118\n");
 }
 
-// A few elements that a mistake changes by nearly nothing, and that storage rounds away, are no columns that are left out.
+// A few tiny changes that storage rounds away do not make a column missing.
 TEST(Probe, TakesNoRoundingForAGap) {
   const std::string said =
       said_of({.kept_row = [](auto j) { return (j + 10) % 16; }}, Precision::kBf16);

@@ -1,4 +1,4 @@
-// The judge is judged: the recurrence against the closed sum, and both against values worked out by hand.
+// Compares the recurrence with the closed sum, and both with values computed by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -156,9 +156,9 @@ double loss(const WkvGradProblem& problem) {
   return sum;
 }
 
-// The loss is affine in every single element of q, k, v, u and the initial state: its slope is what a step from 0 to 1 changes,
-// exactly. In every single decay factor it is affine too, from 0 (log_w = -inf) to where it stands: this is the gradient
-// of the logarithm.
+// The loss is affine in each element of q, k, v, u and the initial state, so a step from 0 to 1
+// gives its exact slope. It is also affine in each decay factor, so a step from 0, where log_w is
+// -inf, to the factor itself gives the gradient of the logarithm.
 std::vector<double> slopes(WkvGradProblem problem, const std::string& array) {
   const bool decay = array == "log_w";
   std::vector<double> result;
@@ -174,7 +174,7 @@ std::vector<double> slopes(WkvGradProblem problem, const std::string& array) {
   return result;
 }
 
-// A decay per head is a decay per token that is the same for all of them; its gradient is the sum of theirs.
+// A decay per head equals a constant decay per token, and its gradient is the sum over the tokens.
 std::vector<double> decay_slopes(WkvGradProblem problem) {
   WkvCase& c = problem.drawn_case();
   const std::vector<float> log_w = problem["log_w"];
@@ -219,7 +219,7 @@ std::vector<WkvCase> gradient_cases() {
         }
       }
     }
-    // Longer than the distance of kept states.
+    // More steps than the distance between kept states.
     cases.push_back({.recurrence = recurrence, .B = 1, .T = 67, .H = 1, .K = 1, .V = 1});
     WkvCase no_steps{.recurrence = recurrence, .B = 1, .T = 0, .H = 1, .K = 2, .V = 2};
     no_steps.initial_state = no_steps.final_state = true;

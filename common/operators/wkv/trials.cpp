@@ -1,4 +1,4 @@
-// Cases and problems for those who look at all operators: the judge's table, and fuzz.
+// Cases of WKV and GLA for the judge's table, and random problems.
 #include <algorithm>
 #include <limits>
 
@@ -20,7 +20,7 @@ std::vector<Precision> precisions_of(bool gradients) {
   return precisions;
 }
 
-// Short rows and few steps, with everything in turn.
+// Short rows and few steps, with all options in rotation.
 void add_short_cases(std::vector<WkvCase>& cases, Recurrence recurrence, bool gradients) {
   const std::vector<Precision> precisions = precisions_of(gradients);
   const std::int64_t B = gradients ? 1 : 2;
@@ -58,7 +58,7 @@ void add_fixed_decays(std::vector<WkvCase>& cases, Recurrence recurrence, bool g
   }
 }
 
-// What a decay per head sums over all steps.
+// Decays per head, whose gradients are sums over all steps.
 void add_sums_over_steps(std::vector<WkvCase>& cases, Recurrence recurrence) {
   for (const Precision precision : kPrecisions) {
     for (const std::int64_t T : {24, 40, 65, 130, 260}) {
@@ -89,7 +89,7 @@ WkvCase random_case(Random& random, Recurrence recurrence, bool gradients) {
   WkvCase c{.recurrence = recurrence};
   constexpr Decay kKinds[] = {Decay::kNone,  Decay::kMild,        Decay::kMild, Decay::kStrong,
                               Decay::kTotal, Decay::kStrongToken, Decay::kFixed};
-  constexpr std::int64_t kSquare[] = {4, 32, 64, 64, 100, 128};  // some take no others
+  constexpr std::int64_t kSquare[] = {4, 32, 64, 64, 100, 128};  // the only sizes of some kernels
   c.precision = precisions[random.below(precisions.size())];
   c.decay = random.one_of(kKinds);
   c.fixed_log_w = -random.between(0.0f, 0.1f);
@@ -130,7 +130,6 @@ WkvCase random_case(Random& random, Recurrence recurrence, bool gradients) {
   return c;
 }
 
-// Decays of every kind beside each other.
 void mix_decays(Random& random, std::vector<float>& decays) {
   for (float& log_w : decays) {
     switch (random.below(8)) {
@@ -198,7 +197,7 @@ Typed fuzz(Random& random, Recurrence recurrence) {
     const int q = random_power(random, c.precision), k = random_power(random, c.precision),
               v = random_power(random, c.precision),
               d = gradients ? random_power(random, c.precision) : 0;
-    // What kernels multiply: states, scores, and their gradients.
+    // Products in kernels, which are states, scores and their gradients, must not overflow.
     if (!powers_fit({q, k}, c.precision) || !powers_fit({k, v}, c.precision) ||
         !powers_fit({q, k, v}, c.precision) || !powers_fit({q, d}) || !powers_fit({d, v}) ||
         !powers_fit({d, v, k}) || !powers_fit({d, v, q}) || !powers_fit({d, q, k}) ||
@@ -213,7 +212,7 @@ Typed fuzz(Random& random, Recurrence recurrence) {
     scale_by_power(p["d_final_state"], q + d);
     break;
   }
-  // Where there is no step, u is not read and may be null, as the other tensors are.
+  // Without steps u is not read and may be null, like the other tensors.
   if (c.T == 0 && random.one_in(2)) p["u"].clear();
   if (random.one_in(10)) {
     constexpr const char* kTensors[] = {"q", "k", "v"};

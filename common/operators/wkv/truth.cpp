@@ -8,7 +8,7 @@ namespace {
 
 using namespace wkv;
 
-// Runs compute_head(head, result) for every head of every sequence.
+// Calls compute_head(head, result) for every head of every sequence.
 template <typename ComputeHead>
 WkvResult for_every_head(const WkvArgs& args, Of of, const ComputeHead& compute_head) {
   const std::int64_t heads = sequence_count(args) * args.H;

@@ -1,5 +1,5 @@
-// The truth for WKV and GLA (common/operators/wkv/wkv.hpp has the formulas and their sources): Eigen, one plain statement a line of the
-// formula. Where u is null it is GLA.
+// Truth of WKV and GLA, in Eigen with one statement per line of the formula. A null u means GLA.
+// Formulas and sources: common/operators/wkv/wkv.hpp.
 #pragma once
 
 #include <vector>
@@ -10,19 +10,20 @@ namespace ladder {
 
 using WkvResult = BasicWkvOutputs<double>;
 
-// S_t from S_{t-1}, as the formula stands.
+// By the recurrence, S_t from S_{t-1}.
 WkvResult wkv_recurrence(const WkvArgs& args);
 
-// o and final_state with no state: o_t as a sum over all earlier steps, each weighted by the decays between. O(T^2).
+// Without a running state, as sums over all earlier steps weighted by the decays between. O(T^2).
 WkvResult wkv_closed_sum(const WkvArgs& args);
 
-// The gradients, by the adjoint recurrence: with G_t the gradient of the state after step t, from the last step to the first,
+// Gradients by the adjoint recurrence, from last to first, with G_t the gradient of S_t:
 //
-//     WKV: G_{t-1} = diag(w_t) G_t + scale * q_t d_o_t        GLA: G_{t-1} = diag(w_t) (G_t + scale * q_t d_o_t)
+//     WKV: G_{t-1} = diag(w_t) G_t + scale * q_t d_o_t
+//     GLA: G_{t-1} = diag(w_t) (G_t + scale * q_t d_o_t)
 BasicWkvGradients<double> wkv_gradients(const WkvGradArgs& args);
 
-// What must be true of each output that the case has, with the root of the sum of each element's squared terms, the products q k v with
-// their decays: what an element is made of, however much of it cancels.
+// The truth of each output of the case, with the root of the sum of each element's squared terms.
+// Terms are the products q k v with their decays, which remain if the element itself cancels.
 std::vector<Truth> wkv_truth(const WkvProblem& problem, Arithmetic arithmetic);
 std::vector<Truth> wkv_gradients_truth(const WkvGradProblem& problem, Arithmetic arithmetic);
 

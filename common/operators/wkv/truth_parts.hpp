@@ -1,4 +1,4 @@
-// What the truth of WKV and GLA and that of their gradients share: a head in float64, and what is rounded on the way to a result.
+// Shared by the truths of WKV, GLA and their gradients: a head in float64, and counts of roundings.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@ inline Array read(const float* data, std::int64_t count) {
   return Eigen::Map<const Eigen::ArrayXf>(data, count).cast<double>();
 }
 
-// What a formula is asked for: its value, or the sum of its squared terms. Both are the same formula. The terms are products, so the
-// second takes the squares of all that is multiplied: of a decay, its logarithm twice.
+// A formula's value, or the sum of its squared terms. Terms are products, so the same formula gives
+// the second from squared factors, where a decay is squared by doubling its logarithm.
 enum class Of { kValue, kSquaredTerms };
 
-// One head of one sequence: the vectors of its n-th step, in the order time runs.
+// One head of one sequence. Its steps are numbered in the direction of time.
 struct Head {
   const WkvArgs& args;
   WkvSequence sequence;
-  std::int64_t state;  // which (K, V) of the states
+  std::int64_t state;  // index of its (K, V) in the states
   std::int64_t h;
   Of of;
 
@@ -49,7 +49,7 @@ struct Head {
     return sequence.first + (args.reverse ? sequence.length - 1 - n : n);
   }
   std::int64_t row(std::int64_t n) const { return step(n) * args.H + h; }
-  // Where log_w and its gradient are: no step moves it where the decay is per head.
+  // The offset of log_w and its gradient. A decay per head has a stride of 0.
   std::int64_t decay(std::int64_t n) const { return step(n) * args.log_w_stride_T + h * args.K; }
 
   Array q(std::int64_t n) const { return factors(read(args.q + row(n) * args.K, args.K)); }
@@ -61,7 +61,7 @@ struct Head {
   Array u() const {
     return args.u == nullptr ? Array::Zero(args.K) : factors(read(args.u + h * args.K, args.K));
   }
-  // Its part of an array of states; zeros where there is none.
+  // The head's (K, V) in an array of states, or zeros for null.
   Matrix state_of(const float* states) const {
     if (states == nullptr) return Matrix::Zero(args.K, args.V);
     return factors(matrix_of(states + state * args.K * args.V, args.K, args.V));
@@ -95,36 +95,36 @@ inline void take_roots(std::vector<double>& squares) {
     x = std::sqrt(x);
 }
 
-// One step of a recurrence: the product with the decay, the sum, and the decay itself, for exp may be off by a unit in the last
-// place, two roundoffs, which counts as 4.
+// Roundings in a step of a recurrence: the product with the decay, the sum, and the decay itself,
+// whose exp may be off by a unit in the last place. That is two roundoffs, which count as 4.
 constexpr double kOfStep = 6;
 
-// What a term of an output goes through.
+// The roundings of a term of an output.
 struct Path {
   double additions;    // of a sum over channels, keys or queries
-  double recurrences;  // states that it is made of
-  double operands;     // rounded, with Arithmetic::kBf16Operands
-  bool stored;         // as the tensors are; otherwise in fp32
+  double recurrences;  // number of states in the term
+  double operands;     // rounded factors with Arithmetic::kBf16Operands
+  bool stored;         // like the tensors, else in fp32
 };
 
 inline Path path_of(const WkvCase& c, const std::string& output) {
   const double K = static_cast<double>(c.K), V = static_cast<double>(c.V);
   const double T = static_cast<double>(c.B * c.T);
-  // q and k with decays on them, and the state or the score that they make.
+  // Decayed q and k, and the state or the score.
   if (output == "o" || output == "dv") return {K, 1, 3, true};
   if (output == "dq" || output == "dk") return {V, 1, 3, true};
-  // Both states, what they are made of, and the product of the two.
+  // State and adjoint, their factors, and the product of the two.
   if (output == "d_log_w")
     return {c.decay_per_head ? V * T : V, 2, 5, c.precision == Precision::kBf16};
-  // Products of what is stored: nothing else is rounded.
+  // Products of stored values, without rounded factors.
   if (output == "du") return {V * T, 0, 0, false};
   return {0, 1, 1, false};  // the states
 }
 
-// The steps that a term outlives, in the channel where they are most: each rounds what is left of it, w of it a step.
+// Roundings of a term in later steps, which multiply it by w, in the channel that forgets slowest.
 struct Memory {
-  double roundings = 1;  // sum of w^2d: of roundings that know nothing of each other
-  double alike = 0;      // sum of w^d: of a decay that is the same in every step, but not 1
+  double roundings = 1;  // sum of w^2d, for independent roundings
+  double alike = 0;      // sum of w^d, for a decay that is the same in every step but not 1
 };
 
 inline Memory remembered(const WkvCase& c, const WkvArgs& a) {
@@ -148,8 +148,8 @@ inline Memory remembered(const WkvCase& c, const WkvArgs& a) {
   return most;
 }
 
-// What fp16 leaves of decayed keys, the factors of a state, however small they are: half the distance between its smallest numbers, of the
-// largest value, for each step that is remembered. (An output is stored as coarsely itself.)
+// fp16's absolute error of decayed keys in a state: half the distance between its smallest numbers,
+// times the largest value, per remembered step. Stored outputs have it anyway.
 inline double least_of_state(const WkvArgs& a, const Memory& memory) {
   const Array values = read(a.v, a.B * a.T * a.H * a.V).abs();
   if (values.size() == 0) return 0;
@@ -165,7 +165,7 @@ inline Roundings roundings_of(const WkvCase& c, const WkvArgs& forward, const Me
     if (c.precision == Precision::kFp16 && !path.stored)
       result.least = least_of_state(forward, memory);
   }
-  result.rows_share = output == "d_log_w";  // a sum over steps, of one more than the row before
+  result.rows_share = output == "d_log_w";  // a sum over steps, one more than in the row before
   result.sums =
       kFp32Roundoff *
       (std::sqrt(path.additions + kOfStep * path.recurrences * memory.roundings + kFewRoundings) +

@@ -8,7 +8,6 @@ namespace {
 
 using S = WkvSwitches;
 
-// The variants of one case, a group after the other.
 class List : public VariantList<S> {
  public:
   explicit List(const WkvCase& of)

@@ -1,5 +1,4 @@
-// On the plain case each variant gives something of its own; neither a right result nor zeros are called by a name; and the judge is
-// sharp.
+// Variants give distinct results on the plain case. Right results and zeros have no diagnosis.
 #include <gtest/gtest.h>
 
 #include "common/operators/wkv/operator.hpp"
@@ -52,7 +51,7 @@ TEST(Variants, WkvsZerosAndRightResultsHaveNoName) {
   }
 }
 
-// Those that can be said: a shape has steps.
+// Without the cases of size 0, which a shape cannot express.
 TEST(FoundCases, OfWkvAndGlaAreTheCasesOfTheirDesign) {
   const Support support{.storages = {"fp32", "bf16", "bf16_fp32_decay"}};
   for (const WkvCase& c : wkv_cases(support)) {

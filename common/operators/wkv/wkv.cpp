@@ -10,7 +10,7 @@ namespace ladder {
 
 namespace {
 
-// What WKV and GLA share, of the forward pass and of its gradients: everything but u.
+// Validates everything except u, for WKV, GLA and their gradients.
 template <typename Args, typename Element, typename LogW>
 void validate_all(const Args& args, const BasicWkvArgs<Element, LogW>& forward,
                   PackedSequences packed) {

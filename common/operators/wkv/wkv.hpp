@@ -1,19 +1,19 @@
-// WKV, the recurrent linear attention of RWKV-5/6: the arguments every implementation takes.
+// Arguments of WKV, the recurrent linear attention of RWKV-5 and RWKV-6, for all implementations.
 //
 // For each (b, h), with S_0 the initial state or zeros, key row j and value column i:
 //
 //     o_t[i]    = scale * sum_j q_t[j] * (S_{t-1}[j][i] + u[j] * k_t[j] * v_t[i])
 //     S_t[j][i] = exp(log_w_t[j]) * S_{t-1}[j][i] + k_t[j] * v_t[i]
 //
-// Source: Peng et al., "Eagle and Finch: RWKV with Matrix-Valued States and Dynamic Recurrence" (2024);
-// there q is r (receptance), o is y, and K = V is the head size N.
+// Source: Peng et al., "Eagle and Finch: RWKV with Matrix-Valued States and Dynamic Recurrence"
+// (2024). There q is r (receptance), o is y, and K = V is the head size N.
 //
-// Gated linear attention (GLA) is the same recurrence, read after the update and without the bonus; its gate g is log_w here:
+// Gated linear attention (GLA) has no bonus and reads the updated state. Its gate g is log_w here:
 //
 //     S_t = diag(exp(g_t)) S_{t-1} + k_t v_t        o_t = scale * q_t S_t
 //
-// Source: Yang et al., "Gated Linear Attention Transformers with Hardware-Efficient Training" (2024). Its launchers take the
-// same arguments with u = null.
+// Source: Yang et al., "Gated Linear Attention Transformers with Hardware-Efficient Training"
+// (2024). Launchers of GLA have the same arguments with u = null.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +25,21 @@
 
 namespace ladder {
 
-// The operators: common/operators/wkv/operator.hpp.
+// Operator tags, defined in common/operators/wkv/operator.hpp.
 struct Wkv;
 struct Gla;
 struct WkvBackward;
 struct GlaBackward;
 
-// What the tensors are stored as, where states and sums are fp32.
+// The storage of the tensors. States and sums are always fp32.
 template <typename Element, typename LogW>
 inline constexpr const char* kWkvStorage = std::is_same_v<Element, float>     ? "fp32"
                                            : std::is_same_v<Element, float16> ? "fp16"
                                            : std::is_same_v<LogW, float>      ? "bf16_fp32_decay"
                                                                               : "bf16";
 
-// Arrays are contiguous and row-major. Sizes count elements, never bytes. `Element` is what q, k, v, u and o are stored as,
-// `LogW` what log_w is; states are always float, and so is all arithmetic.
+// Contiguous row-major arrays. Sizes count elements, never bytes. q, k, v, u and o are stored as
+// `Element` and log_w as `LogW`. States and all arithmetic are float.
 template <typename Element, typename LogW = Element>
 struct BasicWkvArgs {
   std::int64_t B = 0;  // batch, 0 or more
@@ -53,21 +53,20 @@ struct BasicWkvArgs {
   const Element* v = nullptr;   // (B, T, H, V)
   const LogW* log_w = nullptr;  // (B, T, H, K) in RWKV-6, (H, K) in RWKV-5; natural log, <= 0
   const Element* u = nullptr;   // (H, K), the bonus; null for GLA
-  const float* initial_state = nullptr;  // (B, H, K, V); null: zeros
+  const float* initial_state = nullptr;  // (B, H, K, V), or null for zeros
   Element* o = nullptr;                  // (B, T, H, V)
-  float* final_state = nullptr;          // (B, H, K, V); null: not wanted
+  float* final_state = nullptr;          // (B, H, K, V), or null
 
-  // How far log_w moves per batch and per time step: T*H*K and H*K for RWKV-6, 0 and 0 for RWKV-5.
+  // Strides of log_w per batch and per time step: T*H*K and H*K for RWKV-6, 0 and 0 for RWKV-5.
   std::int64_t log_w_stride_B = 0;
   std::int64_t log_w_stride_T = 0;
 
   float scale = 1.0f;    // 1 in RWKV; 1/sqrt(K) is the other common choice
   bool reverse = false;  // time runs from T-1 down to 0
 
-  // Sequences of different lengths, packed one behind the other along T with B = 1: sequence n is steps
-  // cu_seqlens[n] to cu_seqlens[n + 1] - 1, may be empty, and has a state of its own: states are then
-  // (sequences, H, K, V). cu_seqlens[0] = 0, cu_seqlens[sequences] = T; it lies where the tensors lie. Null: each
-  // batch is one sequence.
+  // Sequences of different lengths, packed along T with B = 1. Sequence n is steps cu_seqlens[n] to
+  // cu_seqlens[n + 1] - 1, may be empty, and has its own state, so states are (sequences, H, K, V).
+  // cu_seqlens begins with 0, ends with T, and is in the tensors' memory. Null: one per batch.
   const std::int64_t* cu_seqlens = nullptr;  // (sequences + 1)
   std::int64_t sequences = 0;
 
@@ -81,7 +80,7 @@ struct BasicWkvArgs {
     visit("reverse", s.reverse), visit("sequences", s.sequences);
   }
 
-  // What is asked of an array with values for each token: where there are no tokens, none of them is looked at.
+  // Arrays with values per token are not read if there are no tokens.
   template <typename Self>
   static Presence presence(const Self& s) {
     return s.B == 0 || s.T == 0 ? Presence::kOptional : Presence::kRequired;
@@ -100,7 +99,7 @@ struct BasicWkvArgs {
             {"i", s.V}};
   }
 
-  // What the forward pass reads, and so its gradients.
+  // Inputs of the forward pass, which the backward pass reads too.
   template <typename Self, typename Visit>
   static void inputs(Self& s, const Visit& visit) {
     const Presence tokens = presence(s);
@@ -126,21 +125,21 @@ using WkvBf16Args = BasicWkvArgs<bfloat16>;
 using WkvBf16Fp32DecayArgs = BasicWkvArgs<bfloat16, float>;
 using WkvFp16Args = BasicWkvArgs<float16>;  // forward only
 
-// The gradients of a loss with respect to everything the forward pass reads, from those with respect to what it writes. The
-// forward pass is computed again: its o and final_state are not needed and stay null.
+// The gradients of a loss with respect to all inputs of the forward pass, from the gradients with
+// respect to its outputs. As the forward pass is recomputed, its o and final_state stay null.
 template <typename Element, typename LogW = Element>
 struct BasicWkvGradArgs {
   BasicWkvArgs<Element, LogW> forward;
 
   const Element* d_o = nullptr;          // (B, T, H, V)
-  const float* d_final_state = nullptr;  // (B, H, K, V); null: zeros
+  const float* d_final_state = nullptr;  // (B, H, K, V), or null for zeros
 
   Element* dq = nullptr;             // (B, T, H, K)
   Element* dk = nullptr;             // (B, T, H, K)
   Element* dv = nullptr;             // (B, T, H, V)
   LogW* d_log_w = nullptr;           // as log_w: (B, T, H, K), or (H, K) summed over B and T
   float* du = nullptr;               // (H, K), summed over B and T; null for GLA
-  float* d_initial_state = nullptr;  // (B, H, K, V); null: not wanted
+  float* d_initial_state = nullptr;  // (B, H, K, V), or null
 
   static constexpr const char* kStorage = kWkvStorage<Element, LogW>;
 
@@ -160,7 +159,7 @@ struct BasicWkvGradArgs {
     visit("dq", s.dq, {{"b", f.B}, {"t", f.T}, {"h", f.H}, {"j", f.K}}, tokens);
     visit("dk", s.dk, {{"b", f.B}, {"t", f.T}, {"h", f.H}, {"j", f.K}}, tokens);
     visit("dv", s.dv, {{"b", f.B}, {"t", f.T}, {"h", f.H}, {"i", f.V}}, tokens);
-    visit("d_log_w", s.d_log_w, Forward::log_w_axes(f));  // a sum over no steps is written too
+    visit("d_log_w", s.d_log_w, Forward::log_w_axes(f));  // written even if there are no steps
     visit("du", s.du, {{"h", f.H}, {"j", f.K}}, Presence::kOptional);  // GLA has none
     visit("d_initial_state", s.d_initial_state, Forward::state_axes(f), Presence::kOptional);
   }
@@ -170,18 +169,18 @@ using WkvGradArgs = BasicWkvGradArgs<float>;
 using WkvGradBf16Args = BasicWkvGradArgs<bfloat16>;
 using WkvGradBf16Fp32DecayArgs = BasicWkvGradArgs<bfloat16, float>;
 
-// Two operators with the same arguments: when the state is read, and whether there is a bonus.
+// Operators with the same arguments, which differ in when o reads the state, and in the bonus.
 enum class Recurrence { kWkv, kGla };
 
 enum class PackedSequences { kRefused, kAllowed };
 
-// Refuses sizes, strides and pointers that no implementation can take (std::invalid_argument that names
-// the argument). Values are not read: a positive log_w is refused where data enters, by check_log_w.
+// Rejects unsupported sizes, strides and pointers with a std::invalid_argument that names the
+// argument. Values are not read, because check_log_w rejects a positive log_w where data enters.
 template <typename Element, typename LogW>
 void validate(const BasicWkvArgs<Element, LogW>& args,
               PackedSequences packed = PackedSequences::kRefused);
 
-// The same for GLA, which has no bonus: u must be null.
+// The same for GLA, where u must be null because there is no bonus.
 template <typename Element, typename LogW>
 void validate_gla(const BasicWkvArgs<Element, LogW>& args,
                   PackedSequences packed = PackedSequences::kRefused);
@@ -191,21 +190,21 @@ void validate(const BasicWkvGradArgs<Element, LogW>& args);
 template <typename Element, typename LogW>
 void validate_gla(const BasicWkvGradArgs<Element, LogW>& args);
 
-// The further limits of the early CUDA chapters: no states, forward time, K = V one of 4, 32, 64, 100, 128, 256.
-// `chapter` ("chapter 03") says who refuses.
+// Further limits of the early CUDA chapters: no states, forward time, K = V one of 4, 32, 64, 100,
+// 128, 256. The error names `chapter`, such as "chapter 03".
 void require_square_heads_without_state(const WkvArgs& args, const char* chapter);
 
-// For kernels that read q, k, log_w and u in words of `alignment` bytes, along K.
+// For kernels that load q, k, log_w and u in vectors of `alignment` bytes along K.
 void require_aligned_rows(const WkvArgs& args, std::uintptr_t alignment);
 
-// Refuses (std::invalid_argument) the first element that is positive or NaN: a decay is at most 1.
+// Rejects (std::invalid_argument) the first positive or NaN element, because a decay is at most 1.
 void check_log_w(const float* log_w, std::int64_t count);
 
-// Work, from the shape alone.
-// 3 fused-multiply-add-class operations per state element and step: k*v, w*S + kv, o += q*S.
+// FMA-class operations from the shape alone: 3 per state element and step, k*v, w*S + kv, o += q*S.
 template <typename Element, typename LogW>
 double wkv_fma_count(const BasicWkvArgs<Element, LogW>& args);
-// 8 for the gradients: k*v, w*S + kv, dq += d_o*S; q*d_o, w*G + q d_o (G: the state's gradient), dk += G*v, dv += G*k, G*S.
+// 8 for the gradients, with G the state's gradient: k*v, w*S + kv, dq += d_o*S, q*d_o, w*G + q d_o,
+// dk += G*v, dv += G*k and G*S.
 template <typename Element, typename LogW>
 double wkv_fma_count(const BasicWkvGradArgs<Element, LogW>& args);
 
