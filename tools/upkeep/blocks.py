@@ -39,7 +39,7 @@ CONDITION = re.compile(r"\[(if|unless) ([^\]]+)\] ?")
 OLD = "°"
 NO_BREAK = "\u00a0"
 TIMES = ("", "time", "sustained", "both", "call", "burst", "whole")
-OLD_LINES = {"": "Measured at commit {}; the kernel's machine code has changed.", "zh-CN": "在提交 {} 测得，此后该核函数的机器码已改变。"}
+OLD_LINES = {"": "Measured at commit {}; the kernel's machine code has changed since.", "zh-CN": "在提交 {} 测得，此后该核函数的机器码已改变。"}
 STALE = "<!-- stale -->"
 _OTHER_CONDITIONS = "\0"  # known only when all lines have been read
 

@@ -147,7 +147,7 @@ class Blocks(WithRecords):
 
     def test_say_what_is_old(self):
         self.assertIn("227\u00a0us°\n\n° 在提交 abc1234", blocks.render("{{run : fast}}", self.records(), "zh-CN"))
-        self.assertEqual(blocks.render("{{run : fast}}", self.records()), "227\u00a0us°\n\n° Measured at commit abc1234; the kernel's machine code has changed.")
+        self.assertEqual(blocks.render("{{run : fast}}", self.records()), "227\u00a0us°\n\n° Measured at commit abc1234; the kernel's machine code has changed since.")
 
     def test_name_the_conditions_of_all_their_figures(self):
         def other(commit, date):
