@@ -1,5 +1,5 @@
-// What the compiler calls in code built with -fsanitize=thread and -fsanitize-coverage=trace-pc.
-// The names are its own.
+// The functions that the compiler calls in code built with -fsanitize=thread and
+// -fsanitize-coverage=trace-pc. The compiler prescribes their names.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace {
 using emulator::xray::Operation;
 using emulator::xray::Recorder;
 
-// Linking this file is what turns the X-ray on.
+// Linking this file turns the X-ray on.
 [[maybe_unused]] const bool installed = [] {
   emulator::install(Recorder::instance());
   return true;
@@ -24,8 +24,8 @@ std::uintptr_t number(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-// Calls the recorder for what a kernel does. The recorder's own work is not observed: it may use
-// the same instrumented copies of the standard library's inline functions.
+// Passes a kernel's event to the recorder. Events during the recorder's own work are ignored,
+// because it may use the same instrumented copies of the standard library's inline functions.
 template <typename Note>
 void note(Note note) {
   Recorder& recorder = Recorder::instance();
@@ -41,8 +41,8 @@ void access(const void* pc, const void* address, unsigned bytes, Operation opera
   });
 }
 
-// A GPU moves what is no word of 1, 2, 4, 8 or 16 bytes in words of 4, or of 1 where 4 do not
-// divide it.
+// For sizes other than 1, 2, 4, 8 and 16 bytes. A GPU moves such a range in words of 4 bytes, or of
+// 1 byte if its size or address is not a multiple of 4.
 void access_range(const void* pc, const void* address, std::size_t bytes, Operation operation) {
   const unsigned word = bytes % 4 == 0 && number(address) % 4 == 0 ? 4 : 1;
   for (std::size_t at = 0; at < bytes; at += word)
@@ -101,8 +101,8 @@ HOOK void __tsan_write_range(void* a, std::size_t bytes) {
 }
 HOOK void __tsan_vptr_update(void*, void*) {}
 
-// Only the emulator's own headers use std::atomic inside kernels, and those report themselves:
-// these just do the work.
+// These only perform the operation. Inside kernels only the emulator's headers use std::atomic, and
+// they report their accesses themselves.
 #define ATOMIC_HOOKS(bits)                                                                    \
   using Word##bits = std::uint##bits##_t;                                                     \
   HOOK Word##bits __tsan_atomic##bits##_load(const Word##bits* a, int) {                      \
@@ -149,8 +149,8 @@ HOOK void __tsan_atomic_thread_fence(int) {
 }
 HOOK void __tsan_atomic_signal_fence(int) {}
 
-// What libstdc++ calls, in code built with _GLIBCXX_ASSERTIONS, where an index is beyond a container's end. Its own has the
-// same words, and no line of the program's.
+// In code built with _GLIBCXX_ASSERTIONS, libstdc++ calls this for an index past a container's end.
+// Its own version prints the same sentence, but not the program's line.
 namespace std {
 [[noreturn]] void __glibcxx_assert_fail(const char* file, int line, const char* function,
                                         const char* condition) noexcept {

@@ -17,14 +17,13 @@
 namespace emulator::xray {
 namespace {
 
-// Between an array and an access that missed it: further away, nobody can say which array was
-// meant.
+// The largest distance at which an out-of-bounds access is attributed to the nearest array.
 constexpr std::uintptr_t kNearby = 1 << 20;
-constexpr std::size_t kMostSteps = 128;  // and as many again that are the first of their line
+constexpr std::size_t kMostSteps = 128;  // twice as many for first requests of an instruction
 constexpr std::size_t kUnnamedElement = 4;
-constexpr int kMostCalls = 24;  // from an allocation up to the launcher that made it
+constexpr int kMostCalls = 24;  // frames from an allocation up to its launcher
 const std::string kNoName;
-// The emulator's shared memory of a block, with the gaps between its arrays.
+// A block's shared memory in the emulator, including the gaps between arrays.
 constexpr std::uint64_t kMostSharedBytes = 1 << 20;
 
 std::uintptr_t to_number(const void* pointer) {
@@ -38,7 +37,7 @@ bool is_built_in_variable(std::uintptr_t address) {
   return within(threadIdx) || within(blockIdx) || within(blockDim) || within(gridDim);
 }
 
-// The distinct 32-byte sectors (or other units) of `count` addresses.
+// The number of distinct units, such as 32-byte sectors, that `count` accesses touch.
 unsigned distinct_units(const std::uint64_t* address, unsigned count, unsigned bytes,
                         unsigned unit) {
   std::array<std::uint64_t, 2 * kWarpSize> units;
@@ -71,11 +70,11 @@ std::uint64_t BankWords::wavefronts() const {
 }
 
 Recorder& Recorder::instance() {
-  static Recorder& recorder = *new Recorder;  // device memory may be freed at exit
+  static Recorder& recorder = *new Recorder;  // never destroyed: device memory may be freed at exit
   return recorder;
 }
 
-// --- instructions -----------------------------------------------------------------------------------------------------
+// ---- Instructions ----
 
 void Recorder::entered(std::uintptr_t call) {
   Thread& thread = threads_[thread_];
@@ -127,7 +126,7 @@ void Recorder::passed(std::uintptr_t pc) {
   hold({place, 0});
 }
 
-// A loop that does not end passes basic blocks, even where it touches no memory.
+// Basic blocks count too, so that an endless loop without accesses is also stopped.
 void Recorder::count_event() {
   if (++events_ > access_limit_)
     stop_too_large(fmt::format("after {} accesses and basic blocks", access_limit_));
@@ -146,11 +145,11 @@ void Recorder::stop_too_large(const std::string& why) {
   abandon_block(cudaErrorLaunchTimeout, "the X-ray stopped the launch " + why);
 }
 
-// --- memory -----------------------------------------------------------------------------------------------------------
+// ---- Memory ----
 
 void Recorder::allocated(const void* begin, std::size_t bytes) {
   const std::uintptr_t address = to_number(begin);
-  // Its name in the source is looked for when it is asked for.
+  // Its name in the source is looked up only when a report shows it.
   std::array<void*, kMostCalls> calls{};
   const auto depth = static_cast<std::size_t>(backtrace(calls.data(), kMostCalls));
   std::vector<std::uintptr_t> allocated_by(depth);
@@ -223,8 +222,8 @@ Recorder::Region* Recorder::region_at(std::uintptr_t address, unsigned bytes) {
   return last_region_ = allocation.region.get();
 }
 
-// Stacks, the program's own variables and the kernel's arguments: on a GPU registers, local and
-// constant memory.
+// Whether the address is in a stack, in a variable of the program or in the kernel's arguments. A
+// GPU keeps these in registers, local or constant memory.
 bool Recorder::is_private(std::uintptr_t address) const {
   if (address >= to_number(arguments_.begin) && address < to_number(arguments_.end)) return true;
   const auto after = stacks_.upper_bound(address);
@@ -232,7 +231,7 @@ bool Recorder::is_private(std::uintptr_t address) const {
   return is_built_in_variable(address) || in_program_data(address);
 }
 
-// --- one access -------------------------------------------------------------------------------------------------------
+// ---- One access ----
 
 void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned bytes,
                         Operation operation, Through through) {
@@ -299,7 +298,7 @@ void Recorder::accessed(std::uintptr_t pc, std::uintptr_t address, unsigned byte
   }
 }
 
-// What is in shared memory and has no name is not kept.
+// Skips unnamed shared memory.
 void Recorder::log_value(std::uint32_t place, std::uintptr_t address, unsigned bytes,
                          const Region* region) {
   if (!value_log_) return;
@@ -385,7 +384,7 @@ void Recorder::matrices_multiplied(unsigned multiply_adds) {
     ++threads_[thread].work;
 }
 
-// Between its arrays and right beside them too.
+// Includes the gaps between the arrays and 128 bytes on either side.
 bool Recorder::is_shared(std::uintptr_t address) const {
   return !shared_sites_.empty() && address >= shared_sites_.front().begin - kBanks * kBankBytes &&
          address < shared_sites_.back().end + kBanks * kBankBytes;
@@ -398,18 +397,18 @@ std::int64_t Recorder::shared_offset(std::uintptr_t address) const {
   return static_cast<std::int64_t>(site.offset + address - site.begin);
 }
 
-// The element of a __shared__ variable as the source would write it: kv_smem[1]. Empty where
-// nothing has a name.
+// The element of a __shared__ variable as the source would write it, such as kv_smem[1]. Empty if
+// nothing there has a name.
 std::string Recorder::shared_element(std::int64_t offset) const {
   return shared_element(offset, offset);
 }
 
-// Of the array that holds the offset `in`; the element may lie beside it.
+// The same for the array that contains the offset `in`. The element may be outside that array.
 std::string Recorder::shared_element(std::int64_t offset, std::int64_t in) const {
   const auto after = shared_names_.upper_bound(in);
   if (after == shared_names_.begin()) return "";
   const auto& [begin, variable] = *std::prev(after);
-  if (offset < begin) return variable.name;  // no element lies there
+  if (offset < begin) return variable.name;  // before the first element
   const auto bytes = static_cast<std::int64_t>(variable.element_bytes);
   const std::int64_t within = (offset - begin) % bytes;
   std::int64_t index = (offset - begin) / bytes;
@@ -423,7 +422,7 @@ std::string Recorder::shared_element(std::int64_t offset, std::int64_t in) const
   return variable.name + indices + (within == 0 ? "" : fmt::format(" from its byte {} on", within));
 }
 
-// Ends the launch at an access whose error has been noted: its request is drawn, and not counted.
+// Ends the launch at an access whose error has been noted. Its request is drawn, but not counted.
 void Recorder::stop_at(const Event& access, const std::string& kind) {
   hold(access);
   stopped_ = true;
@@ -433,15 +432,15 @@ void Recorder::stop_at(const Event& access, const std::string& kind) {
 void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
                      const Target& target, const Stamp& now) {
   const Operation operation = places_[access.place].operation;
-  // Shared arrays begin at multiples of 128 bytes. What zfill shortens has other sizes; the emulator
-  // checks asynchronous copies.
+  // Shared arrays begin at multiples of 128 bytes, so their offsets have the addresses' alignment.
+  // A copy that zfill shortens can have another size; the emulator checks the alignment of copies.
   const std::uint64_t at = target.space == Space::kGlobal ? access.address : offset;
   if (std::has_single_bit(target.bytes) && at % target.bytes != 0) {
     note("misaligned access", target, now);
     stop_at(access, "misaligned access");
   }
   if (operation != Operation::kStore && !shadow.was_written(offset, target.bytes)) {
-    // Of a wide access some bytes may have been written.
+    // A wide access may include written bytes, so only the first unwritten ones are reported.
     unsigned first = 0;
     while (shadow.was_written(offset + first, 1))
       ++first;
@@ -454,7 +453,7 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
          now);
   }
   Seen seen = seen_by(thread_);
-  // Of global memory so many would take long, and its readers are hardly ever ordered one by one.
+  // Keeping all readers of global memory would be slow, and they are rarely ordered individually.
   if (target.space == Space::kGlobal) seen.all_readers = false;
   if (order_.is_followed() && target.space == Space::kShared) {
     const auto conflict =
@@ -477,8 +476,8 @@ void Recorder::check(Shadow& shadow, std::uint64_t offset, const Event& access,
   }
 }
 
-// An access that hits no array. What its instruction has hit before in this launch is what it means, if that is one array; or else
-// perhaps the nearest one.
+// Ends the launch at an access that hits no array. If the instruction has accessed exactly one
+// array before in this launch, that array was meant. Otherwise the nearest one is the guess.
 void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
   const auto report = [&](const char* kind, Space space, const std::string& buffer,
                           std::uintptr_t begin, std::uintptr_t end, std::uint64_t counts_from = 0,
@@ -535,7 +534,7 @@ void Recorder::stray(const Stamp& now, std::uintptr_t address, unsigned bytes) {
 
 void Recorder::note(const char* kind, const Target& target, const Stamp& party, const Stamp& other,
                     const std::string& missing) {
-  // Which of the two comes first is the schedule's choice.
+  // The schedule decides which of the two comes first.
   const std::pair<std::uint32_t, std::uint32_t> places = std::minmax(party.place, other.place);
   for (Finding& each : recording_->findings) {
     const auto [low, high] = std::minmax(each.party.place, each.other.place);
@@ -556,7 +555,7 @@ void Recorder::note(const char* kind, const Target& target, const Stamp& party, 
   recording_->findings.push_back({kind, target.space, target.buffer, element, target.offset,
                                   target.bytes, target.size, 1, target.meant, party, other,
                                   missing});
-  // Of an asynchronous copy the shared end is in no request, nor is what the asynchronous proxy does.
+  // No request contains the shared end of an asynchronous copy or an access by the async proxy.
   if (!party.pending && !target.in_registers && places_[party.place].through < Through::kBulkCopy)
     unmerged_.push_back(
         {recording_->findings.size() - 1, thread_, threads_[thread_].events.size()});
@@ -567,7 +566,7 @@ Recorder::Relation Recorder::relation_of(const Stamp& a, const Stamp& b) {
   return a.thread / kWarpSize == b.thread / kWarpSize ? Relation::kSameWarp : Relation::kSameBlock;
 }
 
-// --- launches and blocks ----------------------------------------------------------------------------------------------
+// ---- Launches and blocks ----
 
 void Recorder::launch_starts(const char* kernel, dim3 grid, dim3 block, std::size_t dynamic_shared,
                              AddressRange arguments) {
@@ -696,7 +695,7 @@ void Recorder::happened(const Happening& what) {
 void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {
   settle_values();
   if (std::string_view(name).substr(0, 6) == "__shfl") ++recording_->kernel.counters[kShuffles];
-  // Only this one orders memory; shuffles and votes exchange registers.
+  // Only __syncwarp orders memory. Shuffles and votes exchange registers.
   if (std::string_view(name) != "__syncwarp") return;
   if (order_.is_followed()) return order_.lanes_met(warp, lanes);
   std::array<std::uint32_t, kWarpSize> joined{};
@@ -721,7 +720,7 @@ void Recorder::lane_takes(const void* pc, unsigned source) {
   value_log_->taken({0, block_, thread_, place, source, 0});
 }
 
-// --- what orders some of a block's threads, and the asynchronous proxy ------------------------------------------------------------
+// ---- Order within a block, and the async proxy ----
 
 void Recorder::follow_order() {
   if (!order_.is_followed()) order_.follow(clocks_, met_);
@@ -733,7 +732,7 @@ Seen Recorder::seen_by(unsigned thread) const {
 }
 
 std::uint32_t Recorder::place_of(Site where, Through through, Operation operation, unsigned bytes) {
-  // A line of the kernel stands for its instruction; what is called from two places is two.
+  // The kernel's line identifies the instruction, together with the chain of calls.
   const std::uintptr_t key = to_number(where.file) ^
                              (static_cast<std::uintptr_t>(where.line) << 8) ^
                              static_cast<std::uintptr_t>(through);
@@ -767,7 +766,7 @@ void Recorder::note_conflict(const Region& region, const Stamp& party, const Con
        party, conflict.other, missing_in_global(party, conflict));
 }
 
-// Rows that are equally long and equally far apart are told of together.
+// Reports rows of equal length and equal distance together.
 void Recorder::starts_in_global(std::uint32_t operation, const std::vector<AddressRange>& rows,
                                 bool writes, const Stamp& by) {
   if (rows.empty()) return;
@@ -809,7 +808,7 @@ void Recorder::barriers_fenced() {
   order_.barriers_fenced(thread_);
 }
 
-// What initialises it comes before.
+// Checks that the barrier's initialisation comes before this use and has been fenced.
 void Recorder::use_barrier(unsigned barrier, Site where) {
   if (const auto begun = order_.unordered_begin(barrier, thread_)) {
     const Stamp now =
@@ -940,7 +939,7 @@ std::string Recorder::registers_returned(const void* begin) {
 }
 
 void Recorder::results_arrive(const void* d, std::size_t bytes, Site where) {
-  pinned(d, bytes);  // of earlier products the last wait stands for all
+  pinned(d, bytes);  // the newest wait replaces earlier ones for these registers
   threads_[thread_].results.push_back({to_number(d), to_number(d) + bytes, where});
 }
 
@@ -967,7 +966,7 @@ void Recorder::use_register(std::uintptr_t pc, std::uintptr_t address, unsigned 
   }
 }
 
-// --- warps ------------------------------------------------------------------------------------------------------------
+// ---- Warps ----
 
 BankWords Recorder::words_of_lanes(const Request& request, unsigned begin, unsigned end,
                                    unsigned bytes, std::uintptr_t base) {
@@ -979,8 +978,8 @@ BankWords Recorder::words_of_lanes(const Request& request, unsigned begin, unsig
   return words;
 }
 
-// Whether every active lane asks for what its neighbour asks for, or every one for what the next
-// but one does.
+// Whether all pairs of active lanes at distance 1, or all pairs at distance 2, access the same
+// address.
 bool Recorder::lanes_pair_up(const Request& request, unsigned begin, unsigned count) {
   std::array<std::uint64_t, kWarpSize> wanted{};  // 0: idle
   for (unsigned i = 0; i < request.lanes; ++i)
@@ -1073,7 +1072,7 @@ void Recorder::count(const Request& request, unsigned warp) {
     keep(request, std::move(sample), shared);
 }
 
-// The request becomes a step of the picture.
+// Keeps the request as a step of the picture.
 void Recorder::keep(const Request& request, Sample&& sample, bool shared) {
   std::uintptr_t begin = 0;  // of the array
   if (!shared && request.lanes > 0) {
@@ -1097,7 +1096,7 @@ void Recorder::keep(const Request& request, Sample&& sample, bool shared) {
   recording_->samples.push_back(std::move(sample));
 }
 
-// Lanes whose atomics meet at one address take turns, and each turn moves its sectors anew.
+// Lanes with atomics to the same address take turns, and each turn moves its sectors again.
 std::uint64_t Recorder::sectors_of(const Request& request) const {
   const Place& place = places_[request.place];
   if (place.operation != Operation::kAtomic)
@@ -1183,10 +1182,10 @@ void Recorder::touch(const Request& request, std::uint64_t sectors) {
   }
 }
 
-// Lanes are served together up to 128 bytes: all 32 for words of 4 bytes, halves for 8, quarters
-// for 16. The two halves (and the two quarters of each half) share a wavefront where neighbouring
-// lanes share their words; of a matrix load the four matrices never do. Found by Nsight Compute's
-// counts.
+// Lanes are served together up to 128 bytes: all 32 for words of 4 bytes, halves for 8 bytes,
+// quarters for 16 bytes. The two halves (and the two quarters of each half) share a wavefront if
+// neighbouring lanes access the same words, but the four matrices of a matrix load never do. This
+// follows from Nsight Compute's counts.
 std::vector<BankWords> Recorder::served_together(const Request& request) const {
   const Place& place = places_[request.place];
   const std::uintptr_t base = shared_sites_.front().begin;

@@ -1,7 +1,8 @@
-"""Draws the picture of 07_chunkwise/README.md beside this script. usage: python3 docs/figures/chunk_of_steps.py"""
+"""Draws the picture of 07_chunkwise/README.md beside this script.
+usage: python3 docs/figures/chunk_of_steps.py"""
 from drawing import DARK_BLUE, GREEN, GREY, LIGHT, NOTE, ORANGE, RED, Drawing
 
-BLUES = ["#6fa8dc", "#7fb2e0", "#8fbce4", "#9fc5e8", "#afcfec", "#bfd8f0", "#cfe2f4", "#dfecf8"]  # the more decays, the paler
+BLUES = ["#6fa8dc", "#7fb2e0", "#8fbce4", "#9fc5e8", "#afcfec", "#bfd8f0", "#cfe2f4", "#dfecf8"]  # paler for more decays
 CHUNK, CELL = 16, 22
 
 # The worked example of the page: one channel of q, k, w and u, one column of v and of the state.
@@ -9,7 +10,7 @@ Q, K, V, W, U, STATE = (1, 2, 1), (4, 2, 1), (1, 3, 2), (0.5, 0.5, 0.5), 2, 8
 
 
 def by_steps():
-    """The outputs, and the state after them, step by step."""
+    """The outputs and the last state, computed step by step."""
     state, outputs = STATE, []
     for q, k, v, w in zip(Q, K, V, W):
         outputs.append(q * (state + U * k * v))
@@ -25,7 +26,7 @@ def product(factors):
 
 
 def by_chunk():
-    """The same, all of them from the state before."""
+    """The same, computed directly from the state before the chunk."""
     steps = range(len(Q))
     q_state = [Q[t] * product(W[:t]) for t in steps]
     k_state = [K[s] * product(W[s + 1:]) for s in steps]
@@ -35,7 +36,7 @@ def by_chunk():
 
 
 def chunk():
-    """Scores of 16 steps, and on their left and below the decays to the state."""
+    """Scores of 16 steps, with the decays from and to the state on the left and below."""
     d = Drawing(920, 560)
     left, top = 318, 70
     side = CHUNK * CELL
@@ -55,7 +56,7 @@ def chunk():
         # The decays from the state before the chunk to this query.
         width = 6 * t
         d.box(left - 24 - width, y + 5, width, CELL - 10, GREEN, GREEN, 0)
-    for s in range(CHUNK):  # those from this key to the state after the chunk
+    for s in range(CHUNK):  # the decays from this key to the state after the chunk
         height = 6 * (CHUNK - 1 - s)
         d.box(left + s * CELL + 5, top + side + 12, CELL - 10, height, DARK_BLUE, DARK_BLUE, 0)
     d.box(30, top + side / 2 - 62, 128, 124, "#fce5cd")

@@ -3,11 +3,11 @@ usage: python3 docs/figures/chunk_products.py"""
 from drawing import DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, PALE, RED, Drawing
 
 SIDE = 4  # blocks of 16 along a side
-SHOWN = 6  # the lane that is followed
+SHOWN = 6  # the highlighted lane
 
 
 def chunk_products():
-    """The three products of a chunk: which warp has which blocks of their sums."""
+    """The three products of a chunk, and which warp accumulates which blocks."""
     d = Drawing(900, 560)
     cell = 24
     size = SIDE * cell
@@ -77,13 +77,13 @@ def chunk_products():
 
 
 def sum_and_factor():
-    """A block of S^T as it lies in the lanes as a sum, and as two right factors."""
+    """A block of S^T in the lanes' registers, as accumulators and as two right operands."""
     d = Drawing(900, 580)
     d.text(20, 28, "One block of the state, 16 value columns and 16 channels: which lane holds which element", 15, "start", bold=True)
     cell, top = 24, 128
 
     def elements(lane, register):
-        """Of S^T: (value column, channel) of what the sums have."""
+        """The (value column, channel) of a lane's accumulator of S^T."""
         half, i = register // 4, register % 4
         return lane // 4 + i // 2 * 8, half * 8 + lane % 4 * 2 + i % 2
 
@@ -126,7 +126,7 @@ def sum_and_factor():
 
 
 def four_loads():
-    """The four ways of an operand in a tile: which matrix of ldmatrix becomes which register, and the form."""
+    """The four ways to load an operand from a tile, by ldmatrix's form and order of matrices."""
     d = Drawing(900, 430)
     d.text(20, 28, "16 x 16 elements of a tile as an operand: which 8 x 8 matrix becomes which register", 15, "start", bold=True)
     cell, top = 66, 128
@@ -163,7 +163,7 @@ def four_loads():
 
 
 def copies_ahead():
-    """A chunk over time: without copies ahead, and with them."""
+    """A chunk over time, without and with copies ahead."""
     d = Drawing(900, 420)
     d.text(20, 28, "09: a chunk is loaded, then multiplied", 15, "start", bold=True)
 
@@ -218,7 +218,7 @@ def copies_ahead():
 
 
 def units():
-    """Which scores of 64 tokens which warps compute, with chunks of 64 tokens and of 16."""
+    """The warps that compute the scores of 64 tokens, with chunks of 64 tokens and of 16."""
     d = Drawing(900, 400)
     d.text(20, 28, "The scores of 64 tokens, queries down and keys across, blocks of 16 x 16", 15, "start", bold=True)
     cell, top = 44, 88
@@ -258,7 +258,7 @@ def units():
 
 
 def own_columns():
-    """Lesson 10: what one warp reads and computes of a sub-chunk of 16 tokens."""
+    """Lesson 10: one warp's loads and computations for a sub-chunk of 16 tokens."""
     d = Drawing(900, 590)
     unit, chosen = 2.4, 1
     side, tall = 16 * unit, 64 * unit

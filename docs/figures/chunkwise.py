@@ -4,8 +4,8 @@ from math import cos, exp, inf
 
 from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, RED, Drawing
 
-PALE = ["#e8f0fa", "#edf5ea", "#fef3e8", "#f4e8ee"]  # of the four sub-chunks
-SCALE = ["#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70", "#7ad151", "#bddf26", "#fde725"]  # of 0 to 1
+PALE = ["#e8f0fa", "#edf5ea", "#fef3e8", "#f4e8ee"]  # by sub-chunk
+SCALE = ["#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70", "#7ad151", "#bddf26", "#fde725"]  # for 0 to 1
 CHUNK, SUB_CHUNK = 64, 16
 
 
@@ -41,12 +41,12 @@ def decayed_scores():
 
 
 def sub_chunk_anchor():
-    """Two plots, one below the other, of the same steps."""
+    """Two plots of the same steps, one below the other."""
     d = Drawing(860, 600)
     left, wide = 90, 11.5
     log_w = [-2 + 0.5 * cos(0.9 * step) for step in range(CHUNK)]
     G = [sum(log_w[:step + 1]) for step in range(CHUNK)]
-    first = 48  # of the queries' sub-chunk
+    first = 48  # step of the queries' sub-chunk
     border = G[first - 1]
 
     def x(step):

@@ -1,11 +1,12 @@
-"""Draws the pictures of chunks and prefix sums of chapters 06 and 07, and of the lessons beside them. usage: python3 docs/figures/chunkwise_scans.py"""
+"""Draws the pictures of chunks and prefix sums in chapters 06 and 07 beside this script.
+usage: python3 docs/figures/chunkwise_scans.py"""
 from itertools import accumulate
 
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
 
 def prefix_sum_carry():
-    """Prefix sums in chunks: which thread adds what, and what a chunk passes to the next."""
+    """Prefix sums in chunks: each thread's additions, and a chunk's sum for the next."""
     x, chunk = list(range(12)), 4
     chunks = [x[i:i + chunk] for i in range(0, len(x), chunk)]
     local = [list(accumulate(part)) for part in chunks]
@@ -169,7 +170,7 @@ def chunk_walk():
 
 
 def chunk_states():
-    """Two ways to pass the state on: one block walks, or a scan goes over all states in memory."""
+    """Two ways to pass the state on: one block walks, or a scan combines all states in memory."""
     d = Drawing(900, 530)
     left, pitch, width, names = 136, 190, 144, "abcd"
     before = ["0", "a", "a + b", "a + b + c"]
@@ -268,7 +269,7 @@ def exclusive_scan_over_warps():
 
 
 def packed_lanes():
-    """Which lane of a row reads which 16 bytes, and from which banks: side by side, and one lane's rows together."""
+    """The 16 bytes of a row that each lane reads, and their banks, in two layouts."""
     d = Drawing(900, 480)
     left, cell = 150, 22
     d.text(20, 26, "K = 256: 32 lanes share the 256 words of k. A lane reads eight of them, in two loads of 16 bytes", 14, "start", bold=True)
@@ -310,7 +311,7 @@ def packed_lanes():
 
 
 def decode():
-    """Which thread holds which part of a head's state, and its nine loads over time."""
+    """The part of a head's state that each thread holds, and its nine loads over time."""
     d = Drawing(900, 440)
     d.text(20, 26, "K = V = 64: a block holds a head's state", 15, "start", bold=True)
     left, top, cell = 70, 62, 4.6

@@ -1,4 +1,5 @@
-"""Draws the figures of chapters 03 to 05 beside this script. usage: python3 docs/figures/first_kernels.py"""
+"""Draws the figures of chapters 03 to 05 beside this script.
+usage: python3 docs/figures/first_kernels.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, PALE, RED, Drawing
 
 WARP = 32
@@ -42,7 +43,7 @@ def schedulers():
 
 
 def register_sum():
-    """A step of one thread: an atomic for each product, and a sum in a register with one store."""
+    """A step of one thread, with an atomic per product or with a sum in a register."""
     d = Drawing(900, 420)
     rows, top, step = ("0", "1", "2", "...", "63"), 92, 42
     for x, title in ((20, "03: an atomic for each key row"), (480, "04: a sum in a register, one store")):
@@ -83,7 +84,7 @@ def register_sum():
 
 
 def wide_loads():
-    """Four requests for 4 bytes against one for 16, of the same sector."""
+    """Four requests for 4 bytes of a sector against one request for 16 bytes."""
     d = Drawing(900, 430)
     cell, left = 74, 150
     d.text(20, 28,
@@ -110,7 +111,7 @@ def wide_loads():
 
 
 def strips():
-    """A head's state in strips of 8 key rows: a block for each, and an atomic of each into one output."""
+    """A head's state in strips of 8 key rows. Each strip's block adds to one output."""
     d = Drawing(900, 400)
     d.text(20, 28, "One head, K = 64: its state in 8 strips of 8 key rows, a block of V threads for each", 15, "start", bold=True)
     names = ("0 to 7", "8 to 15", "16 to 23", "...", "56 to 63")

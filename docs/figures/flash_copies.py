@@ -3,12 +3,13 @@ usage: python3 docs/figures/flash_copies.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 from flash_turns import LEFT, bar, legend, row
 
-SHOWN = 2  # the unit of which a matrix is a column
-ROW = 3  # the row that is followed
+SHOWN = 2  # the 16-byte vector of each row that forms the matrix
+ROW = 3  # the highlighted row
 
 
 def swizzle():
-    """Which banks serve which row of a matrix, straight and swizzled; the positions in row 3."""
+    """The banks that serve each row of a matrix, straight and swizzled, and the positions in row
+    3."""
     d = Drawing(900, 640)
     d.text(20, 28,
            f"One 8 x 8 matrix of K: vector u{SHOWN} of eight rows. Which banks serve which row in "
@@ -67,7 +68,7 @@ def swizzle():
 
 
 def asynchronous_copies():
-    """The way of a 16-byte vector to shared memory: through registers, and past them."""
+    """The path of a 16-byte vector to shared memory, with and without registers."""
     d = Drawing(900, 560)
 
     def store(x, y, words, colour):
@@ -130,7 +131,7 @@ def asynchronous_copies():
 
 
 def pipelined():
-    """A block's products and its two buffers over time: all copies first, and copies ahead."""
+    """A block's products and its two buffers over time, with copies first or ahead."""
     d = Drawing(900, 500)
     copies, products, softmax, ahead, tiles = 70, 60, 56, 50, 3
     tile = products + softmax + products

@@ -1,11 +1,13 @@
-"""Draws the pictures of chapter 08's lessons 05a to 05c beside this script. usage: python3 docs/figures/flash_fragments.py"""
+"""Draws the pictures of chapter 08's lessons 05a to 05c beside this script.
+usage: python3 docs/figures/flash_fragments.py"""
 from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, PALE, RED, Drawing
 
-SHOWN = 6  # the lane that is followed
+SHOWN = 6  # the highlighted lane
 
 
 def grid(d, left, top, cell, name, pairs):
-    """16 x 16 elements as they lie in a tile: pairs are (lane, register, row, column, whether the second lies to the right)."""
+    """A tile of 16 x 16 elements. A pair is (lane, register, row, column, whether its second
+    element is to the right)."""
     d.text(left, top - 24, name, 13, "start", bold=True)
     for i in range(16):
         d.text(left + cell * (i + 0.5), top - 6, str(i), 9.5, colour=NOTE)
@@ -21,7 +23,7 @@ def grid(d, left, top, cell, name, pairs):
 
 
 def plain_loads():
-    """The way of a tile through one warp, and which lane loads which pair of K and of V."""
+    """The path of a tile through one warp, and the pairs of K and of V that each lane loads."""
     d = Drawing(900, 640)
     d.text(20, 26, "One warp and one tile of keys: what is in shared memory, and what in registers",
            14.5, "start", bold=True)
@@ -69,7 +71,7 @@ def plain_loads():
 
 
 def matrix_loads():
-    """Which lane addresses which row of Q, K and V, and what each matrix becomes."""
+    """The rows of Q, K and V that the lanes address, and the register that each matrix becomes."""
     d = Drawing(900, 476)
     d.text(20, 26,
            "Which rows the lanes address when a block of 16 x 16 is loaded: four matrices of 8 x "
@@ -112,7 +114,7 @@ def matrix_loads():
 
 
 def weights_in_registers():
-    """The accumulators of two MMAs, and the left operand of the next: the same lanes and pairs."""
+    """The accumulators of two MMAs, and the left operand of the next one in the same lanes."""
     d = Drawing(900, 520)
     d.text(20, 26,
            "The accumulators of a warp, and the left operand of its next MMA: the numbers are "

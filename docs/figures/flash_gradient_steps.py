@@ -1,4 +1,5 @@
-"""Draws the pictures of chapter 08's lessons 18b to 18d beside this script. usage: python3 docs/figures/flash_gradient_steps.py"""
+"""Draws the pictures of chapter 08's lessons 18b to 18d beside this script.
+usage: python3 docs/figures/flash_gradient_steps.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, INK, LIGHT, ORANGE, RED, Drawing
 from flash_turns import LEFT, NOTE, bar, legend, row
 
@@ -6,7 +7,7 @@ SHARED, REGISTERS, COPY, MADE = "#e3eef8", "#fce5cd", "#d9ead3", "#fff2cc"
 
 
 def factor(d, x, y, wide, high, name, order, colour):
-    """An operand; the arrow shows along which index elements are side by side in shared memory."""
+    """An operand. The arrow is along the index that is contiguous in shared memory."""
     d.box(x, y, wide, high, colour, INK, 1)
     d.text(x + wide / 2, y + high / 2 + 4, name, 12.5, bold=True)
     if order == "row":
@@ -16,13 +17,13 @@ def factor(d, x, y, wide, high, name, order, colour):
 
 
 def products():
-    """One warpgroup's step: the operands of the five products, and where the results go."""
+    """One warpgroup's step: the operands of the five products, and the use of their results."""
     d = Drawing(900, 640)
     d.text(20, 26, "One warpgroup, one step: 64 keys, 64 queries, 128 channels. Five products", 15, "start", bold=True)
     for x, words in ((150, "first operand A"), (420, "second operand B"), (650,
                          "result: fp32, in registers")):
         d.text(x, 52, words, 12.5, "start", DARK_BLUE, True)
-    # (name, A: words, width, height, order, colour; B likewise; result, note)
+    # (name, A: words, width, height, order, colour; B the same; result, note)
     rows = (("S^T = k q^T", ("k", 96, 48, "row", SHARED), ("q^T", 48, 64, "column", SHARED), ("S^T", 48, 48), "-> P^T = exp2(S^T c - lse)"),
             ("dP^T = v d_o^T", ("v", 96, 48, "row", SHARED), ("d_o^T", 48, 64, "column", SHARED), ("dP^T", 48, 48), "-> dS^T = P^T (dP^T - delta)"),
             ("dv += P^T d_o", ("P^T", 48, 48, "", REGISTERS), ("d_o", 96, 48, "row", SHARED), ("dv", 96, 48), "stays for all steps"),
@@ -54,7 +55,7 @@ def products():
 
 
 def producer():
-    """Steps of 18b and of 18c over time: which warps wait for what."""
+    """Steps of 18b and of 18c over time, with the warps' waits."""
     d = Drawing(900, 500)
     step = 232
     d.text(20, 28, "18b: all warps wait for each tile of queries", 14.5, "start", bold=True)

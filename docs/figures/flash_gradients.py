@@ -4,13 +4,13 @@ from drawing import (BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PAL
                      Drawing)
 
 GROUND, NEXT, KEPT, PART = "#f7f7f7", "#fde9d0", "#d9ead3", "#f4cccc"
-TILE, D = 64, 128  # keys, and queries, of a tile; channels
-MINE, NOW = 1, 2   # the block's tile of keys, and the tile of queries that it is at
+TILE, D = 64, 128  # keys (and queries) of a tile; channels
+MINE, NOW = 1, 2   # the block's tile of keys; its current tile of queries
 KB = 1024
 
 
 def shared_bytes():
-    """Of gradient_tiles.hpp's Memory: k and v; q and d_o twice; P and dS; lse and delta twice."""
+    """Memory of gradient_tiles.hpp: k and v; q and d_o twice; P and dS; lse and delta twice."""
     return 2 * TILE * D * 2 + 4 * TILE * D * 2 + 2 * TILE * TILE * 2 + 2 * 2 * TILE * 4
 
 
@@ -28,7 +28,7 @@ def tile(d, x, y, wide, high, words, note, colour):
 
 
 def launched_twice():
-    """Lesson 16: the tiles of pairs that a block of each launch visits, and a thread's share."""
+    """Lesson 16: the tiles of pairs that a block of each launch visits, and one thread's pairs."""
     d = Drawing(900, 600)
     side, cell, tiles = 32, 56, 4
     d.text(20, 28, f"Lesson 16: all pairs of {tiles * side} queries and {tiles * side} keys, "
@@ -92,7 +92,7 @@ def launched_twice():
 
 
 def partners():
-    """Lesson 17, D = 128: each warp's scores, and its channels of the sums."""
+    """Lesson 17, D = 128: each warp's scores, and the channels of its accumulators."""
     d = Drawing(900, 622)
     colours, unit = (BLUE, ORANGE, PALE[0], PALE[2]), 3
     d.text(20, 28, f"Lesson 17, D = {D}: key_gradients, a block of four warps, {TILE} keys and a "
@@ -179,7 +179,7 @@ def gradients():
         strip(d, 752, 82 + 34 * n, name, 4, 27, 24, {MINE: KEPT})
     d.text(752, 164, "16 bits", 11.5, "start", NOTE)
 
-    # From there to shared memory.
+    # From global to shared memory.
     d.line([(96, 208), (96, 258)], DARK_BLUE, 1.6, arrow=True)
     d.text(104, 230, "once, before\nthe first tile", 11.5, "start")
     d.line([(280, 208), (280, 258)], DARK_BLUE, 1.6, arrow=True)

@@ -1,4 +1,5 @@
-"""Draws the picture of chapter 08's lesson 20 beside this script. usage: python3 docs/figures/flash_splits.py"""
+"""Draws the picture of chapter 08's lesson 20 beside this script.
+usage: python3 docs/figures/flash_splits.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, Drawing
 
 COLOURS = [BLUE, "#d9ead3", "#fce5cd", "#ead1dc"]

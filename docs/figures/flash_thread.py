@@ -1,4 +1,5 @@
-"""Draws the picture of chapter 08's own page beside this script. usage: python3 docs/figures/flash_thread.py"""
+"""Draws the picture of chapter 08's own page beside this script.
+usage: python3 docs/figures/flash_thread.py"""
 from math import exp
 
 from drawing import DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
@@ -7,7 +8,7 @@ PALE, QUERY, DONE = "#e3eef8", "#fce5cd", "#d9ead3"
 
 
 def block(d):
-    """128 threads, the tiles in shared memory, and the tiles to come."""
+    """The threads of a block, and the tiles that are streamed through shared memory."""
     d.text(20, 28, "One block: 128 threads with a query each. Tiles of 16 keys and values are streamed through shared memory", 15, "start", bold=True)
     left, wide = 190, 62
     for row, name in enumerate(("keys", "values")):
@@ -25,7 +26,7 @@ def block(d):
 
 
 def thread(d):
-    """What one of them holds, with their sizes."""
+    """The registers of a thread, with their sizes."""
     left, top = 190, 158
     for row, (name, chosen) in enumerate((("thread 0: query 0", False), ("thread 1: query 1", True), ("...", False), ("thread 127: query 127", False))):
         y = top + 30 * row
@@ -43,7 +44,7 @@ def thread(d):
 
 
 def larger(d):
-    """Scores 1 and 3, then 5."""
+    """A new largest score: 1 and 3, then 5."""
     values, first, second = (10, 20, 30), (1, 3), 5
     sums, os = sum(exp(s - 3) for s in first), sum(exp(s - 3) * v for s, v in zip(first, values))
     shrink = exp(3 - second)

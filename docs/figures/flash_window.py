@@ -1,7 +1,8 @@
-"""Draws the picture of chapter 08's lesson 09 beside this script. usage: python3 docs/figures/flash_window.py"""
+"""Draws the picture of chapter 08's lesson 09 beside this script.
+usage: python3 docs/figures/flash_window.py"""
 from drawing import BLUE, DARK_BLUE, GREY, LIGHT, NOTE, ORANGE, RED, Drawing
 
-T, WINDOW, QUERIES, KEYS = 512, 192, 128, 64  # those of a block, those of a tile
+T, WINDOW, QUERIES, KEYS = 512, 192, 128, 64  # T, the window, queries of a block, keys of a tile
 
 
 def first_key(query):
@@ -9,16 +10,17 @@ def first_key(query):
 
 
 def tiles_of(block):
-    """The lesson's four borders: first, first_whole, whole, count."""
+    """The lesson's four limits: first, first_whole, whole, count."""
     first, last = block * QUERIES, block * QUERIES + QUERIES - 1
     return first_key(first) // KEYS, -(-first_key(last) // KEYS), (first + 1) // KEYS, -(-(last + 1) // KEYS)
 
 
 def band(block, tile):
-    """The corners of what the block's queries see of a tile, clockwise; in queries and keys."""
+    """The corners of the part of a tile that the block's queries see, clockwise, as (query,
+    key)."""
     top, left = block * QUERIES, tile * KEYS
     upper, lower = [], []
-    for query in range(top, top + QUERIES + 1, KEYS):  # all corners are multiples of it
+    for query in range(top, top + QUERIES + 1, KEYS):  # all corners are at multiples of KEYS
         begin, end = max(left, query - WINDOW), min(left + KEYS, query)
         if begin <= end:
             upper.append((query, end)), lower.append((query, begin))

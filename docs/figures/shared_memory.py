@@ -1,4 +1,5 @@
-"""Draws the figures of chapter 06 beside this script. usage: python3 docs/figures/shared_memory.py"""
+"""Draws the figures of chapter 06 beside this script.
+usage: python3 docs/figures/shared_memory.py"""
 from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, PALE, RED, Drawing
 
 CHANNELS, STEPS = 64, 16
@@ -14,7 +15,7 @@ def barrier(d, x, y, height):
 
 
 def staging():
-    """A step's row of q: loaded by every thread, and loaded once and shared; and the two barriers of a step."""
+    """A step's row of q, loaded by every thread or once and shared, and its two barriers."""
     d = Drawing(900, 500)
     cell, cells = 22, 16
 
@@ -57,7 +58,8 @@ def staging():
 
 
 def one_barrier():
-    """Two steps of one thread: with two barriers and a wait for memory, and with one barrier and the loads ahead."""
+    """Two steps of one thread, with two barriers and a wait for memory, and with one barrier and
+    loads ahead."""
     d = Drawing(900, 380)
     d.text(20, 28, "06: a step loads its rows, and waits for them", 15, "start", bold=True)
     x = 20
@@ -97,7 +99,8 @@ def one_barrier():
 
 
 def fused_tiles():
-    """The grid of the fused recurrent tiles at B = H = 4, K = V = 100: the state of each of 16 heads in 4 x 4 tiles."""
+    """The grid of the fused recurrent tiles at B = H = 4, K = V = 100, with the state of each of 16
+    heads in 4 x 4 tiles."""
     d = Drawing(900, 390)
     d.text(20, 28, "B = H = 4, K = V = 100: a grid of 4 x 4 x 16 blocks, one warp each", 15, "start", bold=True)
     edges, scale = (0, 32, 64, 96, 100), 2.1
@@ -122,7 +125,7 @@ def fused_tiles():
 
 
 def copies_ahead():
-    """Tiles of sixteen steps over time: copies, preparation, steps, and the two buffers."""
+    """Tiles of 16 steps over time: copies, preparation, steps, and the two buffers."""
     d = Drawing(900, 330)
     d.text(20, 28, f"Tiles of {STEPS} steps: one wait and one barrier for each", 15, "start", bold=True)
     names = ("copies", "block", "buffer 0", "buffer 1")
@@ -154,7 +157,7 @@ def copies_ahead():
 
 
 def shared_columns():
-    """The state of a head by threads, and how four lanes add up sixteen sums."""
+    """The state of a head by threads, and the addition of 16 sums by four lanes."""
     d = Drawing(940, 480)
     d.text(20, 28, "A head's state, 64 key rows x 64 columns", 15, "start", bold=True)
     left, top, cell = 40, 60, 4.6
@@ -195,7 +198,7 @@ def shared_columns():
 
 
 def four_steps():
-    """What the outputs and the state of a step group read from where."""
+    """The arrays that the outputs and the state of a step group read."""
     d = Drawing(900, 400)
     d.text(20, 28, "Four steps a, b, c, d at once: what each result reads", 15, "start", bold=True)
     columns = ("S before them", "v_a", "v_b", "v_c", "v_d")
@@ -238,7 +241,7 @@ def four_steps():
 
 
 def time_tiles():
-    """The three buffers of a block's tiles over time, and how a head's state is cut."""
+    """The three buffers of a block's tiles over time, and the parts of a head's state."""
     d = Drawing(940, 604)
     d.text(20, 28, "One buffer for the copies (raw), two for the prepared tiles (ready)", 15,
            "start", bold=True)

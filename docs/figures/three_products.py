@@ -1,11 +1,12 @@
-"""Draws the figures of 07_chunkwise/11_three_products beside this script. usage: python3 docs/figures/three_products.py"""
+"""Draws the figures of 07_chunkwise/11_three_products beside this script.
+usage: python3 docs/figures/three_products.py"""
 import struct
 
 from drawing import GREEN, GREY, INK, LIGHT, NOTE, PALE, RED, Drawing
 
-X = 0x3f9e0d53  # bits; twelve of the last 13 are needed
+X = 0x3f9e0d53  # a float's bits; 12 of the last 13 are needed
 KEPT, HALF = 0xffffe000, 0x1000
-SHOWN = 6  # the lane in red
+SHOWN = 6  # the highlighted lane
 
 
 def bits(x):
@@ -21,7 +22,7 @@ def single(x):
 
 
 def split():
-    """One float's bits, those of its two parts, and the four products of two such sums."""
+    """One float's bits, the bits of its two parts, and the four products of two such sums."""
     d = Drawing(900, 560)
     d.text(20, 28, "A float as the sum of two tf32", 15, "start", bold=True)
     left, cell = 130, 15
@@ -84,7 +85,7 @@ def split():
 
 
 def fragments():
-    """Which lane holds which elements of A, B and C in one m16n8k8 instruction."""
+    """The elements of A, B and C that each lane holds in one m16n8k8 instruction."""
     d = Drawing(900, 520)
     cell, top, lane4, pair = 23, 92, SHOWN // 4, SHOWN % 4
     d.text(20, 28, "One m16n8k8 instruction: a lane holds 4 floats of A, 2 of B and 4 of C. The numbers are lanes", 15, "start", bold=True)

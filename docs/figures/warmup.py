@@ -11,10 +11,10 @@ from ladder_tools.recorded import runs  # noqa: E402
 
 LANES = 32
 
-# One H200. Official: SMs, registers, shared memory, HBM. Measured for this repository: the others.
+# One H200. SMs, registers, shared memory and HBM are official; the others were measured here.
 MULTIPROCESSORS = 132
 COPY, FMA = 4.26e12, 63e12  # bytes and fp32 operations per second
-# One H100, lesson 12a: nanoseconds from a load to its value, while nothing else runs.
+# One H100, lesson 12a: nanoseconds from a load to its value on an idle GPU.
 IDLE_LATENCY = {"register": 2.2, "shared memory": 14.3, "L1": 19.9, "L2": 142.2, "device memory": 348.8}
 
 
@@ -63,7 +63,7 @@ def machine():
     last = elements - (blocks - 1) * threads
     d.text(20, 588, f"Block {blocks - 1:,} has {threads} threads too, but only {last}\nelements are left: the guard stops the others.", 13, "start")
 
-    # One multiprocessor, magnified.
+    # One SM, magnified.
     left, top, width = 450, 240, 104
     d.text(left, 220, "An SM: four schedulers", 15, "start", bold=True)
     d.box(left - 6, top - 6, 4 * width + 12, 372, "none", INK, 1.5)
@@ -91,7 +91,7 @@ def machine():
 
 
 def view():
-    """Three views of the same twelve floats: sizes, strides, first element."""
+    """Three views of the same 12 floats: sizes, strides, first element."""
     d = Drawing(900, 480)
     cell, left = 46, 158
     d.text(20, 28, "Twelve floats in memory, three views of them: sizes and strides differ, nothing is copied", 15, "start", bold=True)
@@ -129,7 +129,7 @@ def view():
 
 
 def memory():
-    """The memories of one H100: which threads reach each, its size, and how long a load takes."""
+    """The memories of one H100: the threads that reach each, its size, and its latency."""
     d = Drawing(900, 560)
     d.text(20, 28,
            "Each memory is larger than the one above it, and a load from it takes longer (one "
@@ -170,7 +170,7 @@ def memory():
 
 
 def sectors():
-    """A warp's request in the five patterns of lesson 04, for the reader to count, and in one more that is counted."""
+    """A warp's request in the five patterns of lesson 04, and in a counted one."""
     d = Drawing(900, 792)
     d.text(20, 28,
            "One request of a warp: 32 lanes above, sectors of 8 floats below. How many sectors "
@@ -352,7 +352,7 @@ def banks():
 
 
 def tree():
-    """The sum of a warp by five shuffles, distances 16, 8, 4, 2, 1."""
+    """A warp's sum by five shuffles with distances 16, 8, 4, 2, 1."""
     d = Drawing(900, 520)
     left, cell, gap, top = 26, 22, 72, 64
     d.text(20, 28, "The sum of 32 lanes in five shuffles: sum += __shfl_xor_sync(all, sum, distance)", 15, "start", bold=True)
@@ -379,7 +379,7 @@ def tree():
 
 
 def in_flight():
-    """The same eight loads with one and with four in flight, over time, and how many are."""
+    """The same eight loads over time, with one and with four in flight."""
     d = Drawing(900, 560)
     latency, issue, left, height, pitch = 86, 7, 96, 13, 16
     d.text(20, 28,
@@ -387,7 +387,7 @@ def in_flight():
            15, "start", bold=True)
 
     def loads(y, groups, colour):
-        """Bars of loads, and below them how many are in flight. -> when the last one arrives"""
+        """Bars of loads, with the number in flight below. Returns the last value's time."""
         now, number, spans = 0, 0, []
         for group in groups:
             for start in (now + issue * k for k in range(group)):
@@ -434,7 +434,8 @@ def in_flight():
     d.save("warmup_in_flight.svg")
 
 
-# Operations and bytes of an element, from the definitions: name, operations, bytes, operator (as records/ calls it), label's place.
+# Operations and bytes per element, from the definitions: name, operations, bytes, operators as in
+# records/, position of the label.
 KERNELS = (
     ("vector add, matrix add: 1 / 12", 1, 12, ("vector_add", "matrix_add"), "right"),
     ("scale: 1 / 8", 1, 8, ("scale",), "left"),
@@ -452,7 +453,8 @@ PRODUCTS = (  # bytes that the threads load from global memory for each FMA
 
 
 def measured():
-    """Operator or implementation -> bytes (or operations) per second of its fastest row, from this chapter's records."""
+    """{operator or implementation: bytes or operations per second of its fastest row} of chapter
+    00's records."""
     rates = {}
     for _, run in runs(FOLDER.parent.parent / "records"):
         for row in run["rows"] if run["name"].startswith("h200_00_") else []:
@@ -469,7 +471,7 @@ def measured():
 
 
 def roofline():
-    """Operations per second against operations per byte: the roof, and where the chapter's kernels stand under it."""
+    """Operations per second against operations per byte: the roof, and the chapter's kernels."""
     d = Drawing(900, 600)
     left, right, top, bottom = 80, 870, 64, 500
     x_low, x_high, y_low, y_high = -1.5, 3.5, 10.9, 14.1
@@ -531,7 +533,7 @@ def _shift(point, dx, dy):
 
 
 def tiles():
-    """A block's tile of C, and the tiles of A and B that walk along K."""
+    """A block's tile of C, and the tiles of A and B that move along K."""
     d = Drawing(900, 600)
     side, count, row, column = 44, 5, 2, 3
     d.text(20, 28,

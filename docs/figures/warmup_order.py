@@ -1,4 +1,4 @@
-"""Draws chapter 00's figures of the order of threads and blocks, beside this script.
+"""Draws chapter 00's figures of the order of threads and blocks beside this script.
 usage: python3 docs/figures/warmup_order.py"""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
@@ -55,7 +55,7 @@ def stride():
 
 
 def race():
-    """Two threads and one word: two orders without a barrier, and the order that two barriers leave."""
+    """Two threads and one word: two orders without a barrier, and one order with two."""
     d = Drawing(900, 478)
     d.text(20, 28,
            "One step of the running sum, s = 1: thread 2 reads the word that thread 1 changes", 15,
@@ -112,7 +112,7 @@ def race():
 
 
 def contention():
-    """The same additions to one bin, over time: on one word of all blocks, and on a word of each block's own."""
+    """The same additions to one bin over time, in one word or in a word per block."""
     d = Drawing(900, 424)
     blocks, values, slot, left = 3, 8, 28, 150
     d.text(20, 28,

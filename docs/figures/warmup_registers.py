@@ -7,12 +7,12 @@ SIDE = 8  # rows and columns of a thread's results
 
 
 def rows():
-    """The elements of a row that one lane loads: by a warp that reads it three times, and once."""
+    """The elements of a row that one lane loads, if the warp reads the row three times or once."""
     d = Drawing(900, 560)
     left, unit, N, lane = 150, 2.8, 256, 1
 
     def strip(y, first, width, count, name):
-        """The row, cut where a request of the warp ends; in orange the lane's elements."""
+        """The row, cut at the ends of the warp's requests, with the lane's elements in orange."""
         d.text(left - 12, y + 18, name, 12.5, "end")
         for n in range(0, N, count):
             d.box(left + unit * n, y, unit * count, 26, PALE_BLUE if n // count % 2 else "#e8f0fa")
@@ -69,7 +69,7 @@ def rows():
 
 
 def elements_of_a_warp():
-    """What one warp loads and stores for one k: threadIdx.x as the column, and as the row."""
+    """One warp's loads and stores for one k, with threadIdx.x as the column and as the row."""
     d = Drawing(900, 574)
     M, N, K, unit, k = 16, 64, 24, 6, 5
     d.text(20, 28, "One warp, one k: the elements that its 32 lanes load and store", 15, "start",
@@ -172,12 +172,12 @@ def eight_results():
 
 
 def lane_place(lane):
-    """Row and column of a lane's first four rows and columns, in fours."""
+    """The row and column of a lane's first 4 x 4 elements, in units of four."""
     return lane // 16 * 2 + lane % 2, lane % 16 // 2
 
 
 def register_blocks():
-    """A block's warps, the fours of a warp's lanes, and one lane's outer product."""
+    """A block's warps, the 4 x 4 elements of a warp's lanes, and one lane's outer product."""
     d = Drawing(900, 580)
     shown = 9
     d.text(20, 28, "A thread keeps 8 x 8 results in registers. One step of K: 16 reads, 64 FMAs",
@@ -238,7 +238,7 @@ def register_blocks():
 
 
 def wide_loads():
-    """The transposed tile of A, and which lanes' 16 bytes come in one wavefront."""
+    """The transposed tile of A, and the lanes whose 16 bytes share a wavefront."""
     d = Drawing(900, 640)
     d.text(20, 28,
            "The tile of A is stored transposed: a thread loads four floats of a row, and reads "
@@ -302,7 +302,7 @@ def wide_loads():
 
 
 def double_buffer():
-    """One block over time, with one pair of tiles and with two."""
+    """One block over time, with one and with two pairs of tiles."""
     d = Drawing(900, 580)
     d.text(20, 28, "One block over time: one pair of tiles in shared memory, and two. Lengths are not measured", 15, "start", bold=True)
     fetch, store, products, left = 92, 26, 118, 150

@@ -1,11 +1,12 @@
-"""Draws the pictures of chapter 00's lessons 16 and 17 beside this script. usage: python3 docs/figures/warmup_tensor.py"""
+"""Draws the pictures of chapter 00's lessons 16 and 17 beside this script.
+usage: python3 docs/figures/warmup_tensor.py"""
 from drawing import BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
-SHOWN = 6  # the lane that is followed
+SHOWN = 6  # the highlighted lane
 
 
 def fragments():
-    """Which lane holds which elements of A, B and C in one m16n8k16 instruction."""
+    """The elements of A, B and C that each lane holds in one m16n8k16 instruction."""
     d = Drawing(900, 560)
     cell, top = 23, 104
     d.text(20, 28, "C += A B in one instruction: each lane holds 8 elements of A, 4 of B and 4 of C. The numbers are lanes", 15, "start", bold=True)
@@ -55,11 +56,11 @@ def fragments():
 
 
 def tensor_tiles():
-    """A block's tile of C, its four warps, and one warp's 16 fragments of a step."""
+    """A block's tile of C, its four warps, and one warp's 16 fragments in a step."""
     d = Drawing(900, 525)
     d.text(20, 28, "A block computes 128 x 128 elements of C, each of its four warps 64 x 64", 15,
            "start", bold=True)
-    unit = 1.75  # pixels for an element
+    unit = 1.75  # pixels per element
     tile, depth, warp = 128 * unit, 64 * unit, 64 * unit
     a_left, c_left, b_top = 30, 30 + depth + 26, 84
     c_top = b_top + depth + 26
@@ -106,7 +107,8 @@ def tensor_tiles():
 
 
 def ldmatrix():
-    """Which row each lane addresses, and what each lane receives, with and without .trans."""
+    """The row that each lane addresses, and the elements that it receives, with and without
+    .trans."""
     d = Drawing(900, 570)
     d.text(20, 28,
            "ldmatrix: 32 lanes address the 32 rows of four 8 x 8 matrices, and each receives two "
@@ -130,7 +132,7 @@ def ldmatrix():
     d.text(left, top + cell * 16 + 42,
            "16 x 16 elements of a tile in shared memory. Lane 9 (red)\naddresses row 1 of "
            "matrix 1. Matrix i becomes\nregister i of all lanes.", 12.5, "start")
-    # What lane 9 receives of a matrix.
+    # The elements of a matrix that lane 9 receives.
     x0, small = 500, 20
     for number, (title, words, place) in enumerate((("Received: ldmatrix",
                 "Lane l receives two elements of\nrow l / 4, from column 2 (l % 4) on:\ntwo "
@@ -199,7 +201,7 @@ def swizzle():
 
 
 def copies_ahead():
-    """Which tile each of three stages holds over time, with what is copied and what is multiplied."""
+    """The tiles in each of three stages over time, with the copies and the products."""
     d = Drawing(900, 470)
     d.text(20, 28, "Three stages: while tile t is multiplied, tiles t + 1 and t + 2 are in flight",
            15, "start", bold=True)
@@ -243,7 +245,7 @@ def copies_ahead():
 
 
 def grouped_order():
-    """The order in which blocks compute tiles of C: by rows, and in groups of rows."""
+    """The order in which blocks compute tiles of C, by rows and in groups of rows."""
     d = Drawing(900, 440)
     down, across, wave, cell, top = 10, 8, 16, 31, 112
     d.text(20, 28,

@@ -1,7 +1,8 @@
-"""Draws the figures of chapter 00 about time beside this script. usage: python3 docs/figures/warmup_time.py"""
+"""Draws the figures of chapter 00 about time beside this script.
+usage: python3 docs/figures/warmup_time.py"""
 from drawing import DARK_BLUE, GREY, LIGHT, NOTE, RED, Drawing
 
-PALE = ["#cfe2f3", "#fce5cd"]  # of the two buffers
+PALE = ["#cfe2f3", "#fce5cd"]  # by buffer
 
 
 def streams():

@@ -1,4 +1,4 @@
-// The CUDA language's own words: qualifiers, built-in variables, shared memory and barriers.
+// CUDA's language extensions: qualifiers, built-in variables, shared memory and barriers.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
-// The rewriter writes a check into the body.
+// The rewriter inserts a check into the kernel's body.
 #define __launch_bounds__(...)
-// The rewriter removes each one it sees.
+// The rewriter removes every use that it sees.
 #define __shared__                                                                      \
   _Pragma(                                                                              \
       "GCC error \"__shared__ in a file that emulator_sources() did not rewrite: keep " \
@@ -32,34 +32,32 @@ inline constinit thread_local dim3 gridDim;
 
 namespace emulator {
 
-// Called when the last participant of a collective arrives, with what each passed as `data`, by
-// lane or by linear thread index; null where nobody takes part. It may read and write through all
-// of them: they wait until it returns.
+// Called when the last participant of a collective arrives. `data` holds the pointer that each
+// one passed, by lane or by linear thread index; null without a participant. The function may read
+// and write through all of them, because the participants wait until it returns.
 using Complete = void (*)(void* const* data, unsigned count);
 
-// Blocks until every living lane of `mask` calls the same operation with the same mask. `name` is
-// the operation's identity and appears in reports. Everything that needs a warp's lanes together is
-// built on this.
+// Blocks until every living lane of `mask` calls the same operation with the same mask. `name`
+// identifies the operation and appears in reports. All warp-wide operations are built on this.
 void warp_collective(const char* name, unsigned mask, Complete complete, void* data,
                      emulator::Site where);
 
-// Blocks until every thread of the block calls it from the same place.
+// Blocks until every thread of the block calls it from the same source line.
 void block_collective(const char* name, Complete complete, void* data, emulator::Site where);
 
 // Lanes of the calling warp that have not returned.
 unsigned living_lanes();
 
-// Records an error of the calling thread and abandons its block: destructors in the kernel do not
-// run.
+// Records an error of the calling thread and abandons its block without running the kernel's
+// destructors.
 [[noreturn]] void fail_in_kernel(const char* sentence, emulator::Site where);
 
-// A __shared__ variable as the source calls it, for who looks on (observer.hpp).
+// A __shared__ variable with its name in the source, for an observer (observer.hpp).
 struct SharedName {
   const char* name;
   const void* begin;
   std::size_t element_bytes;
-  std::array<std::size_t, 3>
-      extents;  // of an array; behind the last one 0. The first of a dynamic array's is not known: 1
+  std::array<std::size_t, 3> extents;  // then 0; a dynamic array's first is unknown, here 1
 };
 
 namespace detail {
@@ -80,8 +78,8 @@ Variable& named_shared(const char* name, Variable& variable) {
   return variable;
 }
 
-// What a kernel with __launch_bounds__ begins with: fails the launch if its blocks have more
-// threads.
+// A kernel with __launch_bounds__ begins with this call, which fails the launch if its blocks have
+// more threads.
 void check_launch_bounds(unsigned threads, unsigned blocks = 0, unsigned cluster = 0,
                          emulator::Site where = emulator::Site::current());
 
