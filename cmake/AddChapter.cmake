@@ -1,41 +1,57 @@
-# add_chapter(05_float4): everything follows from the names of folders and files. A chapter's folder is its lesson 00, and each folder
-# NN_slug in it is a lesson, or NNx_slug with a letter; in both the same names stand:
+# add_chapter(05_float4) derives everything from the names of folders and files. The chapter's
+# folder is its lesson 00; each folder NN_slug in it (or NNx_slug with a letter) is another lesson.
+# All use the same file names, and in tests' names 05 or 07.02_chunk_walk is the lesson:
 #
-#   kernel.cpp or kernel.cu      the idea: kernel and launcher. Other .cpp and .cu files beside it are built with it
-#   test.cpp, more/X_test.cpp    its tests                             chapter05.emulated, of a lesson chapter07.02_chunk_walk.emulated
-#   xray_test.cpp                what the lesson claims about memory accesses   chapter05.xray, chapter07.02_chunk_walk.xray
-#   exercise.cpp or exercise.cu  the kernel with holes; its tests are a program of their own, never run by default: stub.05,
-#                                stub.07.02_chunk_walk; from a learner's copy in my/: my05, my07.02_chunk_walk, and our kernel under the
-#                                same tests, to be drawn beside it: my05_ours
-#   more/scratch.holes           the same with the whole kernel missing: stub.05.scratch; from a learner's copy: my05.scratch
-#   more/boss.patch              a broken kernel to find the mistake in: boss.05.kernel
-#   more/mistakes/X.patch        a planted mistake, which the tests must notice, built on demand (cmake/MustFail.cmake): mistake.05.X,
-#                                mistake.07.02_chunk_walk.X; one that is looked at like a learner's copy: mistaken05
+#   kernel.cpp or kernel.cu      the idea: kernel and launcher, built with other .cpp and .cu files
+#                                of the folder
+#   test.cpp, more/X_test.cpp    its tests: chapter05.emulated
+#   xray_test.cpp                its claims about memory accesses: chapter05.xray
+#   exercise.cpp or exercise.cu  the kernel with holes. Its tests, stub.05, are a program of their
+#                                own, never run by default. A learner's copy in my/ gives my05, and
+#                                my05_ours with our kernel for comparison
+#   more/scratch.holes           the same without any of the kernel: stub.05.scratch, my05.scratch
+#   more/boss.patch              a broken kernel whose mistake is to be found: boss.05.kernel
+#   more/mistakes/X.patch        a mistake that the tests must notice: mistake.05.X, built on demand
+#                                (MustFail.cmake). For a closer look, mistaken05 is built like my05
 #
-#   X_operator.cpp               an operator of its own, registered; X_reference.cpp is built with it. Eigen is for these two
-#   X_suite.cpp                  tests that lessons share, compiled once for all that include X_suite.hpp
-#   X_main.cpp                   a program that shows what idea X.cpp, or kernel.cpp, computes: chapter07_X, built on demand
-#   kernel_sm90.cu, sm90_test.cpp   an idea of Hopper's own instructions: nvcc builds it for sm_90a only, and the emulator knows them.
-#                                Its exercise is exercise_sm90.cu
+#   X_operator.cpp               an operator of the chapter, registered, and built with
+#                                X_reference.cpp. Only these two use Eigen
+#   X_suite.cpp                  tests shared by the lessons that include X_suite.hpp; compiled once
+#   X_main.cpp                   a program that demonstrates X.cpp or kernel.cpp: chapter07_X, built
+#                                on demand
+#   kernel_sm90.cu, sm90_test.cpp, exercise_sm90.cu
+#                                an idea that needs Hopper's instructions. nvcc builds it for sm_90a
+#                                only; the emulator supports them
 #
-# A lesson is built alone: one object library of its kernels for each back end. Its tests are linked with
+# A lesson has one object library of its kernels for each back end. Its tests are linked with
 #
-#   - the lessons that it names, by an implementation of theirs in quotes, or whose headers it includes: those in the lesson's folder, or
-#     decode_kernel.hpp in the chapter's own, of a lesson 08_decode,
-#   - the operators whose headers it includes: those of a room of common/operators, and X_operator.cpp beside an X.hpp.
+#   - the lessons whose implementations it names in quotes or whose headers it includes: those in
+#     their folders, or the chapter's decode_kernel.hpp for a lesson 08_decode,
+#   - the operators whose headers it includes: from a folder of common/operators, or an X.hpp with
+#     an X_operator.cpp next to it.
 #
-# The target chapter05_all builds all test programs of a chapter, chapter07.02_chunk_walk_all those of a lesson (chapter07.00_all
-# of its own folder); a test's label is its lesson's, without _all.
+# The target chapter05_all builds all tests of a chapter, chapter07.02_chunk_walk_all those of a
+# lesson, and chapter07.00_all those of the chapter's own folder. A test's label is that target's
+# name without _all.
 #
-# A learner's copy is also built to look more closely at a test that failed: my05_xray with the kernel instrumented, my01_asan
-# with AddressSanitizer where it needs no GPU; and for ./ladder run 05 --mine, beside the chapter's kernels: mine.05_emulated.
+# To examine a failed test, a learner's copy is also built as my05_xray with an instrumented kernel
+# or, if it needs no GPU, as my01_asan with AddressSanitizer. For ./ladder run 05 --mine it is built
+# together with the chapter's kernels as mine.05_emulated.
 #
-# Chapters of .cu files are built once per back end: `emulated` always, `cuda` where nvcc is used, and `xray`, the emulator with
-# the kernels instrumented, for what looks through the X-ray.
+# Chapters of .cu files are built once per back end: `emulated` always, `cuda` if nvcc is used, and
+# `xray`, the emulator with instrumented kernels.
 
-# What is known of a lesson by its id, 05 or 07.02_chunk_walk: ladder_kernels_BACKEND_ID and ladder_absent_BACKEND_ID, libraries of its
-# kernels and of what stands for those that cannot be built; ladder_operators_ID, of what they compute; ladder_needs_ID, the lessons whose
-# headers they include. A chapter's own kernel alone is 05.00, one of ladder_own. ladder_lesson_of_NAME has an implementation, ladder_lesson_in_PLACE headers. ladder_lessons are all, ladder_rows those that register something.
+# Global properties for lessons with an ID such as 05 or 07.02_chunk_walk:
+#
+#   ladder_kernels_BACKEND_ID, ladder_absent_BACKEND_ID
+#                            libraries of its kernels, and of replacements if they cannot be built
+#   ladder_operators_ID      the operators that they compute
+#   ladder_needs_ID          the lessons whose headers they include
+#   ladder_lesson_of_NAME    the lesson with that implementation
+#   ladder_lesson_in_PLACE   the lesson with headers in that folder or file
+#   ladder_lessons, ladder_rows, ladder_own
+#                            all lessons; those that register something; chapters' own kernels
+#                            alone, such as 05.00
 set_property(GLOBAL PROPERTY ladder_lessons "")
 set_property(GLOBAL PROPERTY ladder_rows "")
 set_property(GLOBAL PROPERTY ladder_own "")
@@ -48,11 +64,11 @@ function(add_kernel_objects target back_end)
   endif()
   add_library(${target} OBJECT ${sources})
   target_link_libraries(${target} PUBLIC ladder_arguments)
-  # 00_warmup's first kernel is a whole program. Here it is linked with programs that have a main, so its own has another name.
+  # 00_warmup's first kernel is a whole program. Renamed, its main does not clash with another.
   target_compile_definitions(${target} PRIVATE main=lesson_main)
   if(back_end STREQUAL "emulated")
     target_link_libraries(${target} PUBLIC emulator PRIVATE emulator_bounds_flags)
-    # What the emulator spends on a thread's switches no optimiser saves, and -O3 takes up to seven times as long to compile.
+    # -O3 takes up to seven times as long to compile and does not speed up thread switches.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
     share_kernel_headers(${target} emulated)
   elseif(back_end STREQUAL "xray")
@@ -61,14 +77,14 @@ function(add_kernel_objects target back_end)
   elseif(back_end STREQUAL "cpu")
     target_compile_options(${target} PRIVATE ${LADDER_CPU_KERNEL_FLAGS})
     target_link_libraries(${target} PUBLIC OpenMP::OpenMP_CXX)
-  elseif(back_end STREQUAL "asan")  # the CPU's code, with each access checked
+  elseif(back_end STREQUAL "asan")  # CPU code with every access checked
     target_compile_options(${target} PRIVATE -O1 -gdwarf-4 -fno-omit-frame-pointer -fsanitize=address)
     target_link_options(${target} PUBLIC -fsanitize=address)
     target_link_libraries(${target} PUBLIC OpenMP::OpenMP_CXX)
   endif()
 endfunction()
 
-# The headers that kernels of this back end share, parsed once, for a target of its own: whoever reuses them builds nothing else for it.
+# Precompiles the headers of this back end's kernels, in a target that builds nothing else.
 function(share_kernel_headers target back_end)
   set(shared kernel_headers_${back_end})
   if(shares_no_headers)
@@ -88,20 +104,21 @@ function(share_kernel_headers target back_end)
   reuse_headers(${target} ${shared})
 endfunction()
 
-# A test program: kernels of one back end under test sources that know no back end.
+# A test program: tests, which do not depend on a back end, with one back end's kernels.
 function(add_kernel_tests target objects back_end)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${objects} ${lesson_suites} ${lesson_operators})
   if(back_end MATCHES "^(emulated|cuda)$")
-    reuse_headers(${target} ladder_testing)  # not on the CPU: OpenMP's flag is another
+    reuse_headers(${target} ladder_testing)  # not on the CPU, where OpenMP adds a flag
     target_link_libraries(${target} PRIVATE ladder_device_${back_end})
   endif()
-  if(back_end STREQUAL "cuda")  # for what a test shares with a kernel; the host's compiler does not know where it is
+  # For headers that a test shares with a kernel. The host's compiler does not find them otherwise.
+  if(back_end STREQUAL "cuda")
     target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
   endif()
 endfunction()
 
-# Tests of what kernels do to memory: the kernels must be of the xray back end.
+# Tests of kernels' memory accesses. The kernels must be built for the xray back end.
 function(add_xray_tests target objects)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE ${objects} ladder_device_emulated ladder_xray_testing ${lesson_references}
@@ -109,7 +126,7 @@ function(add_xray_tests target objects)
   reuse_headers(${target} ladder_testing)
 endfunction()
 
-# Takes cuda from the back ends in `variable` if one of the sources ARGN is of Hopper's instructions, and nvcc is not asked for sm_90a.
+# Removes cuda from `variable` if sources in ARGN need Hopper and nvcc does not build for it.
 function(without_absent_hopper variable)
   if("${ARGN}" MATCHES "_sm90\\.cu" AND NOT LADDER_WITH_HOPPER)
     list(REMOVE_ITEM ${variable} cuda)
@@ -117,12 +134,13 @@ function(without_absent_hopper variable)
   endif()
 endfunction()
 
-# The programs of `copies`, sources somebody has changed, under the tests of their lesson: one for each of `back_ends`, and what looks more
-# closely at a failure. `ours`: the sources as they are in the lesson; ARGN: what the copies are compiled with. Built on demand only.
+# Builds `copies`, changed sources, with the tests of their lesson: a program for each of
+# `back_ends`, and programs for a closer look at a failure. `ours` are the lesson's sources, and
+# ARGN has compile options for the copies. Built on demand only.
 function(add_exercise target back_ends copies ours tests xray_tests)
   set(programs "")
-  # An index beyond a std::vector ends the program. In kernels' files that is looked at only where they have one: the headers that they
-  # share are compiled without. AddressSanitizer needs no such words, and knows the line.
+  # An index beyond a std::vector ends the program. Kernels' files are checked only if they use
+  # vectors, as their shared headers are compiled without. AddressSanitizer needs no such checks.
   set(has_vectors OFF)
   foreach(source IN LISTS copies)
     file(STRINGS ${source} includes REGEX "^#include <vector>")
@@ -144,7 +162,7 @@ function(add_exercise target back_ends copies ours tests xray_tests)
     list(APPEND programs ${program})
   endforeach()
   if("emulated" IN_LIST back_ends AND LADDER_HAS_XRAY)
-    # The plain tests too: the one that failed is run again, and what the X-ray finds in it is said.
+    # With the plain tests too, so that a failed one can run again and show what the X-ray finds.
     add_kernel_objects(${target}_xray_objects xray ${copies})
     add_xray_tests(${target}_xray ${target}_xray_objects ${xray_tests} ${tests})
     add_kernel_objects(${target}_ours_objects xray ${ours})
@@ -162,7 +180,7 @@ function(add_exercise target back_ends copies ours tests xray_tests)
   foreach(program IN LISTS programs)
     if(NOT program STREQUAL "${target}_ours")
       target_compile_options(${program}_objects PRIVATE ${ARGN} $<$<COMPILE_LANGUAGE:CXX>:${LADDER_MISTAKE_FLAGS}>)
-      if("cpu" IN_LIST back_ends)  # the emulator has words of its own for an index
+      if("cpu" IN_LIST back_ends)  # the emulator reports indices itself
         target_link_options(${program} PRIVATE -fsanitize=bounds)
       endif()
       if(has_vectors AND NOT program MATCHES "_(asan|cuda)$")
@@ -173,8 +191,8 @@ function(add_exercise target back_ends copies ours tests xray_tests)
   endforeach()
 endfunction()
 
-# The same for a mistake of the lesson that ./ladder exercise --mistake has planted in a copy in mistaken/ of the build folder. A lesson that
-# is no chapter's own folder may have several kernels, each with tests of its own.
+# The same for a lesson's mistake that ./ladder exercise --mistake has planted in a copy in
+# mistaken/ of the build folder. Such a lesson may have several kernels, each with its own tests.
 function(add_mistaken_copy id folder name)
   file(RELATIVE_PATH place ${PROJECT_SOURCE_DIR} ${folder})
   set(place ${PROJECT_BINARY_DIR}/mistaken/${place})
@@ -204,14 +222,15 @@ function(add_mistaken_copy id folder name)
   endif()
   without_absent_hopper(its_back_ends ${ours})
   add_exercise(mistaken${id} "${its_back_ends}" "${copies}" "${ours}" "${tests}" "${xray_tests}"
-               # A changed header is found before the original.
+               # The compiler finds a changed header before the original.
                "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-iquote \"${PROJECT_BINARY_DIR}/mistaken\">"
                "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-iquote,${PROJECT_BINARY_DIR}/mistaken>")
 endfunction()
 
-# mine.LESSON_BACKEND: the program of `./ladder run` (of `./ladder xray`, for that back end) with the kernels of the lesson and, beside
-# them, the learner's `copy`: as it is compiled for `mine`, a target of add_exercise, but on the CPU, where it is timed beside ours, with
-# ours' flags, because those that show mistakes take several times as long. Built on demand only.
+# mine.LESSON_BACKEND: the program of `./ladder run` (or `./ladder xray`) with the lesson's kernels
+# and the learner's `copy`. The copy is compiled as for `mine`, a target of add_exercise. On the
+# CPU, where its time is compared with ours, it gets our flags instead, because those that show
+# mistakes take several times as long. Built on demand only.
 function(add_mine lesson mine back_end copy)
   if(back_end STREQUAL "cpu")
     set(mine mine.${lesson}_cpu)
@@ -229,22 +248,22 @@ function(add_mine lesson mine back_end copy)
   set(object ${PROJECT_BINARY_DIR}/${target}.o)
   add_custom_command(
     OUTPUT ${object}
-    # All that may be defined once only; what headers define, such as threadIdx, stays everybody's.
+    # Symbols defined only once. Those that headers define, such as threadIdx, stay shared.
     COMMAND sh -c "{ echo none; $3 --extern-only --defined-only --format=posix \"$1\" | sed -n 's/ [TDBRC] .*//p'; } > \"$2.names\"" sh
-            $<TARGET_OBJECTS:${mine}_objects> ${object} ${CMAKE_NM}  # objcopy refuses an empty list
+            $<TARGET_OBJECTS:${mine}_objects> ${object} ${CMAKE_NM}  # objcopy rejects an empty list
     COMMAND ${LADDER_OBJCOPY} --localize-symbols=${object}.names $<TARGET_OBJECTS:${mine}_objects> ${object}
     DEPENDS $<TARGET_OBJECTS:${mine}_objects>
     COMMENT "Keeping the learner's names to their file: ours has the same"
     VERBATIM)
   add_executable(${target} EXCLUDE_FROM_ALL ${object})
-  add_dependencies(${target} ${mine}_objects)  # make, unlike ninja, does not learn it from the command
+  add_dependencies(${target} ${mine}_objects)  # ninja derives this, make does not
   set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
   link_ladder_program(${target} ${back_end} ${lesson} ${test_needs})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
 endfunction()
 
-# Sets PREFIX_kernels, PREFIX_hopper_kernels, PREFIX_operators, PREFIX_tests, PREFIX_hopper_tests, PREFIX_xray_tests and
-# PREFIX_programs to what lies in the folders of ARGN.
+# Sets PREFIX_kernels, PREFIX_hopper_kernels, PREFIX_operators, PREFIX_tests, PREFIX_hopper_tests,
+# PREFIX_xray_tests and PREFIX_programs to the sources in the folders of ARGN.
 function(sort_sources prefix)
   list(TRANSFORM ARGN APPEND "/*.cpp" OUTPUT_VARIABLE of_the_host)
   list(TRANSFORM ARGN APPEND "/*.cu" OUTPUT_VARIABLE of_the_device)
@@ -268,7 +287,7 @@ function(sort_sources prefix)
   set(${prefix}_programs ${main} PARENT_SCOPE)
 endfunction()
 
-# A program of tests over the kernels in `objects`; none, if ARGN is empty.
+# A program that tests the kernels in `objects`; none if ARGN is empty.
 function(add_lesson_tests lesson back_end objects)
   if(NOT ARGN)
     return()
@@ -283,10 +302,10 @@ function(add_lesson_tests lesson back_end objects)
   add_dependencies(${label}_all ${target})
 endfunction()
 
-# What add_lesson builds of a stub, an `exercise` or a `scratch`, and of the learner's copy of it, if there is one.
+# The programs of a stub, an `exercise` or a `scratch`, and of the learner's copy if there is one.
 macro(add_stubs_programs kind stub)
   set(exercise_back_ends ${back_ends})
-  if("${stub}" MATCHES "\\.cpp$")  # needs no GPU, whatever the chapter's other lessons need
+  if("${stub}" MATCHES "\\.cpp$")  # needs no GPU, even if the chapter's other lessons do
     set(exercise_back_ends cpu)
   endif()
   get_filename_component(file ${stub} NAME)
@@ -302,7 +321,8 @@ macro(add_stubs_programs kind stub)
     string(APPEND mine .scratch)
     add_scratch(${stub} ${ours} ${id} ${stub_back_end} ${first_tests} ${tests_of_stub})
   else()
-    file(STRINGS ${stub} other_kernel REGEX "^// .*; begins with [^ ]+\\.$")  # a stub may be the step before's kernel
+    # A stub may be the previous step's kernel.
+    file(STRINGS ${stub} other_kernel REGEX "^// .*; begins with [^ ]+\\.$")
     if(other_kernel)
       add_dear_stub(${stub} ${id} ${first_tests} ${lesson}_xray_tests ${folder})
     else()
@@ -311,7 +331,7 @@ macro(add_stubs_programs kind stub)
   endif()
   file(RELATIVE_PATH copy ${PROJECT_SOURCE_DIR} ${folder}/${file})
   set(copy ${PROJECT_SOURCE_DIR}/my/${copy})
-  if(EXISTS ${copy})  # asked anew by every ./ladder exercise, which configures first
+  if(EXISTS ${copy})  # checked at each ./ladder exercise, which configures first
     add_exercise(${mine} "${exercise_back_ends}" ${copy} ${ours} ${tests_of_stub} ${folder}/xray_test.cpp)
     if("${kind}" STREQUAL "exercise" AND id IN_LIST rows)
       foreach(back_end IN LISTS exercise_back_ends)
@@ -324,7 +344,7 @@ macro(add_stubs_programs kind stub)
   endif()
 endmacro()
 
-# Sets what a lesson of add_chapter goes by, and where its files lie. `name`: 02_chunk_walk, or a dot for the chapter's own folder.
+# Sets a lesson's names and folders. `name`: 02_chunk_walk, or a dot for the chapter's own.
 macro(name_lesson name)
   set(lesson ${chapter})
   set(label ${chapter}.00)
@@ -339,7 +359,7 @@ macro(name_lesson name)
   set(more ${folder}/more)
 endmacro()
 
-# Sets out_var to all files that the sources of ARGN include, and that these include; what common includes is its own affair.
+# Sets out_var to all files that the sources in ARGN include, except by way of common.
 function(included_files out_var)
   set(all "")
   set(sources ${ARGN})
@@ -356,7 +376,8 @@ function(included_files out_var)
       endif()
       if(EXISTS ${file} AND NOT file IN_LIST all)
         list(APPEND all ${file})
-        string(FIND ${file} ${PROJECT_SOURCE_DIR}/common/ at)  # no regular expression: a folder may be called c++
+        # No regular expression, as a folder may be called c++.
+        string(FIND ${file} ${PROJECT_SOURCE_DIR}/common/ at)
         if(NOT at EQUAL 0)
           list(APPEND sources ${file})
         endif()
@@ -366,8 +387,8 @@ function(included_files out_var)
   set(${out_var} ${all} PARENT_SCOPE)
 endfunction()
 
-# Sets lesson_references, lesson_suites and lesson_operators, which add_kernel_tests and add_xray_tests read, to the libraries of the
-# operators that the sources of ARGN include.
+# Sets lesson_references, lesson_suites and lesson_operators, which add_kernel_tests and
+# add_xray_tests use, to the libraries of the operators that the sources in ARGN include.
 function(link_operators)
   set(references "")
   set(suites ladder_testing)
@@ -399,7 +420,7 @@ function(link_operators)
   endforeach()
 endfunction()
 
-# Sets out_var to the library of `source`, an X_operator.cpp or X_suite.hpp: chapter00.09_sum.sum_operator.
+# Sets out_var to the library of an X_operator.cpp or X_suite.hpp: chapter00.09_sum.sum_operator.
 function(own_library out_var source)
   file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${source})
   string(REGEX REPLACE "^[^0-9]*([0-9][0-9])_[^/]*/(.*)\\.[ch]pp$" "chapter\\1.\\2" name ${name})
@@ -407,7 +428,7 @@ function(own_library out_var source)
   set(${out_var} ${name} PARENT_SCOPE)
 endfunction()
 
-# Sets out_var to the library of tests that lessons share, by its X_suite.hpp: it is compiled once for all of them.
+# Sets out_var to a library, compiled once, of tests that lessons share through X_suite.hpp.
 function(shared_suite out_var header)
   own_library(target ${header})
   set(${out_var} ${target} PARENT_SCOPE)
@@ -420,7 +441,7 @@ function(shared_suite out_var header)
   reuse_headers(${target} ladder_testing)
 endfunction()
 
-# The library of an operator that a chapter brings, with its X_reference.cpp.
+# The library of an operator that a chapter defines, with its X_reference.cpp.
 function(add_own_operator source)
   own_library(target ${source})
   string(REGEX REPLACE "_operator\\.cpp$" "_reference.cpp" reference ${source})
@@ -432,7 +453,7 @@ function(add_own_operator source)
   target_link_libraries(${target} PUBLIC ${lesson_references})
 endfunction()
 
-# The headers that operators share are parsed once, for a target of its own, as those of kernels are.
+# Precompiles the headers that operators share, in a target of its own, as for kernels.
 function(add_operator_objects target)
   add_library(${target} OBJECT ${ARGN})
   target_link_libraries(${target} PUBLIC ladder_judge PRIVATE Eigen3::Eigen OpenMP::OpenMP_CXX)
@@ -451,7 +472,7 @@ function(add_operator_objects target)
   reuse_headers(${target} operator_headers)
 endfunction()
 
-# Sets out_var to the other lessons whose headers the sources of ARGN include.
+# Sets out_var to the other lessons whose headers the sources in ARGN include.
 function(included_lessons out_var)
   set(found "")
   included_files(files ${ARGN})
@@ -467,7 +488,7 @@ function(included_lessons out_var)
   set(${out_var} ${found} PARENT_SCOPE)
 endfunction()
 
-# Sets out_var to these and to those, of `known`, whose implementations the sources name in quotes.
+# Sets out_var to these and the lessons of `known` whose implementations are named in quotes.
 function(named_lessons out_var known)
   included_lessons(found ${ARGN})
   foreach(source IN LISTS ARGN)
@@ -485,7 +506,7 @@ function(named_lessons out_var known)
   set(${out_var} ${found} PARENT_SCOPE)
 endfunction()
 
-# Sets out_var to the libraries of the kernels of the lessons ARGN, and of those that they need.
+# Sets out_var to the libraries of the lessons in ARGN and of those that they need.
 function(kernels_of out_var back_end)
   set(result "")
   set(seen "")
@@ -503,7 +524,7 @@ function(kernels_of out_var back_end)
   set(${out_var} ${result} PARENT_SCOPE)
 endfunction()
 
-# PREFIX_BACKEND: the kernels of ARGN, known by `ids`. None, if there are none.
+# PREFIX_BACKEND: the kernels in ARGN, registered for `ids`. None if ARGN is empty.
 function(add_kernel_library prefix back_end ids)
   if(NOT ARGN)
     return()
@@ -515,7 +536,7 @@ function(add_kernel_library prefix back_end ids)
   endforeach()
 endfunction()
 
-# A lesson's kernels, for each back end a library, and its operators.
+# A lesson's kernels, as a library for each back end, and its operators.
 function(add_lesson_kernels name)
   name_lesson(${name})
   sort_sources(its ${folder} ${more})
@@ -530,7 +551,7 @@ function(add_lesson_kernels name)
       add_own_operator(${operator})
     endif()
   endforeach()
-  # A chapter's own kernel is a library by itself, with operators of its own: ./ladder run climbs it without what else lies in its folder.
+  # ./ladder run uses a chapter's own kernel without the folder's other files, so it is a library.
   set(own ${its_kernels})
   list(FILTER own INCLUDE REGEX "/kernel\\.[^/]*$")
   if(own AND name STREQUAL ".")
@@ -583,7 +604,7 @@ function(add_lesson_kernels name)
   set_property(GLOBAL APPEND PROPERTY ladder_rows ${rows})
 endfunction()
 
-# Which other lessons a lesson's kernels need, once all of its chapter are known.
+# Determines the lessons that a lesson's kernels need, once all lessons of its chapter are known.
 function(add_lesson_needs name)
   name_lesson(${name})
   sort_sources(its ${folder} ${more})
@@ -594,7 +615,7 @@ function(add_lesson_needs name)
   set_property(GLOBAL PROPERTY ladder_needs_${id}.00 ${needs})
 endfunction()
 
-# A lesson's tests, exercise, mistakes and programs, once it is known what each of its chapter needs.
+# A lesson's tests, exercise, mistakes and programs, once its chapter's needs are known.
 function(add_lesson name)
   name_lesson(${name})
   add_custom_target(${label}_all)
@@ -703,8 +724,8 @@ function(add_chapter folder)
   endforeach()
 endfunction()
 
-# Sets out_var to what a registration's text says that it computes: launchers<ladder::Attention>(attend<float>, attend<bfloat16>)
-# is "attention", "attention_bf16".
+# Sets out_var to the launchers in a registration's text:
+# launchers<ladder::Attention>(attend<float>, attend<bfloat16>) gives "attention", "attention_bf16".
 function(absent_launchers out_var code)
   set(launchers)
   string(REGEX MATCHALL "launchers<[A-Za-z:]+>\\([^()]*\\)" calls "${code}")
@@ -730,8 +751,8 @@ function(absent_launchers out_var code)
   set(${out_var} "${launchers}" PARENT_SCOPE)
 endfunction()
 
-# Sets out_var to a C++ file, of that name in the build folder, that registers, by name and operator, what the .cu files in ARGN would
-# register. It is written from their own registrations: one implementation per file.
+# Sets out_var to a C++ file, called `name` in the build folder, that registers the names and
+# operators of the .cu files in ARGN. It is derived from their registrations, one per file.
 function(absent_sources out_var name)
   set(text "// Written by CMake: what this program is built without.\n#include \"common/core/registry.hpp\"\n")
   foreach(kernel IN LISTS ARGN)
@@ -761,8 +782,8 @@ function(absent_sources out_var name)
   set(${out_var} ${PROJECT_BINARY_DIR}/absent/${name}.cpp PARENT_SCOPE)
 endfunction()
 
-# Links `target`, a program of `./ladder run` or, for the back end xray, of `./ladder xray`, with the implementations of the lessons ARGN and
-# the operators that they compute.
+# Links `target`, a program of `./ladder run` or (for xray) of `./ladder xray`, with the
+# implementations of the lessons in ARGN and their operators.
 function(link_ladder_program target back_end)
   set(main ladder_main_run)
   if("${ARGN}" MATCHES "\\.00(;|$)")  # chapters' own kernels alone
@@ -794,7 +815,7 @@ function(link_ladder_program target back_end)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
 endfunction()
 
-# PREFIX_emulated, PREFIX_cuda and PREFIX_xray: the implementations of the lessons ARGN under one program.
+# PREFIX_emulated, PREFIX_cuda and PREFIX_xray: programs with the lessons in ARGN.
 function(add_ladder_program prefix)
   set(back_ends emulated)
   if(LADDER_WITH_CUDA)
@@ -809,7 +830,8 @@ function(add_ladder_program prefix)
   endforeach()
 endfunction()
 
-# The programs that ./ladder run and ./ladder xray have asked for (tools/ladder_tools/programs.py): a line has a prefix and its lessons.
+# Adds the programs that ./ladder run and ./ladder xray requested (tools/ladder_tools/programs.py),
+# each a line with a prefix and its lessons.
 function(add_asked_programs)
   if(NOT EXISTS ${PROJECT_BINARY_DIR}/asked_programs.txt)
     return()
@@ -836,8 +858,8 @@ function(add_asked_programs)
   endforeach()
 endfunction()
 
-# add_kernels_program(NAME [EMULATED] SOURCES... LIBRARIES...): NAME_emulated and, unless only that is wanted, NAME_cuda, with the implementations
-# of all lessons. Built on demand.
+# add_kernels_program(NAME [EMULATED] SOURCES... LIBRARIES...): NAME_emulated and, without EMULATED,
+# NAME_cuda, with the implementations of all lessons. Built on demand.
 function(add_kernels_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "EMULATED" "" "SOURCES;LIBRARIES")
   set(back_ends emulated)

@@ -1,4 +1,4 @@
-# Decides whether the chapters are also compiled by nvcc (LADDER_WITH_CUDA), and for which GPUs.
+# Decides whether nvcc also compiles the chapters (LADDER_WITH_CUDA), and for which GPUs.
 
 set(LADDER_WITH_CUDA OFF CACHE INTERNAL "Whether the chapters are compiled by nvcc")
 set(LADDER_WITH_HOPPER OFF CACHE INTERNAL "Whether that is for Hopper (sm_90a) too")
@@ -7,13 +7,13 @@ if(LADDER_CUDA STREQUAL "OFF")
   return()
 endif()
 
-# The GPU's own architecture; empty where there is none.
+# The GPU's architecture; empty without a GPU.
 execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
                 OUTPUT_VARIABLE compute_capability ERROR_QUIET RESULT_VARIABLE no_gpu)
 string(REGEX MATCH "^[0-9]+\\.[0-9]+" compute_capability "${compute_capability}")
 string(REPLACE "." "" gpu_architecture "${compute_capability}")
 if(gpu_architecture EQUAL 90)
-  set(gpu_architecture 90a)  # wgmma needs it
+  set(gpu_architecture 90a)  # required by wgmma
 endif()
 
 if(LADDER_CUDA STREQUAL "AUTO" AND (no_gpu OR NOT gpu_architecture))
@@ -43,11 +43,11 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
 endif()
 set(CMAKE_CUDA_COMPILER ${nvcc})
 enable_language(CUDA)
-# CMake 3.25 does not know that nvcc 13 can do C++20; targets take their standard from CMAKE_CXX_STANDARD.
+# CMake 3.25 does not know that nvcc 13 supports C++20. Targets use CMAKE_CXX_STANDARD.
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 endif()
-# The legacy default stream cannot be recorded as a graph, a thread's own can.
+# A graph can record a thread's own default stream, but not the legacy one.
 add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--default-stream=per-thread>)
 set(LADDER_WITH_CUDA ON CACHE INTERNAL "Whether the chapters are compiled by nvcc")
 if("90a-real" IN_LIST CMAKE_CUDA_ARCHITECTURES)

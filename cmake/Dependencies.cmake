@@ -1,14 +1,15 @@
-# Libraries: from the system where it has them (Debian and Ubuntu packages), otherwise fetched at configure time.
+# Libraries from the system (Debian and Ubuntu packages), otherwise fetched at configure time.
 include(FetchContent)
 set(FETCHCONTENT_QUIET OFF)
 if(POLICY CMP0135)
-  cmake_policy(SET CMP0135 NEW)  # unpacked files carry the time of unpacking, so that a new version is rebuilt
+  # Unpacked files get the time of unpacking, so that a new version is rebuilt.
+  cmake_policy(SET CMP0135 NEW)
 endif()
 
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
 
-# Fetches a library that was not found, or ends with what can be done without a network: a download that fails takes minutes to say so.
+# Fetches a missing library. Checks the network first, as a failed download takes minutes.
 macro(fetch_library package debian url)
   string(TOUPPER ${package} upper)
   string(TOLOWER ${package} lower)
@@ -28,7 +29,7 @@ macro(fetch_library package debian url)
   FetchContent_MakeAvailable(${package})
 endmacro()
 
-# Debian builds GoogleTest and friends without a sanitizer; that is fine to link.
+# Debian builds GoogleTest and others without a sanitizer, but linking them is fine.
 macro(use_library package target debian url)
   find_package(${package} QUIET)
   if(NOT TARGET ${target})
@@ -45,16 +46,16 @@ use_library(CLI11 CLI11::CLI11 libcli11-dev https://github.com/CLIUtils/CLI11/ar
 
 find_package(Eigen3 QUIET)
 if(NOT TARGET Eigen3::Eigen)
-  # Headers are all that is needed: a SOURCE_SUBDIR that does not exist keeps Eigen's own CMake files out.
+  # Only headers are needed. A SOURCE_SUBDIR that does not exist leaves out Eigen's CMake files.
   fetch_library(Eigen3 libeigen3-dev https://gitlab.com/libeigen/eigen/-/archive/3.4.0/eigen-3.4.0.tar.gz SOURCE_SUBDIR none)
   add_library(Eigen3::Eigen INTERFACE IMPORTED)
   target_include_directories(Eigen3::Eigen INTERFACE ${eigen3_SOURCE_DIR})
 endif()
 
-# A product's blocks lie on the heap from 16 KB on, not from 128 KB on: where the stack is small (ulimit -s 256), two of them filled it.
+# A product's blocks are on the heap from 16 KB on; two below 128 KB filled a stack of 256 KB.
 set_property(TARGET Eigen3::Eigen APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS EIGEN_STACK_ALLOCATION_LIMIT=16384)
 
-# Only the context library is needed: looked for directly, because Boost's own package files differ between versions.
+# Looks for the context library itself, because Boost's package files differ between versions.
 find_path(BOOST_CONTEXT_INCLUDE boost/context/detail/fcontext.hpp)
 find_library(BOOST_CONTEXT_LIBRARY boost_context)
 if(BOOST_CONTEXT_INCLUDE AND BOOST_CONTEXT_LIBRARY)

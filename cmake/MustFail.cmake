@@ -1,16 +1,17 @@
-# Programs that must fail, and how they must: a chapter's planted mistakes (more/mistakes/NAME.patch), its exercises' stubs, and its bosses.
-# They are built on demand only, by the targets `mistakes`, `exercises` and `bosses`, mistake.05 and stub.05 for a chapter,
-# mistake.07.02_chunk_walk for a lesson, or each by its own name.
+# Programs that must fail in a given way: a chapter's planted mistakes (more/mistakes/NAME.patch),
+# its exercises' stubs, and its bosses. They are built on demand only, by the targets `mistakes`,
+# `exercises` and `bosses`, by mistake.05 and stub.05 for a chapter, by mistake.07.02_chunk_walk for
+# a lesson, or by name.
 #
-#   mistake.05.NAME   the chapter's tests over its kernels, of which one file has the patch applied: in a copy in mistakes/ of the
-#                     build folder. Only that file is compiled; a patch of a header recompiles the chapter's kernels with the copy.
-#   stub.05.kernel    the lesson's tests over its exercise
-#   stub.05.scratch   the lesson's tests over its kernel that is to be written from scratch
-#   boss.05.kernel    the lesson's tests over the kernel that more/boss.patch breaks, seen through the X-ray; a kernel for the CPU by its tests
+#   mistake.05.NAME   the chapter's tests with one kernel file patched, as a copy in mistakes/ of
+#                     the build folder; only it is compiled. A patched header recompiles the
+#                     chapter's kernels. For a lesson: mistake.07.02_chunk_walk.NAME
+#   stub.05.kernel    the lesson's tests with its exercise
+#   stub.05.scratch   the lesson's tests with its kernel that is to be written from scratch
+#   boss.05.kernel    the lesson's tests with the kernel that more/boss.patch breaks, run through
+#                     the X-ray unless it is a kernel for the CPU
 #
-# Those of a lesson have its name too: mistake.07.02_chunk_walk.NAME.
-#
-# Each is a test of the same name, with the label `mistake`, `stub` or `boss`; it is skipped in plain sight where the program is not built.
+# Each is a test of the same name, labelled `mistake`, `stub` or `boss`, and skipped if not built.
 
 find_program(LADDER_PATCH patch)
 mark_as_advanced(LADDER_PATCH)
@@ -18,7 +19,7 @@ add_custom_target(mistakes)
 add_custom_target(exercises)
 add_custom_target(bosses)
 
-# `kind`.`lesson`.`name`: a program that exists as a target becomes a test of this name. ARGN: files the test reads.
+# Makes the program `kind`.`lesson`.`name` a test of that name. ARGN: files the test reads.
 function(add_must_fail_test kind all lesson name)
   set(test ${kind}.${lesson}.${name})
   string(SUBSTRING ${lesson} 0 2 number)
@@ -39,9 +40,9 @@ function(add_must_fail_test kind all lesson name)
                                           ENVIRONMENT LADDER_SKIP_LOG=${LADDER_SKIP_LOG})
 endfunction()
 
-# Links the kernels in `target`.objects with what a chapter's tests are linked with.
+# Links the kernels in `target`.objects with the libraries of a chapter's tests.
 function(link_must_fail target back_end)
-  # A hole, or what a mistake leaves out, may have been a name's only use, or what gave it a value.
+  # A hole or a mistake may remove the only use of a name, or its initial value.
   target_compile_options(${target}.objects PRIVATE -Wno-unused -Wno-uninitialized -Wno-maybe-uninitialized)
   target_link_libraries(${target} PRIVATE ${target}.objects ${lesson_suites} ${lesson_operators})
   if(back_end STREQUAL "xray")
@@ -54,8 +55,8 @@ function(link_must_fail target back_end)
   set_target_properties(${target}.objects ${target} PROPERTIES EXCLUDE_FROM_ALL ON)
 endfunction()
 
-# Sets out_var to the file that a patch changes, from the repository's root; `folder` gets a copy of it with the patch applied when a
-# program needs it. LADDER_PATCH must be there.
+# Sets out_var to the file that a patch changes, relative to the repository's root. `folder` gets a
+# patched copy when a program needs it. Requires LADDER_PATCH.
 function(plant_patch out_var patch target folder)
   file(STRINGS ${patch} file REGEX "^\\+\\+\\+ b/")
   string(REGEX REPLACE "^\\+\\+\\+ b/" "" file "${file}")
@@ -73,14 +74,14 @@ function(plant_patch out_var patch target folder)
   set(${out_var} ${file} PARENT_SCOPE)
 endfunction()
 
-# Sets out_var to whether only the X-ray notices a mistake: the patch has the line "# under: the X-ray".
+# Sets out_var to whether only the X-ray notices a mistake ("# under: the X-ray" in the patch).
 function(is_for_the_xray out_var patch)
   file(STRINGS ${patch} under REGEX "^# under: the X-ray$")
   set(${out_var} ${under} PARENT_SCOPE)
 endfunction()
 
-# `lesson`: 05, or 07.02_chunk_walk. `objects`: the libraries of the chapter's kernels for `back_end`; `tests`: the lesson's test program; ARGN: the
-# kernels' sources.
+# `lesson`: 05 or 07.02_chunk_walk. `objects`: libraries of the chapter's kernels for `back_end`.
+# `tests`: the lesson's test program. ARGN: the kernels' sources.
 function(add_mistake patch lesson back_end objects tests)
   get_filename_component(name ${patch} NAME_WE)
   set(target mistake.${lesson}.${name})
@@ -108,22 +109,24 @@ function(add_mistake patch lesson back_end objects tests)
   else()
     add_kernel_objects(${target}.objects ${back_end} ${ARGN})
     target_sources(${target}.objects PRIVATE ${place}/${file})
-    target_compile_options(${target}.objects PRIVATE -iquote ${place})  # before the original's folder
-    set_target_properties(${target}.objects PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # they may hold the original
+    # Searched before the original's folder.
+    target_compile_options(${target}.objects PRIVATE -iquote ${place})
+    # They may contain the original.
+    set_target_properties(${target}.objects PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
   endif()
   add_executable(${target} $<TARGET_OBJECTS:${tests}> ${others})
   link_must_fail(${target} ${back_end})
   add_must_fail_test(mistake mistakes ${lesson} ${name} ${patch} ${PROJECT_SOURCE_DIR}/${file})
 endfunction()
 
-# Sets out_var to the object of `source` among those of the target `tests`.
+# Sets out_var to the object of `source` in the target `tests`.
 function(object_of out_var tests source)
   file(RELATIVE_PATH source ${CMAKE_CURRENT_SOURCE_DIR} ${source})  # as objects are named
   string(REPLACE "." "\\." source ${source})
   set(${out_var} "$<FILTER:$<TARGET_OBJECTS:${tests}>,INCLUDE,/${source}\\.o(bj)?$>" PARENT_SCOPE)
 endfunction()
 
-# A stub that is the step before's kernel: right, and dearer than the lesson's budget, which the X-ray sees.
+# A stub that is the previous step's kernel, correct but above the budget that the X-ray checks.
 function(add_dear_stub stub lesson tests xray_tests folder)
   set(target stub.${lesson}.kernel)
   if(NOT LADDER_HAS_XRAY)
@@ -140,8 +143,8 @@ function(add_dear_stub stub lesson tests xray_tests folder)
   add_must_fail_test(stub exercises ${lesson} kernel ${stub})
 endfunction()
 
-# A lesson's stub; `name` is kernel or scratch. `stored`: the stub, or what it is made of. `tests`: the lesson's test program, of which `test` is
-# the source that tests the kernel.
+# A lesson's stub; `name` is kernel or scratch. `stored` is the stub or its source. `tests` is the
+# lesson's test program, and `test` its source that tests the kernel.
 function(add_stub stub stored lesson name back_end tests test)
   set(target stub.${lesson}.${name})
   add_kernel_objects(${target}.objects ${back_end} ${stub})
@@ -151,7 +154,7 @@ function(add_stub stub stored lesson name back_end tests test)
   add_must_fail_test(stub exercises ${lesson} ${name} ${stored})
 endfunction()
 
-# A lesson's kernel that is to be written from scratch: `stub` is made of `kernel` and more/scratch.holes when a program needs it.
+# The stub of a kernel to write from scratch, made of `kernel` and more/scratch.holes on demand.
 function(add_scratch stub kernel lesson back_end tests test)
   if(NOT LADDER_PYTHON)
     add_skipped_test(stub.${lesson}.scratch "python3 is not installed" OFF)
@@ -170,8 +173,8 @@ function(add_scratch stub kernel lesson back_end tests test)
   add_stub(${stub} ${holes} ${lesson} scratch ${back_end} ${tests} ${test})
 endfunction()
 
-# A lesson's kernel as `patch` breaks it, instrumented if it is for the GPU. `tests` and `xray_tests`: the lesson's programs, which have the
-# objects of its folder's test.cpp and xray_test.cpp.
+# A lesson's kernel broken by `patch`, instrumented if it is for the GPU. `tests` and `xray_tests`
+# are the lesson's programs, with the objects of test.cpp and xray_test.cpp.
 function(add_boss patch lesson tests xray_tests folder)
   set(target boss.${lesson}.kernel)
   set(missing "")
@@ -196,7 +199,7 @@ function(add_boss patch lesson tests xray_tests folder)
     return()
   endif()
   add_kernel_objects(${target}.objects xray ${place}/${file})
-  # In instrumented code g++ 12 takes a string + "text" for one that writes past its end, and warns of it in one way or another.
+  # In instrumented code, g++ 12 warns that string + "text" writes past its end.
   target_compile_options(${target}.objects PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
   object_of(xray_test ${xray_tests} ${folder}/xray_test.cpp)
   add_executable(${target} ${test} ${xray_test})

@@ -1,4 +1,4 @@
-# How everything is compiled, and what a user may choose.
+# Compile options and a user's choices.
 
 include(CheckCXXCompilerFlag)
 include(CheckLinkerFlag)
@@ -20,24 +20,25 @@ endif()
 option(LADDER_NATIVE "Compile CPU code for this machine's own instruction set" ON)
 option(LADDER_ASAN "Address and undefined-behaviour sanitizers (CPU code and the emulator)" OFF)
 
-# What every target of ours is compiled with.
+# Options of all our targets.
 add_library(ladder_flags INTERFACE)
 target_include_directories(ladder_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(ladder_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra>)
 
-# Most of it is compiled more often than anybody waits for it to run, and -O3 takes twice as long to compile. What computes much is compiled
-# with LADDER_FAST_FLAGS: under the sanitizers, which have no optimised code, with some optimisation.
+# Most code takes longer to compile than to run, and -O3 takes twice as long to compile. Targets
+# with much computation use LADDER_FAST_FLAGS, which also optimise somewhat under the sanitizers.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
 set(LADDER_FAST_FLAGS $<$<CONFIG:Release>:-O3> $<$<CONFIG:Debug>:-O2>)
-# What CPU kernels, and the ceilings they are measured against, are compiled with.
+# Flags of CPU kernels and of the ceilings they are compared with.
 set(LADDER_CPU_KERNEL_FLAGS -O3)
 if(LADDER_NATIVE)
   list(APPEND LADDER_CPU_KERNEL_FLAGS -march=native)
 endif()
 
-# What shows mistakes in the sources of an exercise: ./ladder exercise repeats the warnings where a result is wrong, and a local variable that
-# is read before it is given a value is 0xfefefefe, -1.7e38, not what happens to be there, which may be 0. An index beyond an array whose
-# size the compiler knows is told; the X-ray and AddressSanitizer see what lies behind pointers.
+# Flags that reveal mistakes in an exercise. ./ladder exercise repeats warnings if a result is
+# wrong. A local variable read before it is set is 0xfefefefe (-1.7e38), not leftover memory, which
+# may be 0. Indices are checked in arrays of known size; the X-ray and AddressSanitizer check
+# pointers.
 set(LADDER_MISTAKE_FLAGS -Wfloat-conversion -fsanitize=bounds)
 check_cxx_compiler_flag(-ftrivial-auto-var-init=pattern LADDER_CAN_FILL_VARIABLES)
 if(LADDER_CAN_FILL_VARIABLES)
@@ -50,13 +51,14 @@ if(LADDER_ASAN)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
-# The X-ray needs g++: clang splits, merges and widens accesses before it instruments them. A sanitizer would instrument them too.
+# The X-ray needs g++, because clang splits, merges and widens accesses before it instruments them,
+# and no sanitizer, because that instruments them too.
 set(LADDER_HAS_XRAY OFF CACHE INTERNAL "Whether kernels can be instrumented for the X-ray")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LADDER_ASAN)
   set(LADDER_HAS_XRAY ON CACHE INTERNAL "")
 endif()
 
-# Hundreds of programs are linked, and lld, where it is installed, takes a third of what binutils' linker does.
+# There are hundreds of programs to link, and lld takes a third of the time of binutils' linker.
 if(NOT LADDER_ASAN)
   check_linker_flag(CXX -fuse-ld=lld LADDER_HAS_LLD)
   if(LADDER_HAS_LLD)
@@ -65,21 +67,23 @@ if(NOT LADDER_ASAN)
 endif()
 
 find_program(CCACHE ccache)
-if(CCACHE)  # which must be told that a precompiled header may stand for what it was made from
+# Without the option, ccache does not accept precompiled headers.
+if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-# Kernels and tests include the same headers, which take longer to parse than what they say: they are parsed once.
-# precompile_headers(target HEADERS...) does it, with that target's flags; reuse_headers(target of) takes what was made for target `of`.
-# The sanitizers' build goes without, so that a source that lacks an #include is noticed.
+# Kernels and tests include the same headers, which take longer to parse than the sources.
+# precompile_headers(target HEADERS...) parses them once, with that target's flags, for
+# reuse_headers(target of). The sanitizers' build does without, so that a missing #include is
+# noticed.
 function(precompile_headers target)
   if(LADDER_HAS_XRAY)
     target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
 endfunction()
 
-# The same for the sources of a library, which are compiled as one.
+# Compiles the sources of a library as one, for the same reason.
 function(compile_together target)
   if(NOT LADDER_ASAN)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)

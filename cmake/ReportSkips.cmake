@@ -1,10 +1,12 @@
-# Around a test run. STEP=before forgets the last run's counts and skips. STEP=after says how many tests of test programs there were, how many
-# were skipped, which, and why.
+# Runs before and after the tests. STEP=before deletes the last run's counts and skips. STEP=after
+# reports how many tests ran, and which were skipped and why.
 if(STEP STREQUAL "before")
   file(REMOVE ${COUNTS} ${SKIP_LOG})
   return()
 endif()
-if(EXISTS ${COUNTS})  # a line has a program's name, and how many of its tests passed, failed and were skipped, and 1 if it was not run again
+# A line has a program's name, the numbers of tests that passed, failed and were skipped, and 1 if
+# it was not run again.
+if(EXISTS ${COUNTS})
   set(kept 0)
   set(passed 0)
   set(failed 0)

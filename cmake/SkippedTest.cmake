@@ -1,5 +1,5 @@
-# Stands for tests that cannot be built here. TEST is their name, REASON why, SKIP_LOG where skips are noted; NEEDS_GPU if a GPU
-# would do.
+# Replaces tests that cannot be built here. TEST is their name, REASON the cause, SKIP_LOG the log
+# of skips, and NEEDS_GPU is set if a GPU would help.
 if(NEEDS_GPU AND "$ENV{LADDER_REQUIRE_GPU}" STREQUAL "1")
   message(FATAL_ERROR "LADDER_REQUIRE_GPU=1, but the CUDA tests are not built: ${REASON}")
 endif()

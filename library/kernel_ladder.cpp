@@ -1,5 +1,5 @@
-// The C interface over the registered kernels. kernel_ladder_exports.inc, which is generated, says which functions there are; here is what
-// each of them does. No kernel is compiled here: they are found by name.
+// The C interface over the registered kernels. The generated kernel_ladder_exports.inc lists the
+// functions, and this file implements them. Kernels are found by name; none is compiled here.
 #include "library/include/kernel_ladder.h"
 
 #include <cuda_runtime.h>
@@ -55,8 +55,8 @@ constexpr bool kEmulated = false;
 #endif
 
 #ifdef KERNEL_LADDER_EMULATED
-// Threads do not survive a fork. It waits until no call is under way, so that the child finds no lock taken; there, kernels are emulated on
-// the calling thread alone.
+// Threads do not survive a fork. fork() therefore waits until no call is running, so that the child
+// finds no lock held. In the child, kernels are emulated on the calling thread alone.
 struct Calls {
   std::mutex entrance;
   std::shared_mutex under_way;
@@ -75,24 +75,24 @@ std::shared_lock<std::shared_mutex> enter() {
 
 [[maybe_unused]] const int forks =
     pthread_atfork([] { Calls::all().close(); }, [] { Calls::all().open(); },
-                   [] {  // not open(): the locks' owner has another number here
+                   [] {  // not open(), since in the child the owner of the locks has another number
                      new (&Calls::all()) Calls;
                      emulator::set_workers(1);
                    });
 
-// Whether this process was forked and did not exec, perhaps before this library was loaded: Linux's PF_FORKNOEXEC.
+// Whether this process, perhaps before it loaded this library, was forked without an exec.
 bool is_forked() {
-  static std::atomic<pid_t> known = 0;  // a process that was not
+  static std::atomic<pid_t> known = 0;  // a process that was not forked
   if (known == getpid()) return false;
   std::string stat;
   std::getline(std::ifstream("/proc/self/stat"), stat, '\0');
-  unsigned flags = 0x40;  // where nothing says
+  unsigned flags = 0x40;  // PF_FORKNOEXEC, assumed if the file cannot be read
   std::sscanf(stat.c_str() + stat.rfind(')') + 1, " %*c %*d %*d %*d %*d %*d %u", &flags);
   if ((flags & 0x40) == 0) known = getpid();
   return (flags & 0x40) != 0;
 }
 
-// OpenMP waits for ever for the threads that the parent had for this one. A new thread gets new ones.
+// After a fork, OpenMP waits forever for the parent's threads. A new thread gets its own.
 template <typename Work>
 void with_threads_of_its_own(const Work& work) {
   std::exception_ptr error;
@@ -137,12 +137,12 @@ std::int32_t status_of(const Work& work) {
     return failed(KL_OUT_OF_MEMORY, "the host has no memory left");
   } catch (const std::exception& error) {
     const bool memory = std::strstr(error.what(), "cudaErrorMemoryAllocation") != nullptr;
-    cudaGetLastError();  // what was reported here is not the next call's error
+    cudaGetLastError();  // clears the error, which is not the next call's
     return failed(memory ? KL_OUT_OF_MEMORY : KL_CUDA_ERROR, error.what());
   }
 }
 
-// ---- From a struct of the interface to the arguments of a launcher ----
+// ---- From a struct of the interface to a launcher's arguments ----
 
 struct Member {
   const char* name;
@@ -178,9 +178,10 @@ struct TakeField {
   }
 };
 
-constexpr int kAnyDevice = -1;  // for what reads and writes no array
+constexpr int kAnyDevice = -1;  // if no array is read or written
 
-// On a GPU a pointer must be the current device's, or one that it reaches: what a kernel does with another one spoils the whole process.
+// On a GPU, a pointer must belong to the current device or one that it can access, because a kernel
+// that uses any other pointer ruins the whole process.
 inline void require_on_device(const char* name, const void* pointer, int device) {
   if (kEmulated || pointer == nullptr || device == kAnyDevice) return;
   cudaPointerAttributes attributes{};
@@ -205,8 +206,8 @@ struct TakeArray {
   }
 };
 
-// The bounds of packed sequences and the lengths of keys: the host's are looked at before anything is written. The GPU's are not, because
-// that would wait for it; kernels clamp them to the arrays.
+// Checks the host's sequence bounds and key lengths before anything is written. Those on a GPU
+// would need a synchronisation; kernels clamp them to the arrays instead.
 template <typename Struct>
 struct CheckNumbers {
   const Struct& from;
@@ -237,7 +238,7 @@ struct CheckNumbers {
   }
 };
 
-// The caller's struct may be older than this library, and ends then earlier, or younger: what this library does not know must be 0.
+// The caller's struct may be older or newer. Members that this library lacks must be 0.
 template <typename Struct>
 Struct known_part(const Struct* args, const Struct& usual) {
   require(args != nullptr, "args is a null pointer; allowed: a pointer to a struct of arguments");
@@ -280,7 +281,7 @@ struct Kernel {
   DeviceKind device;
 };
 
-// All that this library has, by name.
+// All kernels of this library, by name.
 template <typename Op, typename Args>
 const std::map<std::string, Kernel<Args>>& kernels_of() {
   static const auto all = [] {
@@ -310,7 +311,7 @@ int device_multiprocessors() {
   return cuda::multiprocessor_count();
 }
 
-// The emulated library has the CPU's kernels of chapter 02, if it was built where there is OpenMP.
+// The emulated library has chapter 02's CPU kernels if it was built with OpenMP.
 template <typename Op, typename Args>
 bool has_on_the_cpu(const char* kernel) {
   return kEmulated && kernels_of<Op, Args>().count(kernel) > 0;
@@ -354,7 +355,7 @@ const char* rule(LinearAttention*, const BasicLinearAttentionArgs<Element>& args
   best::LinearAttentionShape shape = best::shape_of(args);
   if (invariant) {
     shape.heads = args.H;
-    shape.strips = false;  // they add with atomics, in any order
+    shape.strips = false;  // they add with atomics in any order
   }
   return best::name_of(best::choose(shape, device_multiprocessors()));
 }
@@ -377,7 +378,7 @@ const char* rule(AttentionBackward*, const FullAttentionGradArgs<Element>& args,
   return attention_rule<AttentionBackward>(args, invariant, best::Kernel::kGradientsHopper);
 }
 
-// What batch_invariant cannot promise.
+// Kernels that cannot keep batch_invariant's promise.
 inline bool depends_on_batch(const std::string& kernel) {
   for (const char* each : {"attention_split_keys", "attention_backward", "attention_backward_sm90",
                            "causal_dot_product", "wkv_chunkwise_time_parallel"}) {
@@ -388,8 +389,8 @@ inline bool depends_on_batch(const std::string& kernel) {
 
 // ---- The checked mode ----
 
-// With KERNEL_LADDER_CHECKED=1 in the environment a call waits for its kernel, and outputs that are no numbers are an error where all
-// inputs are numbers.
+// With KERNEL_LADDER_CHECKED=1 a call waits for its kernel. NaN or infinity in outputs is then an
+// error if no input has any.
 bool is_checked() {
   static const bool checked = [] {
     const char* const value = std::getenv("KERNEL_LADDER_CHECKED");
@@ -398,7 +399,8 @@ bool is_checked() {
   return checked;
 }
 
-// "3 of 40 elements of o": the first array that has NaN or infinity. -inf is the logarithm of 0, in log_w and in lse.
+// Describes the first array with NaN or infinity: "3 of 40 elements of o". In log_w and lse, -inf
+// is valid as the logarithm of 0.
 struct FindNoNumbers {
   bool among_inputs;
   std::string* found;
@@ -442,13 +444,13 @@ void require_numbers(Args args) {
 
 // ---- Calls ----
 
-enum class Purpose { kLaunch, kAsk };  // to ask needs no arrays
+enum class Purpose { kLaunch, kAsk };  // kAsk needs no arrays
 
-// `use` is given a call that is ready: its kernel, its arguments, its kernel's name. While `use` runs, the thread's kernels work as the
-// struct says.
+// Calls `use` with the kernel, its arguments and its name. While it runs, the struct's stream and
+// workspace apply to this thread's kernels.
 template <typename Op, typename Args, typename Struct, typename Use>
 void prepared(const Struct& from, Purpose purpose, const Use& use) {
-  device_multiprocessors();  // is there any?
+  device_multiprocessors();  // throws if there is no device
   int device = kAnyDevice;
   if (purpose == Purpose::kLaunch) CUDA_CHECK(cudaGetDevice(&device));
   Args args;
@@ -532,7 +534,7 @@ std::int32_t workspace(const Struct* args, std::size_t* bytes) {
         args, Purpose::kAsk, [&](const auto& kernel, const auto& each, const std::string&) {
           cuda::call.only_counts = true;
           try {
-            if (kernel.device == DeviceKind::kCuda) kernel.launch(each);  // up to the first launch
+            if (kernel.device == DeviceKind::kCuda) kernel.launch(each);  // ends at first launch
           } catch (const cuda::Counted&) {
           }
           *bytes = cuda::call.used;

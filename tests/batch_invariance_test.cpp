@@ -1,6 +1,6 @@
-// With ladder::cuda::call.batch_invariant a sequence's result does not depend on how many others are in its batch. Launchers cut time into
-// as many segments as fill a device, so each is asked on a small one, where two batches leave less room than one, and over so many steps that
-// there are more than two segments, whose sums round.
+// With ladder::cuda::call.batch_invariant, a sequence's result does not depend on the batch size.
+// Launchers cut time into as many segments as fill the device. The device here is so small that two
+// batches leave less room than one; T is long enough for more than two segments, whose sums round.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace {
 
-// The outputs' bytes of a batch of one, and of two with the same numbers in both, which are twice those.
+// Compares the output bytes of a batch of one with those of a batch of two equal sequences.
 template <typename Op>
 void expect_same_in_a_larger_batch(const ladder::Implementation& i, typename Op::Case c) {
   c.B = 1;
@@ -34,14 +34,14 @@ void expect_same_in_a_larger_batch(const ladder::Implementation& i, typename Op:
       << i.name << " gives a sequence another result in a batch of two: " << name_of(c);
 }
 
-// Sums by atomics have an order of their own, and `best` looks at the batch when it chooses: the library asks it for one sequence
-// (library/README.md).
+// Atomics add in any order. `best` considers the batch when it chooses, so the library gives it one
+// sequence (library/README.md).
 bool promises_nothing(const std::string& kernel) {
   return kernel == "wkv_atomic" || kernel == "causal_dot_product" ||
          kernel == "wkv_chunkwise_time_parallel" || kernel.starts_with("best_");
 }
 
-// Of all kernels that take the case, which has no state: one array is written, and the halves of its bytes are batches.
+// Tests all kernels that take the case. It has no state: a batch is half of the only output.
 template <typename Op>
 int ask_all(const typename Op::Case& c) {
   int asked = 0;

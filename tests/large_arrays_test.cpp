@@ -1,5 +1,5 @@
-// The last of many batches, heads or rows, whose elements lie behind 2^31, give what they give alone: no kernel counts elements in 32 bits.
-// In the emulator only the last blocks run, in arrays of which only what they touch is there.
+// The last of many batches, heads or rows, beyond element 2^31, must give the same result as alone,
+// so that no kernel counts elements in 32 bits. The emulator runs the last blocks only.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -36,16 +36,16 @@ constexpr Sizes kManyBatches{1025, 1024, 32};  // batch 1024 begins at element 2
 void run_last_blocks(unsigned) {}
 #else
 constexpr bool kSparse = true;
-constexpr Sizes kManyBatches{64529, 20, 26};  // the same, in a grid of up to 65,535 of them
+constexpr Sizes kManyBatches{64529, 20, 26};  // the same, as a grid has at most 65,535 of them
 using emulator::run_last_blocks;
 #endif
-// The last head's steps 2 and 4, and its only step, begin behind elements 2^31 and 2^32.
+// The last head's steps 2 and 4, and its only step, begin beyond elements 2^31 and 2^32.
 constexpr Sizes kManyHeads{1, 5, (1 << 24) + 1}, kManyColumns{1, 1, (1 << 26) + 1};
 constexpr Sizes one_of(Sizes many) {
   return many.B > 1 ? Sizes{1, many.T, many.H} : Sizes{1, many.T, 1};
 }
 
-// An array of both problems: all batches, heads or rows, and the last one alone. Of many heads, the last one of each step.
+// An array of both problems. The last batch, head (of each step) or row is also computed alone.
 struct Array {
   std::string name;
   bool output = false;
@@ -121,8 +121,8 @@ bool has_as_many_batches(const Args& all, const Args& alone) {
   }
 }
 
-// Their last blocks read what blocks of other rows or steps have written, or walk over all sequences, or, wkv_atomic, write no whole batch
-// into an o that is all 0 before.
+// Kernels whose last blocks read the results of blocks of other rows or steps, or loop over all
+// sequences. wkv_atomic's last blocks add only part of a batch to an o that is zeroed before.
 bool needs_other_blocks(const std::string& name, bool of_heads) {
   const std::vector<std::string> names = {
       "wkv_chunkwise_time_parallel", "wkv_segments",   "linear_attention_chunk_states",
@@ -134,7 +134,7 @@ bool needs_other_blocks(const std::string& name, bool of_heads) {
 template <typename Args>
 class Problem {
  public:
-  // `last_blocks`: along each extent of a grid; 0: all run.
+  // `last_blocks` along each extent of a grid; 0 runs all.
   Problem(const Args& all, const Args& alone, unsigned last_blocks)
       : all_(all), alone_(alone), last_blocks_(last_blocks) {
     std::mt19937 random(1);
@@ -185,8 +185,8 @@ class Problem {
   Problem(const Problem&) = delete;
   Problem& operator=(const Problem&) = delete;
 
-  // What the launcher writes for the last batch or head is what it writes for it alone, and the first batch, all zeros, gives zeros. Where
-  // only the last blocks run, what they do not write is left out.
+  // The last batch or head must equal the result for it alone, and the first batch, all zeros, must
+  // give zeros. If only the last blocks run, elements that they do not write are ignored.
   template <typename Launcher>
   void check(const Launcher& launcher) {
     run_last_blocks(last_blocks_);
@@ -231,7 +231,7 @@ class Problem {
   std::vector<Array> arrays_;
 };
 
-// Enough for a head's tiles of columns.
+// Enough for a head's column tiles.
 template <typename Forward>
 unsigned last_blocks_of(const Forward&) {
   return requires(Forward args) {
@@ -260,9 +260,9 @@ void all_kernels_reach(Args all, Args alone, int least) {
     try {
       problem.check(launcher);
       ++reached;
-    } catch (const std::invalid_argument& refusal) {  // a grid that cannot count so many, say
+    } catch (const std::invalid_argument& refusal) {  // a grid too large, for example
       std::printf("%s: %s\n", each.name.c_str(), refusal.what());
-    } catch (const ladder::CudaError& error) {  // a kernel's own scratch memory comes on top
+    } catch (const ladder::CudaError& error) {  // its own scratch memory is added
       if (cudaGetLastError(), std::string(error.what()).find("out of memory") == std::string::npos)
         throw;
       std::printf("%s: its scratch memory does not fit\n", each.name.c_str());

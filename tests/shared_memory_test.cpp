@@ -1,4 +1,4 @@
-// What the launchers of all lessons say on a device with little shared memory.
+// The errors of all lessons' launchers on a device with little shared memory.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -24,7 +24,7 @@ constexpr const char* kNames[] = {"attention_three_kernels",
                                   "attention_backward",
                                   "attention_split_keys"};
 
-// Asks each of them for the KB that it says it needs, by "name D"; one that runs gives nothing.
+// Collects the KB that each kernel reports as needed, by "name D". Kernels that run are left out.
 template <typename Op>
 void ask_all(const std::string& kilobytes, std::map<std::string, std::string>& refused) {
   for (const char* name : kNames) {

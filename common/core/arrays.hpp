@@ -1,17 +1,17 @@
-// What an operator's arguments say of themselves: the vocabulary of their two lists. Kernels see it, so it is C++17.
+// The two lists by which an operator's argument struct describes itself. Kernels see it: C++17.
 //
 // An argument struct has two static member templates. `s` is the struct, const or not.
 //
-//     static void fields(Self& s, const Visit& visit)   every member that is no pointer, in order:
-//         visit("T", s.T, 0)                              a size, and the least that is allowed
-//         visit("W", s.W, 1, 8)                           and the most
-//         visit("eps", s.eps, 1e-30f)                     a real number, and the least that is allowed
-//         visit("scale", s.scale)                         any other member
-//     static void arrays(Self& s, const Visit& visit)   every pointer, in order:
+//     static void fields(Self& s, const Visit& visit)   // every member except pointers, in order
+//         visit("T", s.T, 0)                              // a size and its smallest allowed value
+//         visit("W", s.W, 1, 8)                           // and its largest
+//         visit("eps", s.eps, 1e-30f)                     // a real number and its smallest value
+//         visit("scale", s.scale)                         // any other member
+//     static void arrays(Self& s, const Visit& visit)   // every pointer, in order
 //         visit("q", s.q, {{"b", s.B}, {"t", s.T}, {"j", s.K}})
 //         visit("final_state", s.final_state, {...}, Presence::kOptional)
 //
-// A pointer to const is an input, another an output. Everything else that the house needs to know follows from the two lists.
+// A pointer to const is an input, any other an output. All else is derived from the two lists.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +41,11 @@ class Axes {
 };
 
 enum class Presence {
-  kRequired,  // may be null only where it has no elements
+  kRequired,  // may be null only if it has no elements
   kOptional,  // may be null
 };
 
-// A member that points to what is only read, although its type would allow a write: an input for the list.
+// Lists a pointer to non-const as an input, for memory that is only read.
 template <typename Element>
 const Element*& as_input(Element*& pointer) {
   return const_cast<const Element*&>(pointer);

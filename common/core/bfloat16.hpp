@@ -1,4 +1,4 @@
-// bfloat16 on the host: the upper half of a float. Device code knows the same two bytes as __nv_bfloat16.
+// bfloat16 on the host: the upper half of a float, with the same two bytes as __nv_bfloat16.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@ struct bfloat16 {
   std::uint16_t bits = 0;
 };
 
-// Rounded to the nearest, ties to even; a NaN stays one.
+// Rounds to nearest, ties to even. A NaN stays a NaN.
 inline bfloat16 to_bfloat16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if (std::isnan(value)) return {static_cast<std::uint16_t>(bits >> 16 | 0x40u)};

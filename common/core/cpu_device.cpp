@@ -1,4 +1,4 @@
-// The CPU as a device: plain memory, a steady clock, and ceilings measured with every core.
+// The CPU as a device: plain memory, a steady clock, and ceilings measured on all cores.
 #include <omp.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// One register: of 16 narrower ones two for each chain would be too many.
+// The width of one register. If a vector needed two, the chains would not fit into 16 registers.
 #if defined(__AVX512F__)
 constexpr int kVecBytes = 64;
 #elif defined(__AVX__)
@@ -78,7 +78,7 @@ double measured_fma_per_second() {
 }
 
 double measured_bytes_per_second() {
-  constexpr std::int64_t kElements = 32 << 20;  // 128 MiB each way, several times any cache
+  constexpr std::int64_t kElements = 32 << 20;  // 128 MiB per array, several times any cache
   std::vector<float> from(kElements, 1.0f), to(kElements, 0.0f);
   double best = 0;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {

@@ -11,7 +11,7 @@ namespace {
 
 double safe_divide(double error, double size) {
   if (size > 0) return error / size;
-  return error == 0 ? 0 : std::numeric_limits<double>::infinity();  // NaN is no match
+  return error == 0 ? 0 : std::numeric_limits<double>::infinity();  // a NaN error is not 0 either
 }
 
 }  // namespace

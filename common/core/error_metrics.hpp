@@ -1,4 +1,4 @@
-// Relative errors of a result against a float64 truth, of the whole tensor and of its worst row.
+// Relative errors of a result against a float64 truth: of the whole tensor and of its worst row.
 #pragma once
 
 #include <cstdint>
@@ -6,19 +6,18 @@
 
 namespace ladder {
 
-// A row is the last axis. A row's denominator has this fraction of the whole tensor's RMS as a floor, so that a row that
-// is nearly zero by cancellation does not count as wrong.
+// A row is the last axis. The denominator of a row is at least this fraction of the whole tensor's
+// RMS, so that a row that cancels to nearly zero does not count as wrong.
 inline constexpr double kRowFloor = 0.1;
 
 struct RelativeError {
   double whole = 0;      // ||result - truth|| / ||truth||
-  double worst_row = 0;  // the same per row, the largest
+  double worst_row = 0;  // the largest such error of a row
   std::int64_t worst_row_index = -1;
-  bool finite =
-      true;  // false if any element of the result is NaN or infinite; then the errors mean nothing
+  bool finite = true;  // otherwise the errors mean nothing
 };
 
-// Sizes must agree and be a multiple of `row` (std::invalid_argument otherwise).
+// The sizes must be equal and a multiple of `row`; otherwise throws std::invalid_argument.
 RelativeError relative_error(const std::vector<float>& result, const std::vector<double>& truth,
                              std::int64_t row);
 

@@ -1,4 +1,4 @@
-// Checked errors: bad input is refused with a sentence that names the argument and what is allowed.
+// Bad input is rejected with a sentence that names the argument and the allowed values.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 
 namespace ladder {
 
-// The arguments are right, but this device cannot run them: too little shared memory, or too old. Tests skip, the ladder goes on.
+// The arguments are right, but this device cannot run them (too little shared memory, or too old).
+// Tests skip such a case, and the ladder continues.
 struct NotOnThisDevice : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// Throws std::invalid_argument with `sentence` unless `condition` holds.
+// Throws std::invalid_argument with `sentence` unless `condition` is true.
 inline void require(bool condition, const std::string& sentence) {
   if (!condition) throw std::invalid_argument(sentence);
 }
@@ -24,7 +25,7 @@ inline void require_at_least(const char* name, std::int64_t value, std::int64_t 
                               "; allowed: " + std::to_string(least) + " or more");
 }
 
-// A pointer that will be read or written as `alignment`-byte words.
+// Checks a pointer that is read or written in words of `alignment` bytes.
 inline void require_pointer(const char* name, const void* pointer, std::uintptr_t alignment) {
   if (pointer == nullptr) {
     throw std::invalid_argument(std::string(name) +

@@ -1,4 +1,4 @@
-// IEEE binary16 on the host. Device code knows the same two bytes as __half.
+// IEEE binary16 on the host, with the same two bytes as __half.
 #pragma once
 
 #include <bit>
@@ -22,7 +22,7 @@ inline float to_float(float16 value) {
   return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
 }
 
-// Rounded to the nearest, ties to even; beyond 65504 infinity; a NaN stays one.
+// Rounds to nearest, ties to even, and to infinity above 65504. A NaN stays a NaN.
 inline float16 to_float16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000u);

@@ -8,7 +8,7 @@
 
 namespace ladder {
 
-// std::mt19937 is the same everywhere; the standard distributions are not, so the uniform numbers are made here.
+// Makes its own uniform numbers, because the standard distributions differ between libraries.
 class Generator {
  public:
   explicit Generator(std::uint32_t seed) : engine_(seed) {}
@@ -25,7 +25,7 @@ class Generator {
     return result;
   }
 
-  // How many keys each batch has, from 0..T_k; the first one has 0 where there are several.
+  // Keys per batch, from 0..T_k. If there are several batches, the first has none.
   std::vector<std::int64_t> key_lengths(std::int64_t B, std::int64_t T_k) {
     std::vector<std::int64_t> lengths(static_cast<std::size_t>(B));
     for (std::int64_t& length : lengths)
@@ -38,7 +38,7 @@ class Generator {
   std::mt19937 engine_;
 };
 
-// 0, and where each of the sequences ends.
+// cu_seqlens of these lengths: 0, then the end of each sequence.
 inline std::vector<std::int64_t> cumulative(const std::vector<std::int64_t>& lengths) {
   std::vector<std::int64_t> ends(lengths.size() + 1);
   std::partial_sum(lengths.begin(), lengths.end(), ends.begin() + 1);

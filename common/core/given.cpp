@@ -9,7 +9,7 @@
 namespace ladder {
 namespace {
 
-// Sizes in the place of which an axis tells which size it is, or of which it is the product.
+// Stand-ins for unknown sizes: the prime factors of an axis show which sizes it is made of.
 constexpr std::int64_t kPrimes[] = {1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049,
                                     1051, 1061, 1063, 1069, 1087, 1091, 1093, 1097};
 
@@ -31,7 +31,7 @@ std::int64_t rank_of(const ListedArray& array) {
   return array.axes.end() - array.axes.begin();
 }
 
-// Arrays that are too many, too few, or have another number of axes.
+// The number of arrays that are missing, superfluous, or have another number of axes.
 std::int64_t mismatches(const CaseToFit& c, const std::vector<GivenArray>& given) {
   const std::vector<ListedArray> wanted = inputs_of(c, unchanged);
   std::int64_t count = 0, known = 0;
@@ -48,7 +48,7 @@ bool is_chosen(const Options& chosen, const std::string& name) {
                      [&](const auto& option) { return option.first == name; });
 }
 
-// Each flag that makes the case fit better.
+// Flips each flag that makes the case fit better.
 void set_flags(const CaseToFit& c, const std::vector<GivenArray>& given, const Options& chosen) {
   for (const ListedOption& option : c.options) {
     const std::string before = option.text(option);
@@ -92,7 +92,8 @@ void require_the_inputs(const std::vector<ListedArray>& wanted,
   }
 }
 
-// What the axes of the given arrays say: those that are one size, and then those that are a product with one unknown size.
+// Derives sizes from the lengths of the given axes: first of axes that are one size, then of
+// products in which one size is still unknown.
 std::map<std::string, std::int64_t> sizes_told(const CaseToFit& c,
                                                const std::vector<GivenArray>& given) {
   std::vector<std::string> names;
@@ -131,7 +132,7 @@ std::map<std::string, std::int64_t> sizes_told(const CaseToFit& c,
   return told;
 }
 
-// What of the argument struct says what is computed: its fields and its arrays.
+// The parts of the argument struct that determine the computation: its fields and its arrays.
 std::string signature(const CaseToFit& c) {
   std::string text;
   const std::vector<ListedArray> arrays = c.arrays([&](const auto& fields) {
@@ -143,7 +144,7 @@ std::string signature(const CaseToFit& c) {
   return text;
 }
 
-// Whether some value of the option changes what is computed.
+// Whether any value of the option changes the computation.
 bool counts(const CaseToFit& c, const ListedOption& option, const std::string& usual) {
   std::vector<std::string> others = {usual, "true", "false", "0.375"};
   others.insert(others.end(), option.words.begin(), option.words.end());
@@ -156,7 +157,7 @@ bool counts(const CaseToFit& c, const ListedOption& option, const std::string& u
   return changes;
 }
 
-// The options that draw inputs change nothing else.
+// Options that only draw inputs have no effect on given arrays.
 void refuse_drawing(const CaseToFit& c, const Options& chosen) {
   for (std::size_t n = 0; n < c.options.size(); ++n) {
     const ListedOption& option = c.options[n];

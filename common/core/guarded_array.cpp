@@ -6,7 +6,7 @@
 
 #include "common/core/errors.hpp"
 
-// They are AddressSanitizer's, where a program has it.
+// Defined by AddressSanitizer, and null without it.
 extern "C" {
 __attribute__((weak)) void __asan_poison_memory_region(const volatile void* begin,
                                                        std::size_t bytes);
@@ -48,7 +48,7 @@ GuardedArray::GuardedArray(Device& device, std::string name, const void* element
   device_.name_memory(pointer(), bytes, name_, element_bytes, role == Role::kInput, axes);
 }
 
-// With LADDER_POISON_GUARDS in the environment AddressSanitizer stops at the line that reads or writes a guard zone.
+// With LADDER_POISON_GUARDS set, AddressSanitizer stops at a line that accesses a guard zone.
 void GuardedArray::forbid_guards(bool forbidden) const {
   const auto change = forbidden ? __asan_poison_memory_region : __asan_unpoison_memory_region;
   if (base_ == nullptr || change == nullptr || std::getenv("LADDER_POISON_GUARDS") == nullptr ||

@@ -1,4 +1,4 @@
-// An array on a device, between guard zones that show a write outside of it.
+// An array on a device, between guard zones that reveal out-of-bounds writes.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace ladder {
 
-// An implementation wrote where it must not: into a guard zone or over an input. The message names the array.
+// An implementation wrote into a guard zone or over an input. The message names the array.
 struct WroteElsewhere : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// While it lives, a GuardedArray of this name begins so many bytes behind an aligned address, or one element where that is more: it is no
-// better aligned than that.
+// While it lives, a GuardedArray of this name begins `bytes` bytes after an aligned address (at
+// least one element), and is no better aligned than that.
 class ShiftedArray {
  public:
   explicit ShiftedArray(std::string array, std::size_t bytes = 1);
@@ -25,7 +25,7 @@ class ShiftedArray {
   ShiftedArray(const ShiftedArray&) = delete;
   ShiftedArray& operator=(const ShiftedArray&) = delete;
 
-  bool used() const { return used_; }  // whether there was such an array
+  bool used() const { return used_; }  // whether such an array was created
 
  private:
   friend class GuardedArray;
@@ -38,13 +38,13 @@ class ShiftedArray {
 class GuardedArray {
  public:
   static constexpr std::size_t kGuardBytes = 256;
-  // Each of them. A large number in fp32 and bf16, a NaN in fp16, a large whole number: a result made of it is seen to be wrong. The emulator,
-  // which includes nothing of ours, has the same around its allocations (emulator/src/state.hpp).
+  // A large number in fp32, bf16 and integers, and a NaN in fp16, so that results computed from it
+  // are visibly wrong. The emulator has its own copy (emulator/src/state.hpp).
   static constexpr unsigned char kGuardByte = 0x7F;
 
   enum class Role { kInput, kOutput };
 
-  // Holds a copy of the elements; a null pointer where there are none.
+  // Copies the elements to the device. Without elements, pointer() is null.
   GuardedArray(Device& device, std::string name, const void* elements, std::size_t bytes,
                std::size_t element_bytes, Role role, const Axes& axes = {});
   template <typename Element>
@@ -60,7 +60,7 @@ class GuardedArray {
   void upload(const void* elements) const;
   void check_guards() const;     // throws WroteElsewhere
   bool is_unchanged() const;     // guards included
-  void check_unchanged() const;  // guards, and that the contents are what was uploaded
+  void check_unchanged() const;  // of guards and contents; throws WroteElsewhere
 
  private:
   std::vector<unsigned char> download_all() const;

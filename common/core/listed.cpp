@@ -20,7 +20,7 @@ bool convert(const ElementType& from, const void* elements, std::size_t count,
     return true;
   }
   if (from.to_floats == nullptr || to.from_floats == nullptr) return false;
-  // Tensors are large, and one of the two is fp32 as a rule.
+  // Fast path without a temporary: tensors are large, and one of the two types is usually fp32.
   if (&from == &kElementType<float>) {
     to.from_floats(static_cast<const float*>(elements), count, converted);
     return true;

@@ -1,5 +1,6 @@
-// The lists of a struct (common/core/arrays.hpp) as values: for code that asks for names, sizes and bytes, and for no types. A list is
-// walked by its types here alone, so that all else is compiled once and not for each operator.
+// The lists of a struct (common/core/arrays.hpp) as values, for code that needs names, sizes and
+// bytes but no types. Only this header visits a list by its types, so that everything else is
+// compiled once instead of for each operator.
 #pragma once
 
 #include <algorithm>
@@ -27,24 +28,24 @@
 
 namespace ladder {
 
-// What the elements of an array are. There is one object for each type: they are compared by their addresses.
+// The type of an array's elements. There is one object per type, so types are compared by address.
 struct ElementType {
   std::size_t size, alignment;
-  Precision precision;  // what it is rounded to; kFp32 for all that is not stored in 16 bits
+  Precision precision;  // to which it is rounded; kFp32 for all types that do not have 16 bits
   void (*poison)(void* elements, std::size_t count);
-  // As fp32, and from it, rounded to the nearest; null where elements are no numbers.
+  // Conversion to fp32 and back, rounded to nearest; null if the elements are not real numbers.
   void (*to_floats)(const void* elements, std::size_t count, float* numbers);
   void (*from_floats)(const float* numbers, std::size_t count, void* elements);
-  // The same of whole numbers.
+  // The same for integers.
   void (*to_integers)(const void* elements, std::size_t count, std::int64_t* numbers);
   void (*from_integers)(const std::int64_t* numbers, std::size_t count, void* elements);
-  bool is_pair;  // two floats, high and low: no number, and their sum is one
-  // A std::vector of `count` elements, and its elements' bytes.
+  bool is_pair;  // two floats, high and low, whose sum is the number
+  // A std::vector of `count` elements, and the bytes of its elements.
   std::any (*vector_of)(std::size_t count);
   std::pair<unsigned char*, std::size_t> (*bytes_of)(std::any& vector);
 };
 
-// What an output holds before anything is written to it: a NaN of its own, or a number that no result is by accident.
+// Fills outputs before a launch: a NaN with its own bits, or a number that no result has.
 template <typename Element>
 Element poison() {
   Element poisoned;
@@ -144,7 +145,7 @@ constexpr ElementType element_type() {
 template <typename Element>
 inline constexpr ElementType kElementType = detail::element_type<Element>();
 
-// Copies elements of one type to another, rounded to the nearest that is stored. False where one cannot be made from the other.
+// Converts elements, rounded to nearest. Returns false if there is no conversion.
 bool convert(const ElementType& from, const void* elements, std::size_t count,
              const ElementType& to, void* converted);
 
@@ -154,7 +155,7 @@ struct ListedArray {
   Presence presence;
   const ElementType* type;
   bool is_input;
-  void* pointer_at;  // where the struct has its pointer; null where there is no struct any more
+  void* pointer_at;  // address of the pointer in the struct; null if the struct no longer exists
 
   double elements() const { return count(axes); }
   double bytes() const { return elements() * static_cast<double>(type->size); }
@@ -167,20 +168,20 @@ struct ListedField {
   const std::type_info* type;
   std::size_t size;
   void* value;
-  // What a size may be; a field without limits is none.
+  // The smallest, and perhaps the largest, allowed value of a size; empty for any other field.
   std::vector<std::int64_t> limits;
-  std::optional<float> least_real = {};  // of a real number that has one
+  std::optional<float> least_real = {};  // the smallest allowed real number, if there is one
 
   bool is_size() const { return !limits.empty(); }
   std::int64_t least() const { return limits[0]; }
   std::int64_t most() const {
     return limits.size() > 1 ? limits[1] : std::numeric_limits<std::int64_t>::max();
   }
-  std::int64_t number() const;  // of a size
+  std::int64_t number() const;  // the value of a size
   void set(std::int64_t number) const;
 };
 
-// Those of a struct: they change it, if it is none that must not be changed.
+// The arrays of a struct. Setting a pointer changes the struct, unless it is const.
 template <typename Args>
 std::vector<ListedArray> arrays_of(const Args& args) {
   std::vector<ListedArray> arrays;
@@ -193,7 +194,7 @@ std::vector<ListedArray> arrays_of(const Args& args) {
   return arrays;
 }
 
-// The array of that name; its struct must outlive it.
+// The array of that name. Its struct must outlive it.
 template <typename Args>
 ListedArray listed(const Args& args, const std::string& name) {
   for (const ListedArray& array : arrays_of(args)) {
@@ -220,10 +221,10 @@ std::vector<ListedField> fields_of(const Sized& sized) {
   return fields;
 }
 
-// Without the pointers to a struct that is no more.
+// Without the pointers into a struct that no longer exists.
 std::vector<ListedArray> unbound(std::vector<ListedArray> arrays);
 
-// Copies every field that both have by the same name and type.
+// Copies every field that both lists have with the same name and type.
 void copy_fields(const std::vector<ListedField>& from, const std::vector<ListedField>& to);
 
 template <typename From, typename To>
@@ -231,7 +232,7 @@ void copy_fields(const From& from, To& to) {
   copy_fields(fields_of(from), fields_of(to));
 }
 
-// The sizes in a list, and back. Sizes that a list has not are refused, with those that it has.
+// The sizes of a list, and their assignment, which rejects unknown sizes.
 Shape shape_of(const std::vector<ListedField>& fields);
 void set_shape(const std::vector<ListedField>& fields, const Shape& shape, const std::string& op);
 
@@ -244,8 +245,9 @@ void set_shape(Sized& sized, const Shape& shape, const std::string& op) {
   set_shape(fields_of(sized), shape, op);
 }
 
-// Calls try_it(name) with every bad change to good arguments that the lists alone tell: each size too small or too large, each real
-// number that has a least one below it and NaN, each required array null, each array there is misaligned. Undoes it behind each.
+// Calls try_it(name) for every invalid change that the lists define: each size too small or too
+// large, each bounded real number below its bound and NaN, each required array null, each present
+// array misaligned. Undoes the change after each call.
 void for_each_bad_input(const std::vector<ListedField>& fields,
                         const std::vector<ListedArray>& arrays,
                         const std::function<void(const std::string& name)>& try_it);

@@ -1,4 +1,4 @@
-// What kernels need of the two lists of an argument struct (common/core/arrays.hpp): validation.
+// Validation by the two lists of an argument struct (common/core/arrays.hpp), as kernels need it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ladder {
 
-// As a double: sizes that nobody can allocate are validated, too.
+// As a double, because sizes that are too large to allocate are validated too.
 inline double count(const Axes& axes) {
   double elements = 1;
   for (const Axis& axis : axes)
@@ -22,14 +22,14 @@ inline double count(const Axes& axes) {
 template <typename Pointer>
 using Pointee = std::remove_cv_t<std::remove_pointer_t<std::remove_cvref_t<Pointer>>>;
 
-// A pointer to const is an input, another an output.
+// A pointer to const is an input, and any other pointer is an output.
 template <typename Pointer>
 inline constexpr bool kIsInput =
     std::is_const_v<std::remove_pointer_t<std::remove_cvref_t<Pointer>>>;
 
 namespace detail {
 
-// Kernel files validate: these are structs because nvcc's front end crashes on the lambdas that could stand here.
+// Structs instead of lambdas, because nvcc's front end crashes on the lambdas in kernel files.
 struct ValidateField {
   template <typename Value>
   void operator()(const char*, const Value&) const {}
@@ -61,8 +61,8 @@ struct ValidateArray {
 
 }  // namespace detail
 
-// Refuses (std::invalid_argument) a size that its list does not allow, and a pointer that is null or not aligned to its element. An
-// optional array may be null, and so may one without elements.
+// Throws std::invalid_argument for a size that is not allowed, and for a pointer that is null or
+// not aligned to its element. Arrays may be null if they are optional or empty.
 template <typename Args>
 void validate_lists(const Args& args) {
   Args::fields(args, detail::ValidateField());

@@ -9,7 +9,7 @@ std::vector<std::max_align_t> room_for(const ElementType& type, std::size_t coun
   return std::vector<std::max_align_t>(count * type.size / sizeof(std::max_align_t) + 1);
 }
 
-// The host's array of that name, whose elements can be stored.
+// The host's array of that name, if its elements can be converted to the stored type.
 const ListedArray* source_of(const ListedArray& stored, const std::vector<ListedArray>& host) {
   for (const ListedArray& array : host) {
     if (array.name == stored.name && convert(*array.type, nullptr, 0, *stored.type, nullptr))

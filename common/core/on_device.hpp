@@ -1,5 +1,5 @@
-// The arrays of a problem on a device, the way tests and the ladder run it: outputs are poisoned, every array lies between guard
-// zones, and inputs must come back unchanged.
+// The arrays of a problem on a device, as tests and the ladder run it: outputs are poisoned, every
+// array is between guard zones, and inputs must not change.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct Types {};
 // The arrays of an argument struct on a device.
 class DeviceArrays {
  public:
-  // Fills the elements of an input that the host has none of; false where nothing can.
+  // Fills an input that the host does not have; false if it cannot.
   using Store = std::function<bool(const ListedArray& stored, void* elements)>;
 
   // Sets the pointers of `stored`. An input that is null on the host stays null.
@@ -35,7 +35,7 @@ class DeviceArrays {
 
   struct Output {
     Output(Device& device, const ListedArray& stored, const void* elements);
-    // Its elements as others.
+    // Downloads the elements, converted to type `as`.
     void download(const ElementType& as, void* values) const;
 
     std::string name;
@@ -43,19 +43,19 @@ class DeviceArrays {
     std::size_t count;
     GuardedArray array;
   };
-  // In the list's order; their guard zones, and all inputs, have been checked. Throws WroteElsewhere.
+  // In list order, after a check of guard zones and inputs. Throws WroteElsewhere.
   const std::deque<Output>& checked_outputs() const;
-  std::vector<unsigned char> output_bytes() const;  // one array behind the other
+  std::vector<unsigned char> output_bytes() const;  // the arrays in sequence
   void set_output_bytes(const std::vector<unsigned char>& bytes) const;
-  bool is_untouched() const;  // whether nothing was written, to any array
+  bool is_untouched() const;  // whether no array was written
 
  private:
   std::deque<GuardedArray> inputs_;
   std::deque<Output> outputs_;
 };
 
-// Calls use(values) with the vector of that name. Outputs are a struct with a list of its vectors (`arrays`), one vector, or one for each
-// output.
+// Calls use(values) with the vector of that name. Outputs is a struct with a list of its vectors
+// (`arrays`), a single vector, or a vector per output.
 template <typename Outputs, typename Use>
 void use_output(Outputs& outputs, const std::string& name, const Use& use) {
   if constexpr (requires { Outputs::arrays(outputs, [](const char*, auto&) {}); }) {
@@ -69,7 +69,7 @@ void use_output(Outputs& outputs, const std::string& name, const Use& use) {
   }
 }
 
-// After the device has been synchronized. Throws WroteElsewhere.
+// Call after the device has been synchronized. Throws WroteElsewhere.
 template <typename Outputs>
 Outputs downloaded(const DeviceArrays& arrays) {
   Outputs outputs;
@@ -82,7 +82,7 @@ Outputs downloaded(const DeviceArrays& arrays) {
   return outputs;
 }
 
-// "fp32", "bf16": what the operator's tensors may be stored as.
+// "fp32", "bf16": the storages that the operator supports.
 template <typename... Args>
 std::vector<std::string> storages_of(Types<Args...>) {
   return {Args::kStorage...};
@@ -103,13 +103,14 @@ auto with_storage(Types<First, Rest...>, const std::string& storage, const Work&
 
 }  // namespace detail
 
-// Calls work.template operator()<Args>() with the argument struct of that storage. std::invalid_argument lists what is allowed.
+// Calls work.template operator()<Args>() with the argument struct of that storage. Throws
+// std::invalid_argument with the allowed storages.
 template <typename Op, typename Work>
 auto with_storage(const std::string& storage, const Work& work) {
   return detail::with_storage<Op>(typename Op::Storages(), storage, work);
 }
 
-// What a case's tensors are stored as: "fp32", "bf16", ...
+// The storage of a case's tensors: "fp32", "bf16", ...
 template <typename Case>
 std::string storage_of(const Case& c) {
   if constexpr (requires { to_string(c.precision); }) {

@@ -1,12 +1,14 @@
-// Options by name and as text: what --options says, for every member that a case lists.
+// Options by name and as text, as in --options, for every member that a case lists.
 //
 //     template <typename Self, typename Visit>
 //     static void options(Self& s, const Visit& visit) {
-//       visit("reverse", s.reverse), visit("decay", s.decay, kDecayWords);        // the words of an enum
-//       visit("scale", s.scale), visit("eps", s.eps, 0), visit("magnitude", s.magnitude, 0, 1e8);  // the least, and the most
+//       visit("reverse", s.reverse);
+//       visit("decay", s.decay, kDecayWords);     // the words of an enum
+//       visit("eps", s.eps, 0);                   // the smallest allowed number
+//       visit("magnitude", s.magnitude, 0, 1e8);  // and the largest
 //     }
 //
-// A real number is finite, whatever its limits are.
+// A real number must be finite, even if it has no limits.
 #pragma once
 
 #include <charconv>
@@ -21,16 +23,16 @@
 
 namespace ladder {
 
-// "decay" with "strong". A flag may be given alone: "reverse".
+// "decay" with "strong". A flag may be given without a value: "reverse".
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 std::string options_text(const Options& options);
 
-// From "decay=strong,reverse,lengths=5+0+17".
+// Parses "decay=strong,reverse,lengths=5+0+17".
 Options parse_options(const std::string& text);
 
-// Each reads a value of its type and returns what is allowed instead, or nothing. Types of an operator's own have an overload
-// beside them, and a to_text.
+// Reads a value of its type. Returns the allowed values if the text is not one of them, otherwise
+// nothing. An operator's own types add overloads of this and of to_text.
 std::string read_option(const std::string& text, bool& value);
 std::string read_option(const std::string& text, std::string& value);
 
@@ -58,7 +60,7 @@ std::string to_text(const std::string& value);
 template <typename Number>
 requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, bool>) std::string
     to_text(Number value) {
-  char text[64];  // with as many digits as give the number again
+  char text[64];  // as many digits as are needed to read the same number again
   if constexpr (std::is_integral_v<Number>) {
     return {text, std::to_chars(text, std::end(text), value).ptr};
   } else {
@@ -73,7 +75,8 @@ std::string to_text(const std::vector<Element>& value) {
   return text;
 }
 
-// `words` are those of an enum's values, in order: what is allowed where the text is none of them; else its number.
+// `words` are the names of an enum's values, in order. Returns them as the allowed values if the
+// text is none of them; otherwise sets the number.
 std::string read_word(const std::string& text, std::size_t& number,
                       const std::vector<const char*>& words);
 
@@ -82,12 +85,12 @@ struct ListedOption {
   std::string name;
   void* value;
   std::vector<const char*> words;  // of an enum
-  std::vector<double> limits;      // of a number: the least, and the most
+  std::vector<double> limits;      // of a number: the smallest and the largest
   std::string (*read)(const std::string& text, const ListedOption& option);
   std::string (*text)(const ListedOption& option);
 };
 
-// "a finite number, 0 or more"; nothing where the number is finite and within the option's limits.
+// "a finite number, 0 or more"; empty if the number is finite and within the option's limits.
 std::string allowed_instead(double number, const ListedOption& option);
 
 namespace detail {
@@ -120,7 +123,7 @@ std::string listed_text(const ListedOption& option) {
 
 }  // namespace detail
 
-// Those of a case, which they change, if it is none that must not be changed; none where it has no list.
+// The options of a case. Setting one changes the case, unless it is const.
 template <typename Case>
 std::vector<ListedOption> options_in(const Case& c) {
   std::vector<ListedOption> listed;
@@ -144,13 +147,13 @@ std::vector<ListedOption> options_in(const Case& c) {
 }
 
 std::string option_names(const std::vector<ListedOption>& listed);  // "reverse, scale"
-// std::invalid_argument says which names, or which values, are allowed.
+// Throws std::invalid_argument with the allowed names or values.
 void set_options(const std::vector<ListedOption>& listed, const Options& options,
                  const std::string& op);
-// Refuses an option that counts with another alone, which the case has not. std::invalid_argument
+// Throws std::invalid_argument for an option that has no effect without `other`.
 void require_both(const Options& options, const std::string& name, bool has_other,
                   const std::string& other);
-// Those in which one case differs from another, as they are in the first.
+// The options that differ from the usual ones, with their values.
 Options options_of(const std::vector<ListedOption>& listed, const std::vector<ListedOption>& usual);
 
 template <typename Case>

@@ -1,4 +1,4 @@
-// What travels to another start of the same program: bytes behind their count.
+// Bytes preceded by their count, for another process of the same program.
 #pragma once
 
 #include <cstdint>

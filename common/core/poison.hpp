@@ -1,5 +1,5 @@
-// What an output holds before anything is written to it: a NaN with bits of its own, so that an element that nobody has written is told
-// from a NaN that was computed. It signals: a computer of IEEE 754 that adds to it sets one more bit, and that shows too.
+// Fills outputs before a launch: a NaN with its own bits, which distinguish it from a computed NaN.
+// It is signaling, so IEEE 754 arithmetic with it sets one more bit, which shows too.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@ inline bool is_never_written(float x) {
   return std::bit_cast<std::uint32_t>(x) == kPoisonBits;
 }
 
-// Computed from an element that nobody had written, on a processor that keeps a NaN's bits. (A GPU does not.)
+// Computed from an unwritten element, on a processor that keeps a NaN's bits. (A GPU does not.)
 inline bool is_of_never_written(float x) {
   return (std::bit_cast<std::uint32_t>(x) & 0x7fffffffu) == (kPoisonBits | kQuietBit);
 }

@@ -1,4 +1,4 @@
-// Storages as an enum, for operators whose arrays are all stored alike, or all but one.
+// Storages as an enum, for operators that store all arrays alike, or all except one.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace ladder {
 
-// What tensors are stored as. Arithmetic and states are fp32.
+// The storage of tensors. Arithmetic and states are fp32.
 enum class Precision {
   kFp32,
-  kBf16,           // q, k, v, log_w, u, o, and their gradients but du
-  kBf16Fp32Decay,  // the same; log_w and its gradient in fp32
+  kBf16,           // q, k, v, log_w, u, o, and their gradients except du
+  kBf16Fp32Decay,  // the same, but log_w and its gradient in fp32
   kFp16,
 };
 
-// x as a tensor of this precision holds it: rounded to the nearest such number.
+// x rounded to the nearest number of this precision.
 float rounded(float x, Precision precision);
 
-// "fp32", "bf16", "bf16_fp32_decay", "fp16"; and back: what is allowed where the text is none of them.
+// "fp32", "bf16", "bf16_fp32_decay", "fp16". read_option returns the words that are allowed.
 std::string to_string(Precision precision);
 std::string read_option(const std::string& text, Precision& precision);
 
@@ -27,11 +27,11 @@ inline Arithmetic arithmetic_of(const Implementation& implementation, Precision 
   return arithmetic_of(implementation, to_string(precision));
 }
 
-// The precision called "bf16"; std::invalid_argument where the text is none of them.
+// The precision called "bf16". Throws std::invalid_argument for any other text.
 Precision precision_of(const std::string& storage);
 std::vector<Precision> precisions_of(const std::vector<std::string>& storages);
 
-// Parts of the names of cases: "_bf16", "_huge"; nothing for what is usual. Of tests: "InFp32", "InBf16".
+// Parts of a case's name ("_bf16", "_huge"; empty by default) and a test's ("InFp32", "InBf16").
 std::string precision_word(Precision precision);
 const char* test_word(Precision precision);
 std::string magnitude_word(float magnitude);

@@ -29,13 +29,14 @@ std::vector<Each> sorted(std::vector<Each> list) {
   return list;
 }
 
-// A learner's copy of an exercise may be linked beside the kernel that it is a copy of.
+// A learner's copy of an exercise may be linked together with the kernel that it copies.
 bool is_exercise(const Implementation& implementation) {
   return implementation.source.find("/exercise.") != std::string::npos;
 }
 
-// From the chapter's folder on, wherever it lies: in the repository, in a copy (my/, build/mistaken/), or elsewhere. A folder is a lesson
-// where the one above it, a chapter, has a number as well. The repository's own folder is neither, whatever it is called.
+// The path from the chapter's folder on, wherever that is: in the repository, in a copy (my/,
+// build/mistaken/), or elsewhere. A folder is a lesson if it and its parent, the chapter, are
+// numbered. The repository's own folder is neither, whatever its name.
 std::string inside_chapter(std::string file) {
   const std::string root = std::string(LADDER_SOURCE_FOLDER) + "/";
   if (file.rfind(root, 0) == 0) file.erase(0, root.size());
@@ -51,7 +52,7 @@ std::string inside_chapter(std::string file) {
   return file.substr(above.empty() ? 0 : above.string().size() + 1);
 }
 
-// Says where it is from: Implementation or AbsentImplementation.
+// Sets the source and the chapter of an Implementation or AbsentImplementation.
 template <typename Any>
 void settle(Any& implementation, const std::string& file) {
   implementation.source = inside_chapter(file);
@@ -98,7 +99,7 @@ Registration::Registration(Implementation implementation, const char* file) {
   for (auto other = registered().begin(); other != registered().end(); ++other) {
     if (other->name != implementation.name) continue;
     if (is_exercise(*other) == is_exercise(implementation)) {
-      // Before main, nobody would catch an exception, and std::cerr may not exist yet.
+      // Before main no handler can catch an exception, and std::cerr may not exist yet.
       std::fputs(("implementation '" + other->name + "' is registered twice: by " + other->source +
                   " and by " + implementation.source + "; give one of them another name\n")
                      .c_str(),

@@ -1,4 +1,4 @@
-// The registry of implementations: a chapter puts its launchers in, tests and the ladder find them here.
+// The registry: chapters register their launchers, and tests and the ladder find them here.
 #pragma once
 
 #include <any>
@@ -14,11 +14,11 @@
 
 namespace ladder {
 
-// The launchers of an implementation: functions that compute an operator on arguments of one storage. A launcher is found by its
-// type, (Op, Args), and nobody enumerates operators or storages. Op may be a type that is only declared.
+// The launchers of an implementation, which compute an operator for arguments of one storage. They
+// are found by type (Op, Args), so nothing lists all operators. Op may be only declared.
 class Launchers {
  public:
-  // In the place of one for the same operator and storage, if there is one.
+  // Replaces the launcher for the same operator and storage, if there is one.
   template <typename Op, typename Args>
   void set(std::function<void(const Args&)> function) {
     for (std::any& each : list_) {
@@ -39,7 +39,7 @@ class Launchers {
     return nullptr;
   }
 
-  // Those of both.
+  // The launchers of both.
   friend Launchers operator+(Launchers a, const Launchers& b) {
     a.list_.insert(a.list_.end(), b.list_.begin(), b.list_.end());
     return a;
@@ -80,8 +80,9 @@ void add_launcher(Launchers& launchers, std::function<void(const Args&)> functio
 
 }  // namespace detail
 
-// launchers<Wkv>(wkv<float, float>, wkv<bfloat16, float>): functions void(const Args&), one for each storage. One that takes a part of
-// its operator's arguments, whose type says what the Whole is, is called where the rest asks for nothing: require_part() refuses it.
+// launchers<Wkv>(wkv<float, float>, wkv<bfloat16, float>): functions void(const Args&), one per
+// storage. A function whose Args is only a part of the operator's arguments (Args::Whole) is called
+// after require_part() has rejected arguments that need the rest.
 template <typename Op, typename... Function>
 Launchers launchers(Function... functions) {
   Launchers result;
@@ -89,57 +90,58 @@ Launchers launchers(Function... functions) {
   return result;
 }
 
-// What products are made of. Sums and states are fp32 in either.
+// The operands of matrix products. Accumulators and states are fp32 in both.
 enum class Arithmetic {
   kFp32,
-  kBf16Operands,  // rounded to bf16 at each use, as tensor cores take them: decayed q and k, v, states, scores. What is stored
-                  // in fp16 is rounded to fp16 instead.
+  kBf16Operands,  // rounded to bf16 at each use, as tensor cores need them: decayed q and k, v,
+                  // states, scores; rounded to fp16 if the storage is fp16
 };
 
-// What an implementation's products run on: the ceiling that is its own.
+// The units that an implementation's products run on, which decide its ceiling.
 enum class Units {
-  kCores,        // fp32 multiply-adds of a CPU or of a GPU's CUDA cores
-  kTensorCores,  // products that a warp issues (mma.sync); of fp32 tensors each as three TF32 products
-  kWarpgroups,  // products that a Hopper GPU's warpgroup issues (WGMMA)
+  kCores,        // fp32 FMAs of a CPU or of a GPU's CUDA cores
+  kTensorCores,  // MMAs issued by a warp (mma.sync); fp32 tensors as three TF32 MMAs
+  kWarpgroups,   // MMAs issued by a Hopper warpgroup (WGMMA)
 };
 
-// One idea of one chapter, with the launchers it has, one per storage. Each throws std::invalid_argument for bad arguments before
-// anything is written.
+// One idea of one chapter, with one launcher per storage. A launcher throws std::invalid_argument
+// for bad arguments before it writes anything.
 struct Implementation {
-  std::string name = {};  // "wkv_atomic": unique, the idea in a word
-  int step = 0;           // its place in the lesson, for those with the same operator
+  std::string name = {};  // "wkv_atomic": unique, the idea in one word
+  int step = 0;           // its position in the lesson, among implementations of the same operator
   DeviceKind device = DeviceKind::kCpu;
-  // On the ladder `./ladder run` climbs; the others are variants, shown by `--all`.
+  // Climbed by `./ladder run`; the others are variants, shown by `--all`.
   bool rung = false;
-  // What the launchers for bf16 and fp16 compute in; what is stored in fp32 is computed in fp32.
+  // The arithmetic of the launchers for bf16 and fp16. fp32 storage is computed in fp32.
   Arithmetic bf16_arithmetic = Arithmetic::kFp32;
   Units units = Units::kCores;
-  // The multiply-adds that it cannot do without, as a share of those that the operator's cost counts: a recurrence's cost
-  // counts three for each element of the state and step, and there is algebra that needs fewer.
+  // The FMAs that are necessary, as a share of those in the operator's cost. For a recurrence the
+  // cost counts three per state element and step, but some algebra needs fewer.
   double fma_share = 1.0;
   Launchers launchers = {};
-  // Where it was registered, from the file that does it: set by Registration.
+  // Where it was registered, set by Registration:
   std::string source = {};   // "07_chunkwise/02_chunk_walk/kernel.cu"
   std::string chapter = {};  // "07_chunkwise"
-  std::string file = {};     // its whole path, which may lie in my/
+  std::string file = {};     // the whole path, perhaps in my/
 };
 
 // An implementation that this program was built without.
 struct AbsentImplementation {
   std::string name = {};
   std::string source = {};   // "08_flash_attention/15_hopper/kernel_sm90.cu"
-  std::string chapter = {};  // from it
+  std::string chapter = {};  // derived from source
   int step = 0;
   bool rung = false;
   std::string needs = {};  // "a Hopper GPU (sm_90a) and nvcc"
-  // What it computes: an operator, with a storage other than fp32 behind it: "wkv", "attention_bf16".
+  // Operators, with a suffix for storages other than fp32: "wkv", "attention_bf16".
   std::vector<std::string> launchers = {};
 };
 
-// The folder in its chapter that holds a source: "02_chunk_walk"; empty for the chapter's own folder.
+// The folder of a source inside its chapter: "02_chunk_walk"; empty for the chapter's own folder.
 std::string lesson_of(const std::string& source);
 
-// Order of reading: by chapter, by lesson (a chapter's own kernel is its lesson 00, what else lies in its folder comes last), by step.
+// The reading order: by chapter, then lesson, then step. A chapter's own kernel is its lesson 00,
+// and other files of the chapter's folder come last.
 template <typename A, typename B>
 bool comes_before(const A& a, const B& b) {
   const auto place = [](const auto& each) {
@@ -157,7 +159,7 @@ std::function<void(const Args&)> launcher(const Implementation& implementation) 
   return implementation.launchers.find<Op, Args>();
 }
 
-// Calls it. std::invalid_argument if there is none.
+// Calls the launcher. Throws std::invalid_argument if there is none.
 template <typename Op, typename Args>
 void launch(const Implementation& implementation, const Args& args) {
   const auto function = launcher<Op, Args>(implementation);
@@ -165,30 +167,30 @@ void launch(const Implementation& implementation, const Args& args) {
   function(args);
 }
 
-// What the implementation says its products are made of in this storage.
+// The operands of the implementation's products in this storage.
 inline Arithmetic arithmetic_of(const Implementation& implementation, const std::string& storage) {
   return storage == "fp32" ? Arithmetic::kFp32 : implementation.bf16_arithmetic;
 }
 
-// All registered implementations, in order of reading, and then of registration.
+// All registered implementations, in reading order and then in order of registration.
 std::vector<Implementation> implementations();
 
-// What was left out of this program, in the same order.
+// The implementations that this program was built without, in the same order.
 std::vector<AbsentImplementation> absent_implementations();
 
-// The one with that name; std::invalid_argument lists the names there are, or says what an absent one needs.
+// Throws std::invalid_argument with the existing names, or with what an absent one needs.
 Implementation find_implementation(const std::string& name);
 
-// The whole path of a __FILE__, which a compiler's cache may have made relative to the build folder.
+// The whole path of a __FILE__, which a compiler cache may have made relative to the build folder.
 std::string whole_path(const std::string& file);
 
 // A chapter registers with a namespace-scope object: `const Registration registration{{...}};`
 struct Registration {
-  // __builtin_FILE: std::source_location is not known to every nvcc that can compile the chapters.
+  // __builtin_FILE, because not every nvcc that compiles the chapters has std::source_location.
   explicit Registration(Implementation implementation, const char* file = __builtin_FILE());
 };
 
-// The build registers what it leaves out.
+// Registered by the build for each implementation that it omits.
 struct AbsentRegistration {
   explicit AbsentRegistration(AbsentImplementation implementation);
 };

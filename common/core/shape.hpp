@@ -1,4 +1,4 @@
-// Sizes by name, of any operator: what --shape says.
+// Sizes by name, of any operator, as in --shape.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct Size {
   bool operator==(const Size&) const = default;
 };
 
-// In the operator's order. A size of 0 follows from the others, and is not shown.
+// In the operator's order. A size of 0 follows from the others and is not shown.
 class Shape {
  public:
   Shape() = default;
@@ -36,7 +36,7 @@ class Shape {
       sizes_[static_cast<std::size_t>(found - sizes_.begin())].value = value;
     }
   }
-  // Those that are shown.
+  // Compares the sizes that are shown.
   bool operator==(const Shape& other) const { return to_string(*this) == to_string(other); }
 
   // "B=1, T=1024, H=32, K=64, V=64"

@@ -1,4 +1,4 @@
-// Words as sentences need them.
+// Text for messages.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a judge says of a result.
+// A judge's verdict on a result.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@ namespace ladder {
 
 struct Verdict {
   bool right = false;
-  // The array that the rest is about: the first output, or the one that is wrong; of gradients the one nearest to its limit.
+  // The array described below: the first output, the wrong one, or the worst of the gradients.
   std::string array = {};
-  // `limit` is that of `error`, `share` the largest share of a limit: above 1 is wrong (common/judge/limits.hpp).
+  // `limit` belongs to `error`; `share` above 1 is wrong (common/judge/limits.hpp).
   RelativeError error = {}, limit = {};
   double share = 0;
-  // What a plain loop makes of the same array, for information: where it is asked for. No limit depends on it.
+  // The error of a plain loop for the same array, if requested; for information only.
   RelativeError plain_loop = {};
   // Empty if right; otherwise "WRONG RESULT ...": what and where.
   std::string message = {};
-  // Where the name of a mistake belongs in the message. npos: the message says already what happened, or nothing can be named.
+  // Where a mistake's name goes into the message. npos if it has no room for one.
   std::size_t name_at = std::string::npos;
 
   std::string named(const std::string& name) const {

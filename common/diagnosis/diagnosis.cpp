@@ -10,7 +10,7 @@
 namespace ladder {
 namespace {
 
-// "2", "0.99986": a factor, with as many digits as show that it is not 1.
+// "2", "0.99986": a factor, with enough digits to differ from 1.
 std::string factor_text(double factor) {
   for (int digits = 3;; ++digits) {
     std::ostringstream text;
@@ -20,8 +20,9 @@ std::string factor_text(double factor) {
   }
 }
 
-// "Each element is 2 times what it should be", where one factor explains all of them, to within their limits; "" otherwise. A factor
-// that a right result may have explains nothing: a few wrong elements bring it about. Nor does one that leaves a wrong element wrong.
+// "Each element is 2 times what it should be" if one factor explains all elements within their
+// limits; otherwise "". A factor within a right result's limits, which a few wrong elements can
+// cause, does not count, nor one that leaves a wrong element.
 std::string constant_factor(const Part& part) {
   double product = 0, square = 0;
   for (std::size_t i = 0; i < part.truth->size(); ++i) {
@@ -43,7 +44,7 @@ std::string constant_factor(const Part& part) {
   return "Each element is " + factor_text(factor) + " times what it should be\n";
 }
 
-// "1 too small, each of 11 elements", where whole numbers are off by one, all to the same side; "" otherwise.
+// "1 too small, each of 11 elements" if integers are off by one in one direction; otherwise "".
 std::string off_by_one(const Part& part) {
   constexpr std::size_t kFewest = 3;
   const std::vector<double>& truth = *part.truth;
@@ -63,7 +64,7 @@ std::string off_by_one(const Part& part) {
                 "is one too many counted?\n");
 }
 
-// Which slices along one axis hold what others should: "column 2 holds what column 1 should". "" unless that is all that is wrong.
+// Slices with another's contents, if that explains all: "column 2 holds what column 1 should".
 std::string misplaced(const Layout& layout, const std::vector<float>& result,
                       const std::vector<double>& truth) {
   constexpr std::int64_t kFewest = 4, kMostSlices = 256, kMostSaid = 3;
@@ -78,7 +79,7 @@ std::string misplaced(const Layout& layout, const std::vector<float>& result,
     const std::int64_t outer = static_cast<std::int64_t>(truth.size()) / (stride * slices);
     if (slices < 2 || slices > kMostSlices || outer * stride < kFewest) continue;
     const auto holds = [&](std::int64_t slice, std::int64_t of) {
-      // Zeros are found in many places: they say nothing about where they come from.
+      // Zeros are in many slices and do not show where they come from.
       bool shows = slice == of;
       for (std::int64_t n = 0; n < outer; ++n) {
         for (std::int64_t i = 0; i < stride; ++i) {
@@ -108,8 +109,8 @@ std::string misplaced(const Layout& layout, const std::vector<float>& result,
   return "";
 }
 
-// The words of the first one whose answer `is_it` accepts and that a run does not disprove, with all of its tiles that fit: "in chunks of
-// 16 or 32".
+// Words of the first mistake whose answer `is_it` accepts and no run disproves, with all tiles that
+// fit: "in chunks of 16 or 32".
 template <typename IsIt>
 std::string first_known(const std::vector<Misconception>& list, const ByRunning& by_running,
                         const IsIt& is_it) {
@@ -145,12 +146,12 @@ std::string known_mistake(const Examined& wrong, std::size_t n, const ByRunning&
                      [&](const Answer& answer) { return equals_answer(parts[n], answer.at(n)); });
 }
 
-// What is said of a mistake that the operator knows.
+// Words for a mistake that the operator knows.
 std::string mistake(const Examined& wrong, const ByRunning& by_running) {
   const Mistakes& mistakes = wrong.mistakes;
   const auto own = [&] { return mistakes.own ? mistakes.own(wrong.parts) : std::string(); };
   if (mistakes.known.empty()) return own();
-  // Where storage hides a mistake in one output, another one may show it.
+  // If storage hides a mistake in one output, another output may show it.
   std::size_t n = wrong.wrong;
   for (std::size_t i = 0;
        i < wrong.parts.size() && equals_answer(wrong.parts[n], *wrong.parts[n].truth); ++i) {
@@ -163,7 +164,7 @@ std::string mistake(const Examined& wrong, const ByRunning& by_running) {
   return words.empty() && n == 0 ? constant_factor(part) : words;
 }
 
-// Of a number that no formula here gives.
+// Words for a number that is too large for any formula here.
 std::string huge(const Part& part) {
   constexpr float kHuge = 1e30f;
   const auto is_huge = [](float x) { return std::isfinite(x) && std::abs(x) > kHuge; };
@@ -176,10 +177,10 @@ std::string huge(const Part& part) {
          "each that has none), or an array beyond its end?\n";
 }
 
-// Of elements that are right elsewhere.
+// Words for elements that belong in other slices.
 std::string seen(const Part& part) {
   std::string text = misplaced(part.layout, *part.result, *part.truth);
-  const bool is_index = text.find('=') < text.find(' ');  // "n=2 holds": N is something else
+  const bool is_index = text.find('=') < text.find(' ');  // "n=2 holds": N would be a size
   if (!text.empty() && !is_index) text[0] = static_cast<char>(std::toupper(text[0]));
   return text;
 }

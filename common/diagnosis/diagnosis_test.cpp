@@ -1,4 +1,4 @@
-// What can be seen in the numbers of a wrong result, whatever its operator.
+// Patterns in the numbers of a wrong result, for any operator.
 #include "common/diagnosis/diagnosis.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ float wave(std::int64_t i) {
   return static_cast<float>(std::sin(1.0 + static_cast<double>(i)));
 }
 
-// One axis of an array, or two.
+// An array with one axis or two.
 std::string said_of_part(const std::vector<std::int64_t>& sizes,
                          const std::function<float(std::int64_t, double)>& change) {
   std::vector<double> truth;
@@ -51,7 +51,7 @@ TEST(Shares, OfWhatLiesInTheWrongPlaceAreNamed) {
       "\nm=0 holds what m=1 should, m=1 holds what m=2 should, m=2 holds what m=3 should, ...\n");
 }
 
-// A slice of zeros is not one that another slice of zeros should hold.
+// A slice of zeros is not another slice's contents.
 TEST(Shares, OfZerosAreInNoPlace) {
   std::vector<double> truth;
   for (int i = 0; i < 64; ++i)
@@ -87,7 +87,7 @@ TEST(Shares, OfWholeNumbersThatAreOffByOneAreNamedByTheirSide) {
   EXPECT_EQ(said(30, 1).find("too large"), std::string::npos) << "two may be anything";
 }
 
-// In bf16, two rows of 21 with a few wrong columns: the factor that comes nearest is one that roundings have, too.
+// bf16, two rows of 21 with a few wrong columns: the nearest factor is within rounding.
 TEST(Shares, OfAFewWrongElementsAreNoFactor) {
   const auto said = [](const std::function<float(std::int64_t, double)>& change) {
     std::vector<double> truth;
@@ -99,7 +99,7 @@ TEST(Shares, OfAFewWrongElementsAreNoFactor) {
     Roundings roundings = stored_as<bfloat16>();
     roundings.operands = 0x1p-8;
     const Part part = {{"o", {"t", "i"}, {21, 64}}, &result, &truth, &truth, roundings};
-    Mistakes mistakes;  // of an operator that knows one
+    Mistakes mistakes;  // of an operator with one known mistake
     mistakes.known.push_back(
         {"equals ones", [] { return Answer{std::vector<double>(21 * 64, 1.0)}; }});
     return explained(judge_part(part), [&](const auto& use) { use({{part}, 0, mistakes}); });
@@ -120,7 +120,7 @@ TEST(Shares, ThatAreWrongAgainAndAgainAreNamedByTheirRest) {
               "\nwrong: n % 64 = 32 to 63\n");
 }
 
-// Four neighbouring steps are a unit in the pages, sixteen a block.
+// The pages call four steps a unit and sixteen a block, and so do the words.
 TEST(Shares, OfItsOwnBlockAreNamedAsThePagesNameIt) {
   constexpr std::int64_t kSteps = 40;
   for (const auto& [size, words] :
@@ -140,13 +140,13 @@ TEST(Shares, OfItsOwnBlockAreNamedAsThePagesNameIt) {
   }
 }
 
-// Of a row whose shares are all wrong one is right by some factor, which says nothing of the row.
+// If all shares of a row are wrong, one is right up to a factor, which proves nothing.
 TEST(Shares, OfWhichOneIsRightByAFactorAreNotInProportion) {
   SharesOfHead shares{{}, {0.1, 0.2, 0.1, 0.3, 0.05, 0.05, 0.2}, 1, 7};
   for (const double share : shares.right)
     shares.yours.push_back(share * share / 0.19);
   EXPECT_EQ(explain_shares(shares, "v", "query", "key").words, "");
-  // But where several are, the others are wrong.
+  // But if several are right, the others are wrong.
   shares.yours = shares.right;
   for (double& share : shares.yours)
     share *= 2;
@@ -155,15 +155,15 @@ TEST(Shares, OfWhichOneIsRightByAFactorAreNotInProportion) {
               "A query takes nothing from v of key 3; all else of v is in the right proportion");
 }
 
-// One query beside seven keys: none of them is earlier or later than it. All are wrong but the first, by chance the fourth and the sixth.
+// One query and seven keys, none earlier or later. Three of them are right, two by chance.
 TEST(Shares, HaveNoEarlierAndLaterKeysWhereQueriesAreOthers) {
   SharesOfHead shares{{}, {0.1, 0.2, 0.1, 0.3, 0.05, 0.05, 0.2}, 1, 7};
   shares.yours = {0.1, 0.25, 0.05, 0.3, 0.08, 0.05, 0.17};
   EXPECT_EQ(explain_shares(shares, "v", "query", "key").words, "");
 }
 
-// A row whose first block of keys is 0.9 times what it should be. What it takes from the second block is too little to tell that there
-// it is right.
+// The first block of keys of a row is 0.9 times what it should be. Its second block is too small to
+// show whether it is right.
 TEST(Shares, AreInProportionOnlyWhereEachBlockOfKeysShowsIt) {
   SharesOfHead shares{{}, std::vector<double>(20, 0.06), 1, 20, 0.002};
   std::fill(shares.right.begin() + 16, shares.right.end(), 0.01);
@@ -207,7 +207,7 @@ std::string written(const Problem& problem) {
   return out.str();
 }
 
-// Zeros are judged by all that a problem is.
+// The verdict on zeros depends on everything in a problem.
 std::string said_of_zeros(const Problem& problem, std::size_t bytes) {
   return problem.holding(std::vector<unsigned char>(bytes), "")->judge({}, false).message;
 }

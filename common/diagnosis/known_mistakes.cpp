@@ -1,5 +1,5 @@
-// Prints what the diagnosis calls a wrong result, and a line of code that gives it. `./ladder test --mistakes` starts it.
-// usage: known_mistakes [OPERATOR]
+// Prints the diagnosis' names of wrong results, each with a line of code that causes it. Run by
+// `./ladder test --mistakes`. usage: known_mistakes [OPERATOR]
 #include <iostream>
 #include <map>
 #include <string>
@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   const std::string chosen = argc > 1 ? argv[1] : "";
   std::map<std::string, std::string> texts;
   for (const auto& op : operators()) {
-    if (op->launchers != op->name) continue;  // a case of another one
+    if (op->launchers != op->name) continue;  // a special case of another operator
     const auto plan = op->plan({});
     if (!plan->plain) continue;
     const auto& shown = plan->every_mistake ? *plan->every_mistake : *plan->plain;

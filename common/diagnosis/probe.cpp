@@ -22,12 +22,12 @@ namespace ladder {
 namespace {
 
 constexpr double kMostRuns = 320;
-constexpr double kShareOfSeconds = 0.1;  // of the diagnosis': there are several searches
+constexpr double kShareOfSeconds = 0.1;  // of the diagnosis, which has several searches
 constexpr std::int64_t kFewestOfLine = 4, kMostOfLine = 32, kMostCompleted = 128;
-constexpr double kMostWork = 1e8;    // multiply-adds of all runs
-constexpr double kFp32Noise = 2e-6;  // of the largest element of a result
-constexpr double kClose = 2e-3;      // of a response
-constexpr double kStrong = 0.05;     // of the largest response: what must not be missing
+constexpr double kMostWork = 1e8;    // FMAs of all runs
+constexpr double kFp32Noise = 2e-6;  // relative to the largest element of a result
+constexpr double kClose = 2e-3;      // relative to a response
+constexpr double kStrong = 0.05;     // relative to the largest response: must not be missing
 
 using Values = std::vector<double>;
 
@@ -38,15 +38,15 @@ double most_seconds() {
 double largest(const Values& values) {
   double most = 0;
   for (const double x : values)
-    most = std::max(most, std::abs(x));  // a NaN is none
+    most = std::max(most, std::abs(x));  // skips NaN
   return most;
 }
 
-// What a change of one element changes in the wrong output.
+// What changing one element changes in the wrong output.
 struct Response {
   Values yours, right;
-  double noise = 0, close = 0;  // below `noise` a change is none; up to `close` two are the same
-  bool is_known = true;         // false: yours has no number where the right ones change
+  double noise = 0, close = 0;  // changes up to `noise` and differences up to `close` are none
+  bool is_known = true;         // false: NaN or infinite where the right ones change
 
   bool counts() const { return is_known && largest(right) > 10 * noise; }
   bool is_nothing_of_much() const { return counts() && largest(yours) <= noise; }
@@ -59,7 +59,7 @@ struct Response {
     }
     return true;
   }
-  // What the whole response is multiplied by; NaN if it is not.
+  // The factor of the whole response; NaN if there is none.
   double factor() const {
     double product = 0, square = 0;
     for (std::size_t i = 0; i < right.size(); ++i) {
@@ -71,7 +71,7 @@ struct Response {
   }
 };
 
-// Another value of such an array, in its range: below zero, or above, if all are.
+// Another value in the array's range: negative, or positive, if all values are.
 float other_value(float x, const std::vector<float>& values) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   if (*most <= 0) return x / 2 - 0.25f;
@@ -91,7 +91,7 @@ class Input {
   bool linear() const { return real_.linear; }
   std::int64_t base() const { return base_; }
 
-  // All elements from which only one is changed.
+  // All elements before one of them is changed.
   std::vector<float> unchanged() const {
     return linear() ? std::vector<float>(real_.values.size(), 0.0f) : real_.values;
   }
@@ -101,7 +101,7 @@ class Input {
   float value(std::int64_t element) const { return real_.values[element]; }
   const std::vector<float>& values() const { return real_.values; }
 
-  // The elements beside the base along one axis, itself among them: about so many, at equal distances, and the first and the last.
+  // About `most` elements in line with the base along one axis: base, ends, others equally spaced.
   std::vector<std::int64_t> line(std::size_t axis, std::int64_t most) const {
     std::int64_t stride = 1;
     for (std::size_t inner = axis + 1; inner < layout_.sizes.size(); ++inner)
@@ -143,7 +143,7 @@ class Probe {
     seconds_ = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   }
 
-  // Whether another run gives what the first one gave. A kernel that reads what is not its own does not: nothing is known of it then.
+  // Whether another run gives the same result. If not, the kernel reads foreign memory.
   bool repeats() const {
     bool same = true;
     run(problem_, [&](const Examined& examined) {
@@ -191,9 +191,9 @@ class Probe {
  private:
   struct Outputs {
     Values yours, right;
-    double size = 0;  // of the largest element, or of the largest root of its squared terms
+    double size = 0;  // of the largest element, or the root of its squared terms
   };
-  // Calls use(examined) with what the kernel makes of the problem.
+  // Calls use(examined) with the kernel's result for this problem.
   template <typename Use>
   void run(const Problem& problem, const Use& use) const {
     Device& where = device(wrong_.device);
@@ -211,7 +211,7 @@ class Probe {
       if (finite) {
         outputs = {Values(part.result->size()), *part.truth,
                    std::max(largest(*part.truth), largest(*part.terms))};
-        // What was not written is as it was.
+        // Elements that were not written keep their old value.
         std::transform(part.result->begin(), part.result->end(), outputs->yours.begin(),
                        [](float x) { return is_never_written(x) ? 0.0 : x; });
       }
@@ -219,7 +219,7 @@ class Probe {
     return outputs;
   }
 
-  // Changes the elements of a line. Whether the truth is finite for all of them.
+  // Changes the elements of a line. Returns whether the truth is finite for all of them.
   bool respond(Input& input, std::size_t axis, std::int64_t most) const {
     std::vector<float> values = input.unchanged();
     std::optional<Outputs> before;
@@ -265,7 +265,6 @@ class Probe {
     return response;
   }
 
-  // "o does not change with u: it is not read, or what is made of it is lost"
   std::string not_read() {
     std::vector<std::string> names;
     for (const Input& input : inputs_) {
@@ -277,7 +276,6 @@ class Probe {
            (names.size() == 1 ? "it" : "them") + " is lost";
   }
 
-  // "o takes nothing from q and k of key rows 28 to 31; from the others it takes what it should"
   std::string parts_of_inputs() {
     std::vector<std::string> names;
     std::string of, what;
@@ -299,7 +297,7 @@ class Probe {
            (all_known() ? "; from all others it takes what it should" : "");
   }
 
-  // Whether yours has numbers wherever the right ones change: of what reaches a NaN nothing can be said.
+  // Whether the result is finite wherever the right one changes. NaN hides what reaches it.
   bool all_known() const {
     return std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) {
       return std::all_of(input.responses.begin(), input.responses.end(),
@@ -314,7 +312,7 @@ class Probe {
     });
   }
 
-  // Changes the elements of a line that were left out.
+  // Changes the remaining elements of a line.
   bool complete(Input& input, std::size_t axis) const {
     const std::int64_t size = input.layout().sizes[axis];
     const std::vector<std::int64_t> all = input.line(axis, size);
@@ -325,8 +323,8 @@ class Probe {
            size * seconds_ <= most_seconds() && respond(input, axis, size);
   }
 
-  // Whether the first and the last of all elements with this index along the axis answer so, too: one line was changed, and it may not
-  // stand for the others.
+  // Whether the first and the last of all elements with this index along the axis respond in the
+  // same way, because the one line that was changed may be special.
   bool holds_at_both_ends(const Input& input, std::size_t axis, std::int64_t index,
                           double factor) const {
     std::vector<float> values = input.unchanged();
@@ -358,13 +356,13 @@ class Probe {
   static std::string named(const Layout& layout, std::size_t axis,
                            const std::vector<std::int64_t>& indices) {
     std::string text = layout.range(axis, indices.front(), indices.back());
-    // The word for one or several, and their numbers.
+    // Replaces the range by a list of numbers, and keeps the axis' word.
     const auto digit =
         text.find_first_of("0123456789", text.find_last_of(" =", text.find(" to ") - 1));
     return text.substr(0, digit) + list_of(indices);
   }
 
-  // The indices along the axis from which nothing arrives, or all times the same factor, where all others are right.
+  // The indices along the axis that have no effect, or a common factor, if all others are right.
   std::pair<std::vector<std::int64_t>, double> wrong_part(const Input& input,
                                                           std::size_t axis) const {
     std::vector<std::int64_t> wrong;
@@ -401,7 +399,7 @@ class Probe {
     return found - layout.axes.begin();
   }
 
-  // For a kernel that takes long: steps() by one input, whose elements are the output's: o(t, i) is linear in v(t, i).
+  // steps() for a slow kernel, by one input with the output's axes: o(t, i) is linear in v(t, i).
   std::string steps_of_one(const std::vector<RealInput>& real) {
     for (const RealInput& each : real) {
       Input input(each);
@@ -421,7 +419,7 @@ class Probe {
     return "";
   }
 
-  // For one that takes longer still: where a few steps of such an input come.
+  // reached() for an even slower kernel, with a few steps of such an input.
   std::string reached_by_few(const std::vector<RealInput>& real) {
     constexpr std::int64_t kFewest = 2;
     const auto runs = static_cast<std::int64_t>(most_seconds() / seconds_);
@@ -437,7 +435,7 @@ class Probe {
     return "";
   }
 
-  // What each step takes from each other, by an input that has steps and in which the output is linear.
+  // What each step takes from every other, by an input with steps in which the output is linear.
   SaidOfShares steps() {
     const std::string t = "t";
     const auto of_output = axis_of(layout_, t);
@@ -469,8 +467,8 @@ class Probe {
     return {};
   }
 
-  // Whether its neighbours along the input's other axes miss the steps that the base misses, and reach nothing that they should not: then
-  // this may be said of all of the input.
+  // Whether the base's neighbours along the other axes miss the same steps, and reach nothing that
+  // they should not. Then the words apply to all of the input.
   bool is_one_of_many(const Input& input, std::size_t of_input, std::size_t of_output) const {
     using Steps = std::vector<std::int64_t>;
     const auto steps_above = [&](const Values& values, double least) {
@@ -499,7 +497,7 @@ class Probe {
     return true;
   }
 
-  // Whether it changes the output where it should not, along another axis than this one.
+  // Whether it changes wrong elements of the output along another axis than this.
   bool goes_astray(const Response& response, std::size_t axis) const {
     const auto yours = where(response.yours, response.close);
     const auto right = where(response.right, 1e-12 * largest(response.right));
@@ -513,7 +511,7 @@ class Probe {
     return layout.words.empty() ? layout.axes[axis] : layout.words[axis];
   }
 
-  // Each step's largest element stands for the step.
+  // Uses the largest element of each step.
   void add_shares(const Response& response, std::size_t axis, std::int64_t key, std::int64_t keys,
                   Shares& yours, Shares& right) const {
     std::vector<double> most(layout_.sizes[axis], 0.0);
@@ -527,7 +525,7 @@ class Probe {
     }
   }
 
-  // Where along each axis a response is.
+  // The indices along each axis where a response is above a value.
   std::vector<std::vector<std::int64_t>> where(const Values& values, double above) const {
     std::vector<std::vector<std::int64_t>> result(layout_.axes.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -543,9 +541,9 @@ class Probe {
     return result;
   }
 
-  // "A change of k(b=1, t=9, h=1, j=16) alone changes o of steps 10 to 17; it should change o of steps 9 to 17". Said of the element whose
-  // places differ along the fewest axes; first of one that comes where it should not, because what does not come everywhere may have met
-  // another array's wrong element.
+  // "A change of k(b=1, t=9, h=1, j=16) alone changes o of steps 10 to 17; it should change o of
+  // steps 9 to 17", for the element with differences along the fewest axes. Elements that reach too
+  // much come first, because missing effects may be caused by another array's mistake.
   std::string reached() {
     std::string said;
     std::size_t fewest = 2 * layout_.axes.size() + 1;
@@ -582,12 +580,12 @@ class Probe {
         }
         const auto changed = without_faint_gaps(yours, *response, by_chance);
         const std::string is = places(axes, changed), should = places(axes, right);
-        if (is == should) continue;  // what differs is too faint to be told by its places
+        if (is == should) continue;  // the difference is too faint to be shown by indices
         fewest = differ;
         said = "A change of " + input.layout().position(element) + " alone changes " + is +
                "; it should change " + should;
-        // Where `right` is too faint to be seen above the noise, nobody can tell whether yours changes; and where yours does, but below the
-        // noise, nobody can tell whether more than rounding has changed.
+        // Where `right` is below the noise, a missing change proves nothing. Where the kernel's own
+        // change is below the noise, it may be rounding.
         const auto visible = where(response->right, 10 * noise), any = where(response->yours, 0);
         for (const std::size_t axis : axes) {
           const auto unclear = [&](const std::vector<std::int64_t>& which) {
@@ -608,7 +606,7 @@ class Probe {
     return said;
   }
 
-  // The base first.
+  // All responses, the base's first.
   static std::vector<std::pair<std::int64_t, const Response*>> base_first(const Input& input) {
     std::vector<std::pair<std::int64_t, const Response*>> list;
     for (const auto& [element, response] : input.responses)
@@ -630,7 +628,7 @@ class Probe {
     return rest;
   }
 
-  // The root of the mean square of what is above the noise: the noise's share of it falls below by chance.
+  // The root mean square of the values above the noise. The noise may hide a share of them.
   static double typical(const Values& values, double noise) {
     double squares = 0, count = 0;
     for (const double x : values) {
@@ -639,12 +637,12 @@ class Probe {
     return count > 0 ? std::sqrt(squares / count) : INFINITY;
   }
 
-  // How many of `of` places may be missing by chance, where so many are expected to be: hundreds of elements are tried, and in none of
-  // them more should be.
+  // The most of `of` indices that may be missing by chance if `expected` are on average. Hundreds
+  // of elements are tried, and none of them should exceed this.
   static std::size_t most_by_chance(double expected, std::size_t of) {
     constexpr double kNever = 1e-5;
     double exactly = std::exp(-expected),
-           more = 1 - exactly;  // the chances (Poisson) that n are, and that more are
+           more = 1 - exactly;  // Poisson: chances of n, and of more than n
     std::size_t n = 0;
     while (more > kNever && n < of) {
       exactly *= expected / static_cast<double>(++n);
@@ -653,7 +651,7 @@ class Probe {
     return n;
   }
 
-  // How many indices along the axis are expected to be missing by chance: those where each of the strong elements is.
+  // Expected number of indices along the axis whose strong elements are all missing by chance.
   double expected_missing(const Values& right, double strong, std::size_t axis,
                           double chance) const {
     std::map<std::int64_t, double> all_missing;
@@ -668,11 +666,11 @@ class Probe {
     return expected;
   }
 
-  // A change of a few places between many others may be rounded away: by chance, or where it is faint beside them.
+  // Fills gaps that rounding may have caused: few of them by chance, or faint ones.
   std::vector<std::vector<std::int64_t>> without_faint_gaps(
       std::vector<std::vector<std::int64_t>> places, const Response& response,
       double chance) const {
-    constexpr double kFaint = 30;  // times the noise
+    constexpr double kFaint = 30;  // in units of the noise
     for (std::size_t axis = 0; axis < places.size(); ++axis) {
       std::vector<std::int64_t>& along = places[axis];
       if (along.empty()) continue;
@@ -683,7 +681,7 @@ class Probe {
       const auto is_strong = [&](std::int64_t index) {
         return std::binary_search(strong.begin(), strong.end(), index);
       };
-      bool faint = true;  // each gap begins or ends at one that is
+      bool faint = true;  // whether each gap is next to a faint index
       for (std::size_t n = 1; n < along.size(); ++n) {
         const bool gap = along[n] > along[n - 1] + 1;
         faint = faint && !(gap && is_strong(along[n - 1]) && is_strong(along[n]));
@@ -696,7 +694,7 @@ class Probe {
     return places;
   }
 
-  // What is rounded to whole numbers may change or not by a chance.
+  // Integers may change or not by the chance of rounding.
   bool is_rounded_to_whole_numbers(const Input& input) const {
     const auto is_whole = [](double x) { return std::isfinite(x) && x == std::rint(x); };
     const bool changes_something =
@@ -710,7 +708,6 @@ class Probe {
            !std::all_of(input.values().begin(), input.values().end(), is_whole);
   }
 
-  // "o of head 1, steps 3 to 17"
   std::string places(const std::vector<std::size_t>& axes,
                      const std::vector<std::vector<std::int64_t>>& here) const {
     std::vector<std::string> parts;
@@ -721,7 +718,6 @@ class Probe {
     return layout_.array + " of " + joined(parts, ", ");
   }
 
-  // "With all of v 0 but for v(b=1, t=9, h=1, i=3) = 1, o(b=1, t=12, h=1, i=3) is 0.52; it should be 0.61"
   std::string values() {
     for (const Input& input : inputs_) {
       for (const auto& [element, response] : base_first(input)) {
@@ -759,7 +755,7 @@ class Probe {
   std::vector<Input> inputs_;
 };
 
-// Other values for an array that has only one: in its range, and not all alike.
+// Different values in its range, for an array that has only one.
 std::vector<float> varied(const std::vector<float>& values) {
   constexpr std::size_t kDifferent = 7;
   std::vector<float> others(values.size());
@@ -777,7 +773,7 @@ const Misconception* same_in(const Mistakes& mistakes, const Misconception& know
   return found == mistakes.known.end() ? nullptr : &*found;
 }
 
-// What a mistake changes in an output.
+// The changes that a mistake makes in an output.
 Values harm(const Part& part, const std::vector<double>& answer) {
   Values changes(answer.size());
   for (std::size_t i = 0; i < answer.size(); ++i)
@@ -790,7 +786,7 @@ Values harm(const Part& part, const std::vector<double>& answer) {
 bool disproved(const Misconception& known, const Placed& result, const Implementation& wrong,
                Arithmetic arithmetic) {
   const Problem& problem = result.problem();
-  std::vector<Values> before;  // for outputs that the mistake gives: what it changes there
+  std::vector<Values> before;  // the changes, for outputs that the mistake explains
   for (const RealInput& input : problem.real_inputs()) {
     const std::vector<float>& values = input.values;
     const bool is_uniform =
@@ -819,7 +815,7 @@ bool disproved(const Misconception& known, const Placed& result, const Implement
         for (std::size_t n = 0; n < examined.parts.size(); ++n) {
           const Part& part = examined.parts[n];
           if (before[n].empty()) continue;
-          // A mistake that changes the same as before has nothing to do with this input.
+          // If the mistake changes the same as before, it has nothing to do with this input.
           const Values after = harm(part, answer[n]);
           double moved = 0;
           for (std::size_t i = 0; i < after.size(); ++i)
@@ -828,7 +824,7 @@ bool disproved(const Misconception& known, const Placed& result, const Implement
           if (moved > kClose * most) agrees = agrees && equals_answer(part, answer.at(n));
         }
       });
-    } catch (const std::exception&) {  // a kernel that refuses other values disproves nothing
+    } catch (const std::exception&) {  // a kernel that rejects other values disproves nothing
     }
     if (!agrees) return true;
   }
@@ -846,9 +842,7 @@ std::string probed(const Problem& problem, const Implementation& wrong, Arithmet
     Probe probe(problem, wrong, arithmetic, output);
     const std::string words = probe.words();
     return words.empty() || probe.repeats() ? words : "";
-  } catch (
-      const std::
-          exception&) {  // a kernel that refuses other values, or writes elsewhere, is not probed
+  } catch (const std::exception&) {  // a kernel that rejects or spoils inputs is not probed
     return "";
   }
 }

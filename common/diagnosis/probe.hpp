@@ -1,5 +1,5 @@
-// What a wrong kernel takes from its inputs, found by running it: one element of an input is changed at a time, and what that changes in
-// the output is compared with what it changes in the truth.
+// Finds out how a wrong kernel uses its inputs, by running it with one element changed at a time
+// and comparing the changes in the output with those in the truth.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace ladder {
 
-// What a diagnosis may take of a processor: others may be at work on it. LADDER_DIAGNOSIS_SECONDS: fewer for who ends the first program
-// sooner, more where a slow build must give the same words.
+// The processor time of a diagnosis, which does not depend on other load. LADDER_DIAGNOSIS_SECONDS
+// sets it: fewer for quick answers, more for the same words in a slow build.
 int diagnosis_seconds();
 
-// Words for the n-th output: an input that is not read, the part of an input of which nothing arrives or too much, the steps whose
-// share is wrong, an element that reaches other outputs than it should, or the first response that has another value; each with a line's
-// end. "" where none of them is found, or where the problem is too large to be computed a hundred times in a
-// tenth of the diagnosis' seconds.
+// Words for the n-th output, in lines: an input that is not read, a part of an input with no effect
+// or a wrong factor, steps whose share is wrong, an element that reaches wrong outputs, or the
+// first response with a wrong value. "" if none is found, or if the problem is too large to be
+// computed a hundred times in a tenth of the diagnosis' seconds.
 std::string probed(const Problem& problem, const Implementation& wrong, Arithmetic arithmetic,
                    std::size_t output);
 
-// Whether a mistake that gives the result was not made. Where all elements of an input have one value, the result may show nothing of the
-// mistake: of a bonus u that is 0 everywhere, nobody can say whether it was forgotten. Such an input gets other values, and the kernel and
-// the mistake have to agree again.
+// Whether a mistake that gives the same result was not made. An input with equal elements may hide
+// the mistake: a bonus u of zeros cannot show whether u was forgotten. Such an input gets other
+// values, for which the kernel and the mistake must agree again.
 bool disproved(const Misconception& known, const Placed& result, const Implementation& wrong,
                Arithmetic arithmetic);
 

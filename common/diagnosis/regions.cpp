@@ -20,7 +20,7 @@ std::string text_of(const Run& run) {
   return run.first == run.last ? first : first + " to " + std::to_string(run.last);
 }
 
-// The first of them and the last; dots only where what they stand for goes on as it began.
+// The first runs and the last. Dots are used only if the pattern continues.
 std::string list_of(const std::vector<Run>& runs) {
   constexpr std::size_t kMostSaid = 4;
   std::string text = text_of(runs.front());
@@ -57,7 +57,7 @@ std::string list_of(const std::vector<std::int64_t>& rows) {
     runs.push_back({row, row});
   }
   const std::int64_t span = rows.back() - rows.front() + 1, count = std::ssize(rows);
-  // A few are listed: "1 and 3", not "1 to 3 without 2".
+  // Few numbers are listed: "1 and 3", not "1 to 3 without 2".
   if (gaps.empty() || gaps.size() > kMostGaps || runs.size() == rows.size() ||
       2 * (span - count) > count)
     return list_of(runs);
@@ -66,7 +66,7 @@ std::string list_of(const std::vector<std::int64_t>& rows) {
 
 namespace {
 
-constexpr double kCloseShare = 2e-3;  // of the largest share of a row
+constexpr double kCloseShare = 2e-3;  // relative to the largest share of a row
 
 // Pairs of a query and a key.
 struct Region {
@@ -74,7 +74,7 @@ struct Region {
   std::function<bool(std::int64_t t, std::int64_t s)> has;
 };
 
-// Which keys are earlier and later than a query can be said only where there are as many of both.
+// Only with as many keys as queries are keys earlier or later than a query.
 std::vector<Region> regions(const std::string& key, std::int64_t queries, std::int64_t count) {
   const std::string keys = key + "s";
   std::vector<Region> list;
@@ -87,7 +87,7 @@ std::vector<Region> regions(const std::string& key, std::int64_t queries, std::i
   if (queries != count) return list;
   for (const std::int64_t block : {16, 32, 64, 8, 4}) {  // the usual ones first
     if (block >= queries) continue;
-    const std::string kind = block == 4 ? "unit" : "block";  // as the pages call it
+    const std::string kind = block == 4 ? "unit" : "block";  // the pages' word
     const std::string of = std::to_string(block) + " " + keys;
     const auto begin = [block](std::int64_t t) { return t / block * block; };
     const std::vector<Region> of_blocks = {
@@ -110,10 +110,10 @@ std::vector<Region> regions(const std::string& key, std::int64_t queries, std::i
   return list;
 }
 
-// Shares beside the true ones.
+// Compares shares with the right ones.
 class Comparison {
  public:
-  // `proportions`: each row of `yours` is multiplied by what makes most of it right.
+  // With `proportions`, each row of `yours` is scaled so that most of it is right.
   Comparison(const SharesOfHead& shares, bool proportions)
       : shares_(shares), yours_(shares.yours), proportions_(proportions) {
     for (std::int64_t t = 0; t < shares.queries; ++t) {
@@ -137,7 +137,7 @@ class Comparison {
     return found;
   }
 
-  // What all shares in there are multiplied by; NaN if they are not.
+  // The common factor of all shares in the region; NaN if there is none.
   double factor_in(const Region& region) const {
     double product = 0, square = 0;
     for_each([&](double yours, double right, double, std::int64_t t, std::int64_t s) {
@@ -157,7 +157,7 @@ class Comparison {
 
   bool proportions() const { return proportions_; }
 
-  // Whether most rows with a wrong share have several right ones: one alone is right by some factor, and two may be by chance.
+  // Whether most rows with a wrong share have several right ones. Two may be right by chance.
   bool proportions_show() const {
     std::vector<std::int64_t> wrong(static_cast<std::size_t>(shares_.queries), 0), right = wrong;
     for_each([&](double yours, double of_truth, double close, std::int64_t t, std::int64_t) {
@@ -171,7 +171,7 @@ class Comparison {
     return 2 * shown >= rows;
   }
 
-  // Whether most rows with a wrong share have several others outside of the region: one alone is in proportion to itself.
+  // Whether most rows with a wrong share have several outside, whose proportions are significant.
   bool has_several_outside(const Region& region) const {
     std::vector<std::int64_t> outside(static_cast<std::size_t>(shares_.queries), 0),
         wrong = outside;
@@ -187,7 +187,7 @@ class Comparison {
     return 2 * several >= rows;
   }
 
-  // "o of step 3 is 0.7 times what it should be": the first row that is multiplied by something.
+  // "o of step 3 is 0.7 times what it should be": the first row with a factor.
   std::string first_factor(const std::string& query) const {
     const auto wrong = std::find_if(factors_.begin(), factors_.end(), [this](const double& factor) {
       return std::abs(factor - 1) > 2 * kCloseShare && shows_in_all_blocks(&factor - &factors_[0]);
@@ -198,7 +198,7 @@ class Comparison {
   }
 
  private:
-  // Whether the row's factor can be told from 1 in each block of keys that has a share at all: else some of them may have another one.
+  // Whether each block of keys with a share shows that the row's factor is not 1.
   bool shows_in_all_blocks(std::int64_t t) const {
     constexpr std::int64_t kBlock = 16;
     for (std::int64_t first = 0; first < shares_.keys; first += kBlock) {
@@ -217,7 +217,7 @@ class Comparison {
     return most;
   }
 
-  // Multiplies the row by what makes most of it right.
+  // Scales the row so that most of it is right.
   double scale(std::int64_t t) {
     double* yours = &yours_[t * shares_.keys];
     const double* right = &shares_.right[t * shares_.keys];
@@ -237,7 +237,7 @@ class Comparison {
     return best;
   }
 
-  // visit(yours, right, close, t, s): each pair that has a share in one of the two.
+  // visit(yours, right, close, t, s) for each pair with a share in either.
   template <typename Visit>
   void for_each(const Visit& visit) const {
     for (std::int64_t t = 0; t < shares_.queries; ++t) {
@@ -253,7 +253,7 @@ class Comparison {
   const SharesOfHead& shares_;
   Shares yours_;
   bool proportions_;
-  std::vector<double> close_, factors_;  // of each row
+  std::vector<double> close_, factors_;  // per row
 };
 
 SaidOfShares explain(const Comparison& comparison, const SharesOfHead& shares,
@@ -276,7 +276,7 @@ SaidOfShares explain(const Comparison& comparison, const SharesOfHead& shares,
   if (std::abs(factor) < kCloseShare)
     return {"A " + query + " takes nothing from " + of + "; " + rest, true};
   if (std::isfinite(factor) &&
-      comparison.proportions()) {  // nobody can tell which of the two is wrong
+      comparison.proportions()) {  // either of the two may be the wrong one
     return {
         "Beside all else, what a " + query + " takes from " + of + " is " + short_number(factor) +
             " times what it should be. Either that is wrong, or all else is " +
@@ -285,13 +285,13 @@ SaidOfShares explain(const Comparison& comparison, const SharesOfHead& shares,
   }
   const std::string words = "What a " + query + " takes from " + of + " is wrong; " + rest;
   if (std::isnan(factor)) return {words, false};
-  // One element of each key was changed: others may have other factors.
+  // Only one element per key was changed, and others may have other factors.
   return {words + ". Of the one element of each " + key + " that was tried it is " +
               short_number(factor) + " times what it should be",
           true};
 }
 
-// Whether a row's right shares have one sum for all rows: they are divided by the sum of what was taken, as softmax does.
+// Whether all rows have the same sum of right shares, because they are normalised, as in softmax.
 bool add_up_alike(const SharesOfHead& shares) {
   std::vector<double> sums(static_cast<std::size_t>(shares.queries), 0.0);
   for (std::int64_t t = 0; t < shares.queries; ++t) {

@@ -28,9 +28,9 @@ constexpr const char* kDiagnose = "--diagnose";
 constexpr const char* kAnySchedule = "hardware";
 constexpr double kMostBytes = 1 << 28;
 
-std::string program;  // empty where main knows no second start
+std::string program;  // empty if main does not call second_start
 
-// Called again and again, after so many seconds of the clock: ends a program that has hardly run since, or has been called too often.
+// Called every few seconds. Ends a program that has hardly run since, or takes too long.
 void look_whether_it_runs(int) {
   constexpr int kMostLooks = 10;
   static int looks = 0;
@@ -74,7 +74,7 @@ void write(std::ostream& out, const Verdict& verdict, const Placed& result, Arit
   put(out, callable ? device(find_implementation(name).device).schedule() : kAnySchedule);
 }
 
-// What the second start says of what `write` has written.
+// The second start's words for what `write` has written.
 std::string words_for(std::istream& in) {
   Verdict verdict;
   verdict.message = take(in);
@@ -97,7 +97,7 @@ std::string not_started(const std::string& what, int error) {
          "). The verdict above holds.\n";
 }
 
-// How a second start ended that has given no words.
+// How a second start without words ended.
 std::string sentence_for(int status) {
   if (!WIFSIGNALED(status)) {
     return "The diagnosis ended with status " + std::to_string(WEXITSTATUS(status)) +
@@ -116,7 +116,7 @@ std::string sentence_for(int status) {
          strsignal(WTERMSIG(status)) + "); the verdict above holds.\n";
 }
 
-// Starts the program with `input` as its standard input. Its output in `words` and ""; else a sentence.
+// Starts the program with `input` as standard input. Returns a sentence if it fails.
 std::string start_again(int input, std::string& words) {
   int ends[2];
   if (pipe(ends) != 0) return not_started("pipe", errno);
@@ -162,7 +162,7 @@ void second_start(int argc, char** argv) {
   const rlimit no_core{};
   setrlimit(RLIMIT_CORE, &no_core);
   unsetenv("EMULATOR_PRINTF");
-  // What the code prints is no answer.
+  // Output of the kernel's code is not part of the answer.
   const int answer = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   const std::string words = words_for(std::cin);
@@ -186,7 +186,7 @@ std::string named_but_for(const Excluded& excluded, const Verdict& verdict, cons
   const int file = mkstemp(path.data());
   if (file < 0) return verdict.named(not_started(path, errno));
   std::ofstream out(path, std::ios::binary);
-  unlink(path.c_str());  // who has it open can still use it
+  unlink(path.c_str());  // still usable through open descriptors
   write(out, verdict, result, arithmetic, excluded);
   out.close();
   std::string words;

@@ -16,8 +16,8 @@
 
 namespace ladder {
 
-// What a suite's cases are made of: factors with their levels, and pairs of levels that cannot be, with the reason. A factor can
-// be read back from a finished case, so that what a suite promises can be checked after all its changes to the cases.
+// A suite's cases are combined from factors with levels; excluded pairs of levels have a reason. A
+// factor's level can be read back from a finished case, to check what the suite promises.
 template <typename Case>
 class Design {
  public:
@@ -38,7 +38,7 @@ class Design {
         [=](const Case& c) { return c.*member; });
   }
 
-  // `why` is for the reader of the code. Nothing where the design lacks one of the levels.
+  // `why` is for readers of the code. Does nothing if the design lacks one of the levels.
   template <typename Value, typename Other>
   void exclude(const std::string& name, const Value& level, const std::string& other_name,
                const Other& other_level, [[maybe_unused]] const char* why) {
@@ -47,8 +47,8 @@ class Design {
     if (f < factors_.size() && g < factors_.size()) excluded_.push_back({f, a, g, b});
   }
 
-  // `first`, then pairwise cases, or those of a draw; `finish` sets what follows from the levels. Two rows may differ only in options
-  // that the case does not have; one case is enough then. `also`: besides, where they are not among these.
+  // `first`, then pairwise or drawn cases. `finish` derives the rest of a case from its levels.
+  // Rows that give the same case give one. `also` adds cases that are not among these.
   std::vector<Case> cases(const Case& first, const std::function<void(Case&)>& finish,
                           const std::optional<Draw>& draw,
                           const std::vector<Case>& also = {}) const {
@@ -76,7 +76,7 @@ class Design {
     return result;
   }
 
-  // What each case is made of: "T=130".
+  // The levels of each case: "T=130".
   std::vector<std::vector<std::string>> levels_of(const std::vector<Case>& cases) const {
     std::vector<std::vector<std::string>> result(cases.size());
     for (std::size_t n = 0; n < cases.size(); ++n) {
@@ -86,7 +86,7 @@ class Design {
     return result;
   }
 
-  // Pairs of levels that are not excluded and that no case has: "T=130 with K=64".
+  // Pairs of levels that are neither excluded nor in any case: "T=130 with K=64".
   std::vector<std::string> missing_pairs(const std::vector<Case>& cases) const {
     std::set<std::string> held;
     for (const Case& c : cases) {

@@ -1,4 +1,4 @@
-// What the judge is made of, without any operator.
+// The parts of the judge, without any operator.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -41,7 +41,7 @@ TEST(Float16, EveryValueSurvivesTheWayThroughFloat) {
       continue;
     }
     ASSERT_EQ(to_float16(wide).bits, bits) << wide;
-    // Its size by the definition.
+    // The value by the format's definition.
     const int exponent = static_cast<int>(bits >> 10 & 31),
               mantissa = static_cast<int>(bits & 1023);
     const double size = exponent == 31 ? static_cast<double>(std::numeric_limits<float>::infinity())
@@ -69,7 +69,7 @@ TEST(Float16, RoundsToTheNearestAndTiesToEven) {
   EXPECT_EQ(to_float16(std::numeric_limits<float>::max()).bits, 0x7c00u);
 }
 
-// A gradient of one query and many keys may be so small that fp16 holds it in steps of 2^-24, whatever its size.
+// A gradient of one query and many keys may be so small that fp16 stores it in steps of 2^-24.
 TEST(Judge, KnowsTheSmallestNumbersOfFp16) {
   const std::vector<double> truth(64, 19.5 * 0x1p-24), terms = truth;
   const auto share_of = [&](double result) {
@@ -82,7 +82,7 @@ TEST(Judge, KnowsTheSmallestNumbersOfFp16) {
   EXPECT_GT(share_of(21 * 0x1p-24), 1);
 }
 
-// Values of which no two are alike.
+// Different values.
 std::vector<double> spread_values(int count) {
   std::vector<double> values(count);
   for (int i = 0; i < count; ++i)
@@ -90,7 +90,7 @@ std::vector<double> spread_values(int count) {
   return values;
 }
 
-// A result that is stored in bf16, off by a factor.
+// The verdict on a result that is stored in bf16 and wrong by a factor.
 Judged judged_times(double factor, const std::vector<double>& truth) {
   std::vector<float> result;
   for (const double x : truth)
@@ -113,12 +113,12 @@ TEST(Slope, OfABiasIsBeyondItsLimitFromTwoHundredElementsOn) {
   }
 }
 
-// A rounding that a thousand elements share is one rounding: the same value, again and again.
+// If a thousand elements have the same value, their rounding errors are one error, not a thousand.
 TEST(Slope, OfEqualValuesMayBeOffAsOneIs) {
   for (const double value : {1.0, 1.0 + 0x1p-8, 1.0 + 0.9 * 0x1p-8, 1.3, -1.7}) {
     std::vector<double> truth(5000, value);
     EXPECT_LE(judged_times(1, truth).slope_share, 1) << value;
-    // A tie that fp32 sums have made a little smaller, or larger.
+    // A tie that fp32 accumulation has made slightly smaller or larger.
     EXPECT_LE(judged_times(1 - 0x1p-23, truth).slope_share, 1) << value;
     EXPECT_LE(judged_times(1 + 0x1p-23, truth).slope_share, 1) << value;
   }
@@ -126,7 +126,7 @@ TEST(Slope, OfEqualValuesMayBeOffAsOneIs) {
   EXPECT_EQ(judged_times(1, {0, 0}).slope_share, 0);
 }
 
-// Under ulimit -s 256 a thread has as much. Two blocks of 128 KB are the largest that Eigen by itself puts there.
+// Under ulimit -s 256 a thread has 256 KB. Eigen alone puts up to two blocks of 128 KB there.
 TEST(Product, NeedsLittleOfTheStack) {
   pthread_attr_t attributes;
   pthread_t thread;
@@ -231,7 +231,7 @@ TEST(Error, MatchesNoNan) {
 }
 
 TEST(Error, AppliesAFloorToRows) {
-  // The second row's truth is nearly zero: an error of 1e-6 there is small against the tensor, not against the row.
+  // The second row's truth is nearly zero: its error of 1e-6 is small relative to the tensor only.
   const RelativeError error = relative_error({1, 1, 1e-6f, 0}, {1, 1, 0, 0}, 2);
   EXPECT_NEAR(error.worst_row, 1e-6 / (kRowFloor * 1.0), 1e-8);
   EXPECT_EQ(error.worst_row_index, 1);
@@ -256,7 +256,7 @@ std::string name_of(const SomeCase& c) {
   return std::to_string(c.T) + (c.scale != 1 ? "_scaled" : "") + (c.reverse ? "_reverse" : "");
 }
 
-// A suite that changes its cases after they were combined may take a pair back.
+// If a suite changes its cases after they were combined, it may lose a pair.
 TEST(Design, MissesPairsThatAChangeTakesBack) {
   Design<SomeCase> design;
   design.factor("T", std::vector<std::int64_t>{1, 17, 130}, &SomeCase::T);

@@ -64,12 +64,12 @@ namespace {
 constexpr std::size_t kMostLines = 8;
 constexpr std::int64_t kMostWidth = 64;
 
-// One axis down, one across: a line for each index down, those that are alike in one.
+// Draws one axis down and one across. Equal neighbouring lines are drawn once.
 struct Map {
   std::vector<std::pair<std::string, std::string>> lines;  // label, cells
-  double right = 0;                                        // of its cells
+  double right = 0;                                        // the number of cells that are right
 
-  // An array of one axis has one line.
+  // An array with one axis gives one line.
   Map(const Layout& layout, const std::vector<std::int64_t>& bad, std::size_t down,
       std::size_t across) {
     const bool one = down == across;
@@ -107,7 +107,7 @@ std::string picture(const Layout& layout, const std::vector<std::int64_t>& bad) 
     }
   }
   if (!best) return "";
-  if (best->lines.size() == 1) {  // a tail is said in words
+  if (best->lines.size() == 1) {  // the text already describes a tail
     const std::string& cells = best->lines.front().second;
     if (cells.find('.', cells.find('x')) == std::string::npos && cells.front() == '.') return "";
   }
@@ -152,7 +152,7 @@ std::string counted(const std::string& what, const std::vector<float>& result, c
          " elements\n";
 }
 
-// "wrong: n % 64 = 32 to 63", of an axis that is too long for a picture. "" if the wrong ones do not come again and again.
+// "wrong: n % 64 = 32 to 63", for an axis too long for a picture. Empty if there is no period.
 std::string period(const Layout& layout, const std::vector<std::int64_t>& bad) {
   for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
     const std::int64_t size = layout.sizes[axis];
@@ -178,7 +178,7 @@ std::string period(const Layout& layout, const std::vector<std::int64_t>& bad) {
   return "";
 }
 
-// Which elements are bad, as a reader can use it: the first one, and whether they fill an axis or only its tail.
+// Describes the bad elements: the first one, and whether they fill an axis or only its tail.
 std::string where(const Layout& layout, const Judged& judged, const std::vector<float>& result,
                   const std::vector<double>& truth) {
   const std::vector<std::int64_t>& bad = judged.bad;
@@ -188,7 +188,7 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
        << counted("is NaN", result, [](float x) {
             return std::isnan(x) && !is_never_written(x) && !is_of_never_written(x);
           });
-  // What is wrong by little in many places, of which a few may be beyond their own limit.
+  // Many small errors; a few elements may exceed their own limits.
   const bool small = bad.empty() || (judged.element_share < 2 && 1000 * bad.size() < truth.size());
   const std::string why = std::string(": ") + (bad.empty() ? "no" : "hardly an") +
                           " element is beyond its limit, but their errors do not cancel as those "
@@ -219,7 +219,7 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
     const auto first = std::find(seen.begin(), seen.end(), true) - seen.begin();
     const bool to_the_end = std::find(seen.begin() + first, seen.end(), false) == seen.end();
     if (first > 0 && to_the_end) {
-      // A tail is the end of a row. Where nearly all of it is wrong, the end is not what is special.
+      // A tail is the end of a row. If most of the row is wrong, its end is not special.
       const bool columns = axis + 1 == layout.axes.size() && layout.axes[axis] != "t";
       const bool tail = 2 * first >= static_cast<std::ptrdiff_t>(seen.size());
       text << (!columns ? "right at first, then wrong: "
@@ -234,7 +234,7 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
   return text.str();
 }
 
-// For who looks at the limits: what the verdict was made of.
+// For readers who check the limits: the numbers behind the verdict.
 std::string numbers(const Layout& layout, const Judged& judged, const std::vector<float>& result,
                     const std::vector<double>& truth) {
   std::ostringstream text;
@@ -317,7 +317,7 @@ Verdict judge_part(const Part& part) {
   verdict.share = judged.share();
   if (judged.within_limit()) return verdict;
   verdict.right = false;
-  // Zeros equal many a misconception on some case; none of them is what happened.
+  // On some case zeros equal the answer of many a mistake, but none of these happened.
   const bool zeros = std::all_of(result.begin(), result.end(), [](float x) { return x == 0; });
   const bool nothing = std::all_of(result.begin(), result.end(), is_never_written);
   verdict.message = head + (zeros     ? "every element is zero.\n"

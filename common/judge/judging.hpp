@@ -1,4 +1,4 @@
-// The verdict on one array: written, finite, within the limits of its class; where it is wrong, which elements are.
+// The verdict on one array: written, finite, within its limits, or which elements are not.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct Layout {
   std::string array;
   std::vector<std::string> axes;
   std::vector<std::int64_t> sizes;
-  // What the axes are called in a sentence: {"batch", "step", "head", "column"}. Empty: by their names.
+  // The names of the axes in a sentence: {"batch", "step", "head", "column"}. Empty: `axes`.
   std::vector<std::string> words = {};
 
   std::int64_t row() const { return sizes.back(); }
@@ -23,25 +23,24 @@ struct Layout {
   std::vector<std::int64_t> index(std::int64_t element) const;
   std::string position(std::int64_t element) const;  // "o(b=0, t=1, h=2, i=0)"
   std::string place(std::int64_t element) const;     // "batch 0, step 1, head 2, column 0"
-  // "step 3", "steps 3 to 7"; "n=3", "n=3 to 7" where an axis has no word
+  // "step 3", "steps 3 to 7"; "n=3", "n=3 to 7" for an axis without a word
   std::string range(std::size_t axis, std::int64_t first, std::int64_t last) const;
 };
 
-// Elements that must be what the truth is, exactly, and the rule that says so: "a query that sees no key must have o = 0".
+// Elements that must equal the truth exactly, and why: "a query that sees no key must have o = 0".
 struct Exact {
   std::vector<bool> elements = {};
   std::string rule = {};
 };
 
-// An output's true values, and for each the root of the sum of its squared terms. Without terms a value is its only one.
+// True values, and the root of the sum of each one's squared terms. Without `terms`: the value.
 struct Truth {
   std::vector<double> values, terms = {};
-  std::optional<Roundings> roundings =
-      {};  // otherwise they are counted from the operator's additions
+  std::optional<Roundings> roundings = {};  // otherwise counted from the additions
   Exact exact = {};
 };
 
-// One array. It points at the results and at what is expected of them. Where the truth is infinite, `exact` has the element.
+// One array, by pointers. Where the truth is infinite, `exact` has the element.
 struct Part {
   Layout layout;
   const std::vector<float>* result;
@@ -51,19 +50,18 @@ struct Part {
   StoredValue stored = [](double value) { return static_cast<float>(value); };
 
   Judged judged() const;
-  // How coarse a right result may be, where it is compared with another answer: 0, or kBf16Rounding.
+  // The rounding to allow for when the result is compared with another answer: 0, or kBf16Rounding.
   double coarseness() const;
-  // Whether the result equals a wrong answer, as nearly as its storage lets it. What nearly equals the truth is no wrong answer.
+  // Whether the result equals a wrong answer, up to rounding. Near the truth none counts as wrong.
   bool equals(const std::vector<double>& wrong) const;
 };
 
 Verdict judge_part(const Part& part);
 
-// Refuses (std::invalid_argument) a problem whose right result is beyond the type that it is stored in: no kernel can have it.
+// Throws std::invalid_argument if the right result exceeds the range of its storage type.
 void require_storable(const Part& part);
 
-// A part without the elements that are exactly right: they are 0, in the result and in what is expected. An infinite number is none to
-// compare.
+// A part whose exactly right elements (infinite ones cannot be compared) are 0, also in the truth.
 class FinitePart {
  public:
   explicit FinitePart(const Part& part);
@@ -77,28 +75,28 @@ class FinitePart {
   Part part_;
 };
 
-// Adds the error of the array that the verdict is about, in the results of a plain loop.
+// Adds the plain loop's error for the array that the verdict is about.
 void add_plain_loop(Verdict& verdict, const std::vector<Part>& of_plain_loop);
 
-// A map of what is wrong, '.' right and 'x' wrong: the two axes that tell most, with what is alike drawn once. Empty where all is wrong, or
-// where nothing can be told.
+// A map of right '.' and wrong 'x' elements along the two most telling axes, with equal lines drawn
+// once. Empty if everything is wrong or the map shows nothing.
 std::string picture(const Layout& layout, const std::vector<std::int64_t>& bad);
 
-// Whether a result is `values` in the place of the truth, to within the limits that it then has. What is added to the truth is another
-// term of each element; it was fitted to the result, so it brings roundings of a row's elements to the others.
+// Whether a result is within the limits if `values` replace the truth. Their difference counts as
+// another term. It was fitted to the result, so roundings of a row's elements affect the others.
 bool is_within_limits_of(const std::vector<double>& values, const Part& result);
 
-// Rounding a number to bf16 changes it by at most this share of it.
+// The largest relative change by rounding to bf16.
 inline constexpr double kBf16Rounding = 1.0 / 256;
 
-// Whether a result equals another answer, whose storage rounds by `rounding`. Where `other` is not finite, the result must be 0 or not
-// finite either: it was not written, or it overflowed.
+// Whether a result equals another answer, whose storage rounds by `rounding`. Where `other` is not
+// finite, the result must be 0 (not written) or not finite (overflow).
 bool roughly_equal(std::vector<float> result, std::vector<double> other, std::int64_t row,
                    double rounding = 0);
 
-// A number as a reader can compare it.
+// The number with `digits` significant digits.
 std::string short_number(double x, int digits = 3);
-// "yours 1.02, right 1", with as many digits as tell the two apart.
+// "yours 1.02, right 1", with as many digits as distinguish them.
 std::string yours_and_right(double yours, double right);
 
 }  // namespace ladder

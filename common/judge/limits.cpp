@@ -11,7 +11,7 @@
 namespace ladder {
 namespace {
 
-// `error` and `limit` are squares. An error beyond a limit of 0 has no share that a number could be; any large one says so.
+// `error` and `limit` are squares. With a limit of 0 any error gives the largest number.
 double share_of(double error, double limit) {
   if (error == 0) return 0;
   return limit > 0 ? std::sqrt(error / limit) : std::numeric_limits<double>::max();
@@ -25,12 +25,12 @@ double relative(double error, double size) {
   return error == 0 ? 0 : std::sqrt(error / size);
 }
 
-// How large an error the sums of an element may have.
+// The largest error of an element's accumulation.
 double of_sums(double value, double terms, const Roundings& roundings) {
   return roundings.sums * std::max(std::abs(value), terms);
 }
 
-// The error that a result had at least before it was stored: how far from the truth the numbers lie that are stored as that result.
+// A lower bound of the error before storing: the truth's distance to all that rounds to `result`.
 double before_stored(double result, double truth, const Roundings& roundings) {
   const double error = result - truth;
   if (roundings.stored == 0) return error;
@@ -42,7 +42,7 @@ double before_stored(double result, double truth, const Roundings& roundings) {
   return left < 0 ? 0 : std::copysign(left, error);  // NaN stays
 }
 
-// Of an element, a row or a tensor. What the value was before it was stored has an error and a limit of its own.
+// Squares for an element, row or tensor. The error before storing has a limit of its own.
 struct Squares {
   double error = 0, size = 0, limit = 0, before = 0, before_limit = 0;
 
@@ -55,7 +55,7 @@ struct Squares {
   }
 };
 
-// A row, or several that follow each other and are alike: what share all their roundings. Sums of squares are weighted.
+// One row, or several equal neighbours, which share all their roundings. Weighted sums of squares.
 struct Unit {
   double square = 0, product = 0, least = 0, most = 0, stored = 0, terms = 0, elements = 0;
   double rows = 0;
@@ -72,8 +72,8 @@ struct Unit {
   }
 };
 
-// Of some units. A limit counts roundings, as if one operand of each kind were shared by a whole unit, or goes by how much the units' own
-// errors differ.
+// The slope of some units. Its limit is counted from roundings, as if a whole unit shared one
+// operand of each kind, or estimated from how much the errors of the units differ.
 struct Slope {
   double square = 0, product = 0, least = 0, most = 0;
   double counted = 0, at_least = 0;  // variances
@@ -96,7 +96,7 @@ struct Slope {
 
   double slope() const { return product / square; }
 
-  // Infinite where the units are too few.
+  // Infinite for too few units.
   double spread_of_units(double tail) const {
     const double units = square_of(square) / square_of_squares, left = 1 - square_of(tail) / units;
     if (left <= 0) return std::numeric_limits<double>::infinity();
@@ -120,11 +120,11 @@ struct Slopes {
   const std::vector<std::int64_t>& sizes;
   const Roundings& roundings;
   StoredValue stored;
-  double smallest;  // what the square of an element's limit is at least
+  double smallest;  // lower bound for the square of an element's limit
   std::int64_t row = sizes.back(), rows = std::ssize(truth) / row;
   std::vector<Unit> units = {};
 
-  // A row that is larger than most says no more of a factor than they do.
+  // Rows larger than the mean are scaled down, because they say no more about a factor.
   Unit unit_of(std::int64_t first, double mean_size) const {
     Unit unit{.elements = static_cast<double>(row), .rows = 1};
     for (std::int64_t i = first; i < first + row; ++i) {
@@ -147,7 +147,7 @@ struct Slopes {
     return unit;
   }
 
-  // Whether they are no more different than the same operands, rounded, make them.
+  // Whether two rows differ by no more than the rounding of the same operands.
   bool alike(std::int64_t a, std::int64_t b) const {
     double square = 0, difference = 0;
     for (std::int64_t i = 0; i < row; ++i) {
@@ -158,7 +158,7 @@ struct Slopes {
     return difference <= square_of(coarse) * square;
   }
 
-  // Of the rows whose index along an axis is this: `inner` rows that follow each other, again and again. Of all, where the axis is -1.
+  // Judges all rows with this index along an axis, in groups of `inner` rows. Axis -1: all rows.
   void judge(std::int64_t axis, std::int64_t index, std::int64_t inner, double tail) const {
     Slope slope;
     Unit unit;
@@ -205,14 +205,14 @@ struct Slopes {
   }
 };
 
-// Rows whose errors, each too small to be wrong, all lean one way: along the truth, or to one side.
+// Finds rows whose errors, each too small to be wrong, lean one way: with the truth, or to a side.
 struct Leaning {
   Judged& judged;
   const std::vector<float>& result;
   const std::vector<double>&truth, &terms;
   const Roundings& roundings;
   std::int64_t row;
-  double smallest;  // what the square of a row's limit is at least
+  double smallest;  // lower bound for the square of a row's limit
 
   // The squared cosine of the angle between the row and a row of ones.
   double one_sidedness(std::size_t first) const {
@@ -222,8 +222,8 @@ struct Leaning {
     return square > 0 ? square_of(sum) / (square * static_cast<double>(row)) : 1;
   }
 
-  // How much of a row's terms is one operand's, which the whole row shares: its part of the truth's elements is as large as its part of the
-  // terms, so it shows in the correlation of their squares.
+  // The share of a row's terms that have one operand in common. The truth's elements contain the
+  // same share, so it shows in the correlation of their squares.
   double of_one_operand(std::size_t first) const {
     const double n = static_cast<double>(row);
     double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
@@ -339,7 +339,7 @@ Judged judge_errors(const std::vector<float>& result, const std::vector<double>&
   judged.whole_share = share_of(whole.before, whole.before_limit);
   const double elements = static_cast<double>(truth.size()),
                count = static_cast<double>(rows.size());
-  // Squares of the smallest limit, and of how much more than a whole tensor's the worst of so many may be.
+  // Squares of the smallest limit, and of the factor for the worst of so many rows or elements.
   const double smallest = kSmallest * kSmallest * whole.before_limit / elements;
   const double of_rows = 1 + 2 * std::log(count), of_elements = 1 + 2 * std::log(elements);
   for (std::size_t r = 0; r < rows.size(); ++r) {

@@ -1,4 +1,4 @@
-// Matrices of the float64 truths: Eigen's, with one product. Eigen's operator is compiled anew for each kind of operands, for seconds.
+// Eigen's matrices for the float64 truths, with one product: Eigen's own is slow to compile.
 #pragma once
 
 #include <Eigen/Core>
@@ -12,7 +12,7 @@ using MatrixPart = Eigen::Ref<const Matrix, 0, Eigen::OuterStride<>>;
 
 Matrix product(const MatrixPart& a, const MatrixPart& b);
 
-// Rows of fp32 numbers that begin `stride` elements behind each other.
+// fp32 rows that begin `stride` elements apart.
 Matrix matrix_of(const float* data, std::int64_t rows, std::int64_t columns, std::int64_t stride);
 inline Matrix matrix_of(const float* data, std::int64_t rows, std::int64_t columns) {
   return matrix_of(data, rows, columns, columns);

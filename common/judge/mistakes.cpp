@@ -17,7 +17,7 @@ bool equals_answer(const std::vector<float>& result, const std::vector<double>& 
   const bool shows_none = std::any_of(result.begin(), result.end(), [](float x) {
     return !std::isfinite(x) && !is_never_written(x);
   });
-  // What nobody has written is as it was, or zero.
+  // Elements that were not written keep their old contents or are zero.
   for (std::size_t i = 0; i < result.size() && i < answer.size(); ++i) {
     if (is_unwritten(answer[i]) && !is_never_written(result[i]) && result[i] != 0) return false;
   }

@@ -1,6 +1,5 @@
-// What an operator says of wrong results: answers that somebody gives who makes a mistake. They are computed only when a result is wrong;
-// common/diagnosis looks among them for the one that a result equals, and the judge's self-test plants them. Each is made from what the
-// truth gets or gives: the truth itself has no switch.
+// Wrong answers that common mistakes give, computed only for a wrong result. common/diagnosis looks
+// for one that equals it, and the judge's self-test plants them. The truth has no switches.
 #pragma once
 
 #include <cstdint>
@@ -14,41 +13,41 @@
 
 namespace ladder {
 
-// The outputs that a case has, in the order of the operator's list. Elements that are kUnwritten were not written; others that are not
-// finite overflowed.
+// The outputs of a case in the operator's order. kUnwritten elements were not written; others that
+// are not finite overflowed.
 using Answer = std::vector<std::vector<double>>;
 
 struct Misconception {
   std::string words;  // "equals the result with the bonus forgotten"
   std::function<Answer()> answer;
-  std::int64_t tile = 0;  // one of several that may fit, named where the words have a *
-  // What is rounded too coarsely ("tf32"): an answer that is nearly the truth. Empty for all others.
+  std::int64_t tile = 0;  // a candidate for the * in the words
+  // Rounding that is too coarse ("tf32"), whose answer is nearly the truth. Otherwise empty.
   std::string slight = "";
 };
 
 // The usual lengths of chunks and tiles.
 inline constexpr std::int64_t kUsualTiles[] = {16, 32, 64, 128};
 
-// The words of the operator's variants, and the lines of code where they are made.
+// The words of the operator's variants, and the lines of code that make them.
 struct VariantsOfLoop {
   std::string equals = {};  // "equals the result "
   std::vector<std::string> words = {}, lines = {};
-  std::function<Answer()> right = nullptr;  // the loop's answer with nothing changed
+  std::function<Answer()> right = nullptr;  // the answer of the unchanged loop
 };
 
 struct Mistakes {
-  std::vector<Misconception> known = {};  // in the order in which they are looked for
+  std::vector<Misconception> known = {};  // in the order of the search
   VariantsOfLoop variants = {};
-  // A mistake of this operator alone, in the first output, beside the others.
+  // Recognises mistakes of this operator alone, in the first output.
   std::function<std::string(const std::vector<Part>&)> own = nullptr;
-  // Whether the operator has several outputs: a mistake that gives all of them comes before one that gives the wrong one.
+  // Several outputs: a mistake that explains all of them precedes one that explains the wrong one.
   bool together = false;
-  // Multiply-adds of the problem. There are about a hundred mistakes, each of which computes it again: none is looked for above the most.
+  // FMAs of the problem, which about a hundred mistakes repeat; none is tried above `most_work`.
   double work = 0, most_work = 3e7;
-  std::shared_ptr<const void> kept = {};  // what the answers refer to
+  std::shared_ptr<const void> kept = {};  // keeps alive what the answers refer to
 };
 
-// The variants as known mistakes. `loop(switches)` is the Answer; it may refer to the problem.
+// Adds the variants as known mistakes. `loop(switches)` gives the Answer.
 template <typename Switches, typename Loop>
 void add_variants(Mistakes& mistakes, const std::string& equals, const Variants<Switches>& list,
                   const Switches& right, const Loop& loop) {
@@ -64,20 +63,20 @@ void add_variants(Mistakes& mistakes, const std::string& equals, const Variants<
   }
 }
 
-// A result beside its truth, and what is known of wrong ones.
+// A result with its truth, and the known mistakes.
 struct Examined {
   std::vector<Part> parts = {};  // all outputs of the case
-  std::size_t wrong = 0;         // the first that is wrong; their number where all are right
+  std::size_t wrong = 0;         // the first wrong one; the number of outputs if all are right
   Mistakes mistakes = {};
 };
 
-// Whether a result equals an answer. Where the answer computes no number, the result has one that is none and was written; where the
-// answer has kUnwritten, nothing was written, or a zero.
+// Whether a result equals an answer. If the answer has NaN or infinity, so must the result, in a
+// written element. Elements that are kUnwritten in the answer must be unwritten or 0.
 bool equals_answer(const std::vector<float>& result, const std::vector<double>& answer,
                    std::int64_t row, double rounding);
 bool equals_answer(const Part& part, const std::vector<double>& answer);
 
-// As tensor cores take operands of fp32: to 11 significant bits.
+// Rounds to 11 significant bits, as tensor cores do with fp32 operands.
 void to_tf32(std::vector<float>& values);
 double bf16(double x);
 double fp16(double x);

@@ -19,7 +19,7 @@ namespace ladder {
 // Copies share their elements until one of them changes an array.
 class NamedArrays {
  public:
-  // The elements of an input; none where there is no such array. Changing them changes these arrays alone.
+  // The elements of an input; empty if there is no such array. Changing them changes no copy.
   template <typename Element>
   std::vector<Element>& array(const std::string& name) {
     return std::any_cast<std::vector<Element>&>(own(name, kElementType<Element>));
@@ -35,19 +35,19 @@ class NamedArrays {
   std::vector<float>& operator[](const std::string& name) { return array<float>(name); }
   const std::vector<float>& operator[](const std::string& name) const { return array<float>(name); }
 
-  // An array of so many elements, all 0: where they are.
+  // Adds an array of `count` zeros and returns its address.
   void* add(const std::string& name, const ElementType& type, std::size_t count);
 
-  // Those of real numbers that have elements, and how many.
+  // Names and sizes of the non-empty arrays of real numbers.
   std::vector<std::pair<std::string, std::int64_t>> inputs() const;
 
-  // The name and the elements of each array that has elements, then "". `read` knows the types by the list of the host.
+  // Writes the name and elements of each non-empty array, then "". `read` needs the host's list.
   void write(std::ostream& out) const;
   void read(std::istream& in, const std::vector<ListedArray>& host);
 
   // Points the inputs of a list at these arrays.
   void set_pointers(const std::vector<ListedArray>& host) const;
-  // Rounds real numbers to what the arrays can hold where they are stored.
+  // Rounds real numbers to values that the storage can hold.
   void round(const std::vector<ListedArray>& stored);
 
  private:
@@ -57,15 +57,15 @@ class NamedArrays {
     std::shared_ptr<std::any> vector;
   };
 
-  // The array's vector, which no copy shares.
+  // The array's vector, after separating it from copies.
   std::any& own(const std::string& name, const ElementType& type);
 
   std::vector<Array> arrays_;
 };
 
-// What is stored of an array; kFp32 where nothing is.
+// The storage of an array; kFp32 if it is not stored.
 Precision precision_of(const std::string& array, const std::vector<ListedArray>& stored);
-// What a value becomes when it is stored.
+// The function that rounds a value to its storage.
 float (*rounding_of(Precision precision))(double value);
 
 Layout layout_of(const ListedArray& array);

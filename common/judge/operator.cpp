@@ -34,14 +34,14 @@ std::string stored_in(const std::string& storage) {
   return "stored in " + storage;
 }
 
-// The arrays of the list that the case has.
+// The arrays of the list that this case uses.
 std::vector<ListedArray> wanted(const Operator& op, const Struct& c,
                                 std::vector<ListedArray> arrays) {
   std::erase_if(arrays, [&](const ListedArray& array) { return !op.wants(c, array.name); });
   return arrays;
 }
 
-// Its arguments as they are stored, with the sizes of `host`.
+// The arguments in their storage, with the sizes of `host`.
 Struct stored_args(const Operator::Stored& stored, const Struct& host) {
   Struct args = stored.args;
   copy_fields(host.fields(), args.fields());
@@ -59,7 +59,7 @@ bool is_one_of(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Of each size in the list.
+// A limit of each size in the list.
 template <typename Limit>
 std::vector<std::int64_t> limits(const Struct& sizes, const Limit& limit) {
   std::vector<std::int64_t> result;
@@ -77,7 +77,7 @@ Size largest(const Shape& shape) {
   return most;
 }
 
-// By the list: each input that the case has, in order.
+// Draws each input of the case in list order.
 void draw_each(Problem& problem) {
   const Operator& op = problem.op();
   const std::vector<ListedOption> listed = problem.drawn_case().options();
@@ -355,7 +355,7 @@ void Problem::with_mistakes(const std::function<void(const Mistakes&)>& use) con
   use(op_->mistakes(*this, truth, Arithmetic::kFp32));
 }
 
-// By the axes of the array: "h" is a head, "b" a batch, "sequence" a packed sequence.
+// Derived from the array's axes: "h" is a head, "b" a batch, "sequence" a packed sequence.
 Belonging Problem::belonging(const std::string& array, std::int64_t element) const {
   Belonging result;
   const Struct host = op_->host(case_);
@@ -431,7 +431,7 @@ Verdict Placed::judge(Arithmetic arithmetic, bool for_report) const {
 }
 
 void Placed::examine(Arithmetic arithmetic, const std::function<void(const Examined&)>& use) const {
-  if (!problem_.op().truth) return;  // no mistake is known
+  if (!problem_.op().truth) return;  // no mistakes are known
   const Outputs outputs = downloaded<Outputs>(arrays_);
   problem_.op().examine(problem_, at(outputs), arithmetic, use);
 }
@@ -613,7 +613,7 @@ Verdict verdict_on(const std::vector<Part>& parts, bool reports_first) {
   return verdict;
 }
 
-// A result beside its truth. It points into itself.
+// A result with its truth. It points into itself.
 class BesideTruth {
  public:
   BesideTruth(const Operator& op, const Problem& problem, const OutputsAt& outputs,
@@ -726,7 +726,7 @@ const Operator& find_operator(const std::string& name) {
 
 void add_operator(const Operator& op, int place) {
   auto& [operators, places] = registered();
-  // Before main, nobody would catch an exception, and std::cerr may not exist yet.
+  // Before main no handler can catch an exception, and std::cerr may not exist yet.
   const auto fail = [&](const char* why) {
     std::fputs(("operator '" + op.name + "' " + why + "\n").c_str(), stderr);
     std::exit(EXIT_FAILURE);

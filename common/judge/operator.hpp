@@ -1,7 +1,6 @@
-// The open operator, as a value: what the ladder, the X-ray and the suites see of any operator. Nothing here knows one.
-//
-// An Operator has lists and functions. Functions with a default need not be given. common/judge/typed.hpp fills in what depends on the
-// types of its arguments.
+// The open operator, as a value: all that the ladder, the X-ray and the suites use of any operator.
+// It has lists and functions, and those with a default are optional. common/judge/typed.hpp fills
+// in the functions that depend on the types of its arguments.
 #pragma once
 
 #include <any>
@@ -36,35 +35,34 @@ struct TriedOption;
 class Random;     // common/judge/random.hpp
 class Generator;  // common/core/generator.hpp
 
-// Calls its argument with a result beside its truth, and what is known of wrong ones.
+// Calls its argument with a result, its truth, and the known mistakes.
 using Examine = std::function<void(const std::function<void(const Examined&)>&)>;
 
-// To which head, and to which batch or packed sequence, an element belongs; -1: to all of them.
+// The head, and the batch or packed sequence, that an element belongs to; -1 for all.
 struct Belonging {
   std::int64_t head = -1, sequence = -1;
 };
 
-// What an operator takes: multiply-adds, and bytes when every array moves once.
+// The cost of an operator: FMAs, and bytes if every array moves once.
 struct Cost {
   double fma_count = 0, bytes = 0;
-  bool is_a_limit =
-      false;  // as many at most: numbers of keys, which nobody looks at here, may leave fewer
+  bool is_a_limit = false;  // an upper bound, because key_lengths may leave fewer
 };
 
-// The outputs that a case has, in the list's order; and where they are.
+// The outputs of a case in list order, and pointers to them.
 using Outputs = std::vector<std::vector<float>>;
 using OutputsAt = std::vector<const std::vector<float>*>;
 OutputsAt at(const Outputs& outputs);
 
-// An input of real numbers that has elements.
+// A non-empty input of real numbers.
 struct RealInput {
   ListedArray array;
-  std::vector<std::string> words;  // what its axes are called in a sentence; empty: by their names
+  std::vector<std::string> words;  // the names of its axes in a sentence; empty: as in the list
   std::vector<float> values;
-  bool linear = false;  // the outputs are a linear function of it: see Operator::linear_in
+  bool linear = false;  // the outputs are linear in it: see Operator::linear_in
 };
 
-// A struct with lists, without its type. What its lists point at is in it.
+// A struct with lists, without its type. It contains what its lists point at.
 class Struct {
  public:
   Struct() = default;
@@ -102,52 +100,52 @@ class Struct {
   std::vector<ListedOption> (*options_)(const std::any&) = nullptr;
 };
 
-// A launcher of arguments of some type.
+// Launches a kernel with arguments of some type.
 using Launch = std::function<void(const Struct& args)>;
 
 // A shape with options and a storage.
 class Case {
  public:
-  // `shape` and `options` are those that somebody has asked for.
+  // `shape` and `options` are the requested ones.
   Case(const Operator& op, Struct typed, Shape shape, Options options)
       : op_(op), typed_(std::move(typed)), shape_(std::move(shape)), options_(std::move(options)) {}
 
   Shape shape() const { return shape_; }
-  Options options() const { return options_; }  // those that are not as usual
+  Options options() const { return options_; }  // those that are not the default
   std::string storage() const;
   Shape sizes() const;  // of the arguments
-  // The arrays that it has, in the list's order: what a launcher gets, and what the host has. They point nowhere.
+  // The arrays of the case in list order, for a launcher and on the host. Their pointers are null.
   std::vector<ListedArray> stored_arrays() const;
   std::vector<ListedArray> host_arrays() const;
-  std::vector<std::string> array_names() const;         // those that a launcher gets
-  std::pair<std::string, double> first_output() const;  // its name and elements
-  // From the sizes alone.
+  std::vector<std::string> array_names() const;         // of the launcher's arrays
+  std::pair<std::string, double> first_output() const;  // its name and number of elements
+  // Computed from the sizes alone.
   double fma_count() const;
-  double judged_fma() const;   // multiply-adds of the float64 truth
-  double truth_bytes() const;  // what the truth takes besides its arrays
+  double judged_fma() const;   // FMAs of the float64 truth
+  double truth_bytes() const;  // memory of the truth besides its arrays
   Cost cost() const;
   double elements() const;       // of all arrays of the host
-  double largest_array() const;  // elements
-  // "B=2, T=37, K=64; decay=strong, reverse; bf16": its sizes, the options that are not as usual, and the storage.
+  double largest_array() const;  // in elements
+  // "B=2, T=37, K=64; decay=strong, reverse; bf16": sizes, options, storage.
   std::string text() const;
 
   std::unique_ptr<Problem> make() const;
-  // Calls the implementation's launcher with arrays that lie where `place(bytes)` says and hold nothing: for whoever only wants to know
-  // what it launches. False where it has no launcher for this.
+  // Calls the implementation's launcher with uninitialised arrays from `place(bytes)`, to find out
+  // what it launches. Returns false if it has no launcher for this case.
   using Place = std::function<void*(std::size_t bytes)>;
   bool launch(const Implementation& implementation, const Place& place) const;
-  // What a problem writes before its inputs.
+  // Writes the part of a problem that precedes its inputs.
   void write(std::ostream& out) const;
 
-  // In what it differs from another case of its operator: all sizes that are others, "K=4"; each option and the storage, "reverse",
-  // "stored in bf16". With each there is the other case changed so far, the sizes all at once.
+  // How this case differs from `other`: all different sizes together ("K=4"), then each option
+  // ("reverse") and the storage ("stored in bf16"). `changed`: `other` with these so far.
   struct Difference {
     std::string words;
     bool is_size;
     std::shared_ptr<const Case> changed;
   };
   std::vector<Difference> differences(const Case& other) const;
-  // It, but that the options and the storage which these words of differences(other) name are as in the other one.
+  // This case, but with the options and storage named by `words` as in `other`.
   std::shared_ptr<const Case> without(const std::vector<std::string>& words,
                                       const Case& other) const;
 
@@ -163,7 +161,7 @@ class Case {
 
 class Placed;
 
-// A case with its inputs, by the names of the host's list.
+// A case with its inputs, by their names in the host's list.
 class Problem : public NamedArrays {
  public:
   // It has no inputs yet.
@@ -175,7 +173,7 @@ class Problem : public NamedArrays {
   const OpCase& as() const {
     return case_.as<OpCase>();
   }
-  // Another operator's, with the same case and inputs.
+  // The same case and inputs for another operator.
   Problem as_of(const Operator& op) const;
   // The host's arguments, whose inputs point into this problem.
   Struct args() const;
@@ -183,32 +181,32 @@ class Problem : public NamedArrays {
   Args args() const {
     return args().template as<Args>();
   }
-  std::string name() const;  // its case's
+  std::string name() const;  // of its case
   std::string storage() const;
-  // The inputs of real numbers that do not follow from others.
+  // The inputs of real numbers that are not derived from others.
   std::vector<RealInput> real_inputs() const;
-  // It with one element changed, and with other elements in one input.
+  // A copy with one element, or all elements, of an input replaced.
   std::unique_ptr<Problem> with(const std::string& input, std::int64_t element, float value) const;
   std::unique_ptr<Problem> with(const std::string& input, const std::vector<float>& values) const;
-  // Only values that the arrays can hold where they are stored.
+  // Rounds the inputs to values that the storage can hold.
   void round_to_storage();
-  // The outputs that its case has, in the list's order.
+  // The outputs of the case, in list order.
   std::vector<ListedArray> outputs() const;
-  // What an answer is when it is stored; and the bytes of outputs as they are stored, one array behind the other.
+  // An answer rounded to its storage, and the bytes of stored outputs, array after array.
   Outputs stored(const Answer& answer) const;
   std::vector<unsigned char> bytes_of(const OutputsAt& outputs) const;
-  // Those that are known; none is looked for here.
+  // Passes the known mistakes, without comparing any.
   void with_mistakes(const std::function<void(const Mistakes&)>& use) const;
-  // What is known of one element of an input or of an output.
+  // The head and sequence of an element of an input or output.
   Belonging belonging(const std::string& array, std::int64_t element) const;
-  // Null where the implementation has no launcher for it.
+  // Null if the implementation has no launcher for it.
   std::unique_ptr<Placed> place(Device& device, const Implementation& implementation) const;
-  // On the CPU, with these outputs, and with no launcher: what the implementation of that name has computed.
+  // A problem on the CPU with these outputs of the implementation, and no launcher.
   std::unique_ptr<Placed> holding(const std::vector<unsigned char>& outputs,
                                   const std::string& implementation) const;
-  // For read_problem: what the case writes, and all inputs as they are.
+  // The case and all inputs, for read_problem.
   void write(std::ostream& out) const;
-  // Refuses values of inputs that were not drawn and that no implementation may get (std::invalid_argument).
+  // Throws std::invalid_argument for given input values that no implementation may get.
   void check_values() const;
 
  protected:
@@ -221,133 +219,133 @@ class Problem : public NamedArrays {
 
 std::unique_ptr<Problem> read_problem(std::istream& in);
 
-// A problem with more multiply-adds than this is judged in part, where its operator can take one.
+// A problem with more FMAs is judged in part, if its operator can select one.
 inline constexpr double kMostJudgedWhole = 4e9;
 
 struct Operator {
-  // Arguments of one storage, and how their launchers are called.
+  // Arguments of one storage, and how to get a launcher for them.
   struct Stored {
     std::string storage;  // "fp32"
     Struct args;
-    std::function<Launch(const Implementation&)> launcher;  // null where there is none
+    std::function<Launch(const Implementation&)> launcher;  // null if there is none
   };
   using Cases = std::vector<std::shared_ptr<const Case>>;
   using Fma = std::function<double(const Shape&)>;
 
   std::string name = {};
-  // What an absent implementation calls it: operators may share launchers. Empty: its name.
+  // Its name in an absent implementation, because operators may share launchers. Empty: `name`.
   std::string launchers = {};
 
-  // What common/judge/typed.hpp fills in, unless it is given.
-  Struct default_sizes = {};  // what --shape says
+  // Filled in by common/judge/typed.hpp unless given.
+  Struct default_sizes = {};  // for --shape
   std::vector<Stored> stored = {};
   std::function<Struct(const Struct& sizes)> case_with = {};
-  std::function<Struct(const Struct& c)> host = {};  // the arguments, with sizes and no pointers
+  std::function<Struct(const Struct& c)> host = {};  // the arguments, with sizes but no pointers
   std::function<std::string(const Struct&c)> name_of = {}, storage_of = {};
-  // Sets a case's storage, and returns what is allowed instead, or nothing.
+  // Sets the storage of a case. Returns the allowed storages on failure, otherwise nothing.
   std::function<std::string(const std::string& storage, Struct& c)> read_storage = {};
 
-  // What it computes: multiply-adds, from the sizes alone, and the truth in float64.
+  // The computation: FMAs, from the sizes alone, and the truth in float64.
   std::function<double(const Struct& host)> fma_count = {};
   std::function<std::vector<Truth>(const Problem&, Arithmetic)> truth = {};  // null: own_judge
-  // That an element is made with: what its limit is counted from, where the truth says no roundings.
+  // Additions per element, from which its limit is counted unless the truth has `roundings`.
   std::function<double(const Struct& host)> additions = {};
 
-  // The inputs of a problem that has none yet. Null: each by draw_input, in the list's order, from a Generator with the case's seed.
+  // Draws all inputs. Null: draw_input draws each, in list order, with the seed of the case.
   std::function<void(Problem&)> draw = {};
-  // Fills an input, all 0, that the problem has by that name. False: real numbers are drawn up to the case's magnitude.
+  // Fills an input, initially 0. Returns false to get real numbers up to the case's magnitude.
   std::function<bool(Problem&, const std::string& input, Generator&)> draw_input =
       [](Problem&, const std::string&, Generator&) { return false; };
 
-  // What may be left out.
+  // From here on everything is optional.
   std::function<bool(const Struct& c, const std::string& array)> wants =
       [](const Struct&, const std::string&) { return true; };  // whether the case has that array
-  // Fills a stored array that the host's list does not have; false where it has none of that name.
+  // Fills a stored array that the host's list lacks. Returns false if there is none of that name.
   std::function<bool(const Problem&, const Struct& args, const ListedArray&, void* elements)>
       store = [](const Problem&, const Struct&, const ListedArray&, void*) { return false; };
-  // Refuses options that are given and change nothing of the case.
+  // Throws for given options that have no effect on the case.
   std::function<void(const Struct& c, const Options& given)> check_options = [](const Struct&,
                                                                                 const Options&) {};
   std::function<void(const Problem&)> check_values = [](const Problem&) {};
-  // Sets what of a case and its shape follows from the rest.
+  // Sets the members of a case and its shape that follow from the others.
   std::function<void(Struct& c, Shape& shape)> settle = [](Struct&, Shape&) {};
-  // Names of inputs; with all others fixed the outputs are a linear function of each of these, or one and a constant.
+  // Inputs of which the outputs are a linear (or affine) function if all others are fixed.
   std::vector<std::string> linear_in = {};
-  // Names of inputs that follow from the others, and what sets them.
+  // Inputs that are computed from the others, and the function that does so.
   std::vector<std::string> derived = {};
   std::function<void(Problem&)> derive = [](Problem&) {};
-  // What an axis is called in a sentence: "step". Null: by its name.
+  // The name of an axis in a sentence: "step". Null: as in the list.
   std::function<std::string(const std::string& array, const std::string& axis)> axis_word = {};
   std::function<double(const Struct& c)> judged_fma = {};  // null: fma_count
   std::function<double(const Struct& c)> truth_bytes = [](const Struct&) { return 0.0; };
-  bool draws_with_work = false;  // drawing a problem takes as much work as computing it
-  // The size that a walk has as steps; empty if there is none. What a launch does grows with it.
+  bool draws_with_work = false;  // drawing a problem is as much work as computing it
+  // The size that counts the steps of a walk, if there is one. The work of a launch grows with it.
   std::string steps = {};
-  // The storages in which `./ladder run` climbs it when nothing is asked for, and the shapes that --shape knows by name.
+  // The storages that `./ladder run` climbs by default, and the named shapes of --shape.
   std::vector<std::string> climbed = {};
   std::vector<std::pair<std::string, Shape>> named_shapes = {};
-  // Sets a size that several stand for ("D"). False if there is none of that name.
+  // Sets sizes that have a common name ("D"). Returns false if there is no such name.
   std::function<bool(Shape& shape, const std::string& name, std::int64_t value)> set_other_size =
       [](Shape&, const std::string&, std::int64_t) { return false; };
-  // A small shape for the X-ray; with the channels of `like`, where they say what a kernel does. Null: all sizes up to 32.
+  // A small shape for the X-ray, perhaps with the channels of `like`. Null: all sizes up to 32.
   std::function<Shape()> own_small_shape = {};
   std::function<Shape(const Shape& like)> own_small_shape_like = {};
   // See `part` and `larger`. Null: the largest sizes are halved, and two of them doubled.
   std::function<Shape(const Shape& whole, const Fma& fma, double most)> own_part = {};
   std::function<Shape(const Shape& part, const Shape& whole)> own_larger = {};
 
-  // The verdict, where the truth is not all that there is to it.
+  // The verdict, if a comparison with the truth is not enough.
   std::function<Verdict(const Problem&, const DeviceArrays&, Arithmetic)> own_judge = {};
-  // The outputs as the truth has them, where what is stored is more.
+  // The outputs to compare with the truth, if the stored outputs contain more.
   std::function<Outputs(const Problem&, const OutputsAt&)> to_judge = {};
-  // A part of a problem whose check would take more multiply-adds, with the outputs that belong to it; and which outputs of it may have
-  // infinite elements.
+  // Selects a part of a problem whose check would need too many FMAs, with its outputs. The other
+  // function gives the outputs of a part that may have infinite elements.
   using Sample = std::pair<Problem, Outputs>;
   std::function<std::optional<Sample>(const Problem&, const OutputsAt&, double most_judged_whole)>
       sample = {};
   std::function<bool(const std::string& output)> may_be_infinite = [](const std::string&) {
     return false;
   };
-  // A right verdict is about the first output, not about the one nearest to its limit.
+  // The verdict on a right result describes the first output, not the one nearest to its limit.
   bool reports_first = false;
-  // The outputs of a plain fp32 loop, whose error is shown beside a kernel's.
+  // The outputs of a plain fp32 loop, whose error is shown next to a kernel's.
   std::function<Outputs(const Problem&, Arithmetic)> plain = {};
-  // What wrong results are called: known mistakes, or the one that is recognised; "" if none is.
+  // The known mistakes, and a recognised one; "" if there is none.
   std::function<Mistakes(const Problem&, const std::vector<Truth>&, Arithmetic)> mistakes = {};
   std::function<std::string(const Problem&, const std::vector<Part>&)> explain = {};
-  // To what an element belongs, where the axes do not tell all.
+  // The head and sequence of an element, if the axes do not determine them.
   std::function<void(const Problem&, const std::string& array, const std::string& axis,
                      std::int64_t index, Belonging&)>
       settle_belonging =
           [](const Problem&, const std::string&, const std::string&, std::int64_t, Belonging&) {};
 
-  // What tests ask of it. Programs without tests may be linked without these.
-  std::function<std::shared_ptr<const Plan>(const Support&)> own_plan = {};  // null: by its lists
-  std::function<SupportWords()> own_support_words = {};  // what of a Support its own plan looks at
-  // Cases on which the errors of right results are compared with their limits, and small ones drawn from a seed.
+  // For tests. Programs without tests may be linked without these.
+  std::function<std::shared_ptr<const Plan>(const Support&)> own_plan = {};  // null: from the lists
+  std::function<SupportWords()> own_support_words = {};  // the parts that own_plan uses
+  // Cases that compare errors of right results with their limits, and small cases from a seed.
   std::function<Cases(bool long_too)> table_cases = [](bool) { return Cases(); };
   std::function<Cases(std::uint32_t seed)> random_cases = [](std::uint32_t) { return Cases(); };
-  // Any sizes, options and values that an implementation may get. Null where the operator draws none.
+  // Draws any sizes, options and values that an implementation may get, if not null.
   std::function<std::unique_ptr<Problem>(Random& random)> fuzz = {};
-  // Calls try_it(argument) with each bad change made to the arguments of that storage, and undoes it behind each. Null: sizes above the
-  // most that is supported.
+  // Calls try_it(argument) for each invalid change to the arguments of that storage, and undoes it.
+  // Null: sizes above the largest supported ones.
   std::function<void(const std::string& storage, const Support& support, DeviceKind where,
                      Struct& args, const std::function<void(const std::string&)>& try_it)>
       bad_inputs = {};
 
   std::vector<std::string> storages() const;
   std::string options() const;  // "reverse, scale"
-  // That of this storage. std::invalid_argument lists what is allowed.
+  // For this storage. Throws std::invalid_argument with the allowed ones.
   const Stored& stored_as(const std::string& storage) const;
   bool computes(const Implementation& implementation, const std::string& storage) const;
   std::unique_ptr<Case> make_case(const Shape& shape, const Options& options,
                                   const std::string& storage) const;
-  // A case of that value, whoever made it.
+  // The case with this value.
   std::shared_ptr<const Case> case_from(Struct c) const;
-  // That of arrays that somebody has: sizes that no axis tells are those of `shape`. See `fit`.
+  // The case of given arrays. Sizes that no axis determines are taken from `shape`. See `fit`.
   std::shared_ptr<const Case> case_for(const std::vector<GivenArray>& inputs, const Shape& shape,
                                        const Options& options, const std::string& storage) const;
-  // A case's value, before it is settled.
+  // The value of a case, before `settle`.
   Struct made(const Shape& shape, const Options& options, const std::string& storage) const;
   Problem drawn(Struct c) const;
   Struct usual_case() const { return case_with(default_sizes); }
@@ -356,16 +354,16 @@ struct Operator {
   Shape shape() const;  // the default
   Shape small_shape(const Shape& like) const;
   Shape small_shape() const;
-  // That each size of the shape may be.
+  // The limits of each size of the shape.
   std::vector<std::int64_t> least() const;
   std::vector<std::int64_t> most() const;
-  // The outputs that a case has, in the list's order.
+  // The outputs of a case, in list order.
   std::vector<ListedArray> outputs_of(const Struct& c) const;
-  // Each output beside its truth. They point at both.
+  // Each output with its truth, by pointers to both.
   std::vector<Part> parts(const Struct& c, const OutputsAt& outputs,
                           const std::vector<Truth>& truth, Arithmetic arithmetic) const;
   Verdict judge(const Problem& problem, const OutputsAt& outputs, Arithmetic arithmetic) const;
-  // With a plain loop's error; a part of a problem whose check would take too long.
+  // With a plain loop's error, and only a part of a problem that would take too long.
   Verdict judge_for_report(const Problem& problem, const OutputsAt& outputs, Arithmetic arithmetic,
                            double most_judged_whole = kMostJudgedWhole) const;
   void examine(const Problem& problem, const OutputsAt& outputs, Arithmetic arithmetic,
@@ -373,12 +371,12 @@ struct Operator {
 
   std::shared_ptr<const Plan> plan(const Support& support) const;
   SupportWords support_words() const;
-  // All flags and words, and of numbers those that a kernel gets.
+  // All flags and words, and the numbers that are passed to kernels.
   std::vector<TriedOption> tried_options() const;
 
-  // Sets a size, or several that it stands for. False if there is none of that name.
+  // Sets one or several sizes by name. Returns false if there is no such name.
   bool set_size(Shape& shape, const std::string& name, std::int64_t value) const;
-  // A part of that shape that has at most so many multiply-adds, where that can be; and about four times a part.
+  // A part with at most `most` FMAs, if possible, and a part with about four times the work.
   Shape part(const Shape& whole, const Fma& fma, double most) const;
   Shape larger(const Shape& part, const Shape& whole) const;
 };
@@ -392,24 +390,22 @@ class Placed {
   Placed& operator=(const Placed&) = delete;
 
   const Problem& problem() const { return problem_; }
-  const std::string& implementation() const {
-    return implementation_;
-  }  // "" where nothing is called
+  const std::string& implementation() const { return implementation_; }  // "" if it has no launcher
   void call() const { launch_(args_); }
-  // The verdict on what the calls have written. For a report, of a problem whose check would take too long a part is judged, and a
-  // plain loop's error is given too. Throws WroteElsewhere.
+  // The verdict on the outputs of the calls. A report includes a plain loop's error, and judges a
+  // part of a problem that would take too long. Throws WroteElsewhere.
   Verdict judge(Arithmetic arithmetic, bool for_report) const;
   void examine(Arithmetic arithmetic, const std::function<void(const Examined&)>& use) const;
-  // The outputs' bytes, one array behind the other. Throws WroteElsewhere.
+  // The bytes of the outputs, array after array. Throws WroteElsewhere.
   std::vector<unsigned char> outputs() const { return arrays_.output_bytes(); }
   void set_outputs(const std::vector<unsigned char>& bytes) const {
     arrays_.set_output_bytes(bytes);
   }
-  bool is_untouched() const { return arrays_.is_untouched(); }  // nothing was written
+  bool is_untouched() const { return arrays_.is_untouched(); }
   const Struct& args() const { return args_; }
   const DeviceArrays& arrays() const { return arrays_; }
-  // Calls try_it(argument, call) for every bad input that the operator's lists tell, and those that it knows of besides; `call` hands it
-  // to the launcher.
+  // Calls try_it(argument, call) for each bad input from the operator's lists or its bad_inputs,
+  // where `call` passes it to the launcher.
   using TryIt = std::function<void(const std::string&, const std::function<void()>&)>;
   void for_each_bad_input(const Support& support, const TryIt& try_it) const;
 
@@ -425,18 +421,18 @@ class Placed {
   Launch launch_;
 };
 
-// All of this program.
+// All operators of this program.
 const std::vector<const Operator*>& operators();
 std::string operator_names();  // "wkv, gla, ..."
-// std::invalid_argument lists the names there are.
+// Throws std::invalid_argument with the existing names.
 const Operator& find_operator(const std::string& name);
-// It must live as long as the program. `place`: where it stands in the list; those with the same one are sorted by name.
+// `op` must live as long as the program. The list is sorted by `place`, then by name.
 void add_operator(const Operator& op, int place);
 
-// It stands in the operator's own .cpp file.
+// Belongs in the operator's own .cpp file.
 struct OperatorRegistration {
   explicit OperatorRegistration(const Operator& op, int place = 100) { add_operator(op, place); }
-  explicit OperatorRegistration(Operator&& op, int place = 100);  // it is kept
+  explicit OperatorRegistration(Operator&& op, int place = 100);  // keeps the operator
 };
 
 }  // namespace ladder

@@ -52,7 +52,7 @@ std::vector<LevelRow> pairwise_rows(const std::vector<std::size_t>& level_counts
       std::size_t most = 0;
       bool found = false;
       for (std::size_t step = 0; step < level_counts[f]; ++step) {
-        // Ties rotate with the row, so that values without open pairs still take turns.
+        // Ties rotate with the row, so that values without open pairs alternate too.
         const std::size_t level = (rows.size() + step) % level_counts[f];
         std::size_t covered = 0;
         bool allowed = true;
@@ -88,7 +88,7 @@ bool holds_any(const LevelRow& row, const std::vector<LevelPair>& pairs) {
   });
 }
 
-// How many combinations there are, as far as they can be counted in reasonable time.
+// The number of combinations, counted up to `enough`.
 std::size_t count_of(const std::vector<std::size_t>& level_counts,
                      const std::vector<LevelPair>& excluded, std::size_t enough) {
   LevelRow row(level_counts.size(), 0);
@@ -108,7 +108,7 @@ std::size_t count_of(const std::vector<std::size_t>& level_counts,
 std::vector<LevelRow> drawn_rows(const std::vector<std::size_t>& level_counts, const Draw& draw,
                                  const std::vector<LevelPair>& excluded) {
   const std::size_t count = count_of(level_counts, excluded, draw.count);
-  // The engine's numbers are the same everywhere; those of the standard distributions are not.
+  // The engine's numbers are the same everywhere, unlike those of the standard distributions.
   std::mt19937_64 engine(draw.seed);
   std::vector<LevelRow> rows;
   std::set<LevelRow> seen;
@@ -158,7 +158,7 @@ std::vector<std::string> missing_schedules(const std::vector<std::vector<std::st
 }
 
 std::vector<std::size_t> schedules_of(const std::vector<std::vector<std::string>>& levels) {
-  // How many cases of a level each schedule has.
+  // The number of cases of each level in each schedule.
   std::map<std::string, std::array<std::size_t, kSchedules>> cases;
   std::vector<std::size_t> result;
   for (const auto& each : levels) {
@@ -166,7 +166,7 @@ std::vector<std::size_t> schedules_of(const std::vector<std::vector<std::string>
     for (const std::string& level : each)
       ++cases[level][result.back()];
   }
-  // From there on random changes that do not make it worse, until nothing is missing.
+  // Then random changes that do not increase the misses, until none is left.
   std::mt19937 random(1);
   for (std::size_t tries = 0; tries < 200 * levels.size(); ++tries) {
     if (tries % levels.size() == 0 && missing_schedules(levels, result).empty()) break;
@@ -194,7 +194,7 @@ std::optional<Draw> wanted_draw() {
   try {
     return parse_draw(value);
   } catch (const std::invalid_argument& error) {
-    // Where suites are registered, nobody would catch it.
+    // Suites are registered before main, where no handler would catch it.
     std::cerr << error.what() << std::endl;
     std::_Exit(2);
   }

@@ -1,5 +1,5 @@
-// Which combinations of options are tested: pairwise, a short list of rows in which every two values of every two factors meet
-// at least once, or a draw from all combinations.
+// Which combinations of options are tested: pairwise, with few rows that contain every two levels
+// of every two factors, or a draw from all combinations.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace ladder {
 
-// A row holds one level per factor: factor f has the levels 0 to level_counts[f] - 1.
+// A row has one level per factor. Factor f has the levels 0 to level_counts[f] - 1.
 using LevelRow = std::vector<std::size_t>;
 
-// Two levels that must not meet in a row.
+// Two levels that may not occur together.
 struct LevelPair {
   std::size_t factor, level, other_factor, other_level;
 };
@@ -21,17 +21,17 @@ struct LevelPair {
 std::vector<LevelRow> pairwise_rows(const std::vector<std::size_t>& level_counts,
                                     const std::vector<LevelPair>& excluded = {});
 
-// A device's schedules of threads are one more factor of the cases, chosen last: case n runs under schedule number result[n] of
-// kSchedules. `levels[n]`: what case n is made of, "T=130". Every level meets every schedule, as far as enough cases have it.
+// Thread schedules are one more factor, assigned last: case n runs under schedule result[n] of
+// kSchedules. levels[n] are its levels ("T=130"). Each gets every schedule if it has enough cases.
 inline constexpr std::size_t kSchedules = 3;
 std::vector<std::size_t> schedules_of(const std::vector<std::vector<std::string>>& levels);
 
-// Levels that as many cases have as there are schedules, and that do not meet one of them: "T=130 under schedule 2".
+// Levels that have enough cases but lack a schedule: "T=130 under schedule 2".
 std::vector<std::string> missing_schedules(const std::vector<std::vector<std::string>>& levels,
                                            const std::vector<std::size_t>& schedules);
 
-// N different combinations drawn from a seed, or all where there are no more. The same on every platform; the first rows of a
-// longer draw from the same seed.
+// `count` different combinations, or all if there are fewer. The same on every platform, and a
+// shorter draw with the same seed is a prefix of a longer one.
 struct Draw {
   std::size_t count;
   std::uint64_t seed;
@@ -40,10 +40,10 @@ struct Draw {
 std::vector<LevelRow> drawn_rows(const std::vector<std::size_t>& level_counts, const Draw& draw,
                                  const std::vector<LevelPair>& excluded = {});
 
-// From "N:SEED". std::invalid_argument that says what is allowed.
+// Parses "N:SEED". Throws std::invalid_argument with the allowed form.
 Draw parse_draw(const std::string& text);
 
-// LADDER_CASES=N:SEED, if the environment has it. Ends the program with a sentence where it is malformed.
+// LADDER_CASES=N:SEED, if set. Ends the program with a message if it is malformed.
 std::optional<Draw> wanted_draw();
 
 }  // namespace ladder

@@ -80,7 +80,6 @@ struct ListedCase {
   std::string storage;
 
   std::string name() const { return case_name(shape, options, storage); }
-  // What it is made of.
   std::vector<std::string> levels() const {
     std::vector<std::string> result = {"stored in " + storage};
     for (const Size& size : shape.sizes())
@@ -94,7 +93,7 @@ struct ListedCase {
   }
 };
 
-// Those of the support, or the usual ones behind `first`, as far as the operator allows them.
+// The levels of the support, or `first` and the usual ones, as far as the operator allows them.
 std::vector<std::int64_t> levels_of(const Operator& op, const Support& support,
                                     const std::string& name, std::int64_t first) {
   std::vector<std::int64_t> usual = kUsualSizes;
@@ -110,7 +109,7 @@ std::vector<std::int64_t> levels_of(const Operator& op, const Support& support,
   return support.levels(name, usual);
 }
 
-// Unlike each other first: 37, 38, ... are no powers of two.
+// Different sizes, so that exchanged ones are noticed; 37, 38, ... are no powers of two.
 Shape first_shape(const Operator& op, const Support& support) {
   Shape shape;
   std::int64_t next = kUsualSizes.front();
@@ -122,7 +121,7 @@ Shape first_shape(const Operator& op, const Support& support) {
   return shape;
 }
 
-// Those of the support, or the option's own.
+// The levels of the support, or the option's own.
 std::vector<std::string> levels_of(const Operator& op, const Support& support,
                                    const TriedOption& option) {
   for (const auto& [name, levels] : support.options) {
@@ -135,7 +134,7 @@ std::vector<std::string> levels_of(const Operator& op, const Support& support,
   return option.levels;
 }
 
-// An optional array that is there with every option would never be tried as null.
+// An optional array that every option includes would never be tested as null.
 void require_optional_arrays_to_be_absent(const Operator& op,
                                           const std::vector<TriedOption>& options) {
   std::vector<Options> each_alone = {{}};
@@ -197,7 +196,7 @@ std::vector<ListedCase> cases_of(const Operator& op, const std::vector<TriedOpti
   return cases;
 }
 
-// Of each size the smallest level but 0, a multiple of 8 where there is one: kernels have other ways for whole vectors.
+// The smallest positive level of each size, preferably a multiple of 8, for code with full vectors.
 Shape of_whole_vectors(const Operator& op, const Support& support, const Shape& first) {
   Shape shape = first;
   for (const Size& size : first.sizes()) {
@@ -210,14 +209,14 @@ Shape of_whole_vectors(const Operator& op, const Support& support, const Shape& 
   return shape;
 }
 
-// Steps, or without steps the depth of a product, enough for every place of a ring of tiles to be used a fourth time. The other sizes
-// are small, and multiples of 8 where they can be: then rows are copied asynchronously.
+// Enough steps (or depth of a product) to use each stage of a ring of tiles a fourth time. The
+// other sizes are small, and multiples of 8 if possible, so that rows are copied asynchronously.
 void plan_many_turns(Plan& plan, const Operator& op, const Support& support, const Shape& first) {
   std::int64_t turns = 328;
   const std::string walked = first.has("T") ? "T" : "K";
   if (!first.has(walked)) return;
   const std::vector<std::int64_t> levels = levels_of(op, support, walked, first[walked]);
-  std::int64_t unit = 0;  // all lengths may have to be multiples of one
+  std::int64_t unit = 0;  // all lengths may have to be multiples of it
   for (const std::int64_t level : levels)
     unit = std::gcd(unit, level);
   if (unit > 0) turns += (unit - turns % unit) % unit;

@@ -1,5 +1,4 @@
-// What is tested of an implementation, as data: common/testing makes tests of it. An operator has a plan, and knows what else must hold at
-// its edges.
+// The tests of an implementation, as data from which common/testing makes tests.
 #pragma once
 
 #include <cstdint>
@@ -14,43 +13,44 @@
 
 namespace ladder {
 
-// A case that a draw has found, so that it is tested whether it is drawn again or not.
+// A case that a draw once found, to be tested in every run.
 struct FoundCase {
   Shape shape;
   Options options = {};
   std::string storage = "fp32";
 };
 
-// Up to each of these sizes an implementation takes one way: one tile, one kernel, one turn of the grid. The next size takes another.
+// Sizes up to which an implementation uses one method: one tile, one kernel, one pass of the grid.
 struct Border {
   std::string size;
   std::vector<std::int64_t> at;
-  Shape others = {};      // instead of the operator's small ones
-  std::int64_t step = 1;  // to the next size that is allowed
-  // Of the emulated device: on a small one few blocks are more than one turn. 0: as many as it has.
+  Shape others = {};      // instead of the operator's small sizes
+  std::int64_t step = 1;  // to the next allowed size
+  // SMs of the emulated device; fewer SMs need fewer blocks for a second pass. 0: the default.
   std::int64_t multiprocessors = 0;
 };
 
-// What an implementation can do, and what its cases are made of.
+// What an implementation supports, and the levels of its cases.
 struct Support {
-  bool repeatable = true;                        // the same input twice gives the same bits
+  bool repeatable = true;                        // the same input gives the same bits
   std::vector<std::string> not_repeatable = {};  // or only these outputs do not
   std::vector<std::string> storages = {"fp32"};
-  // Levels by name. Those that are not named have the usual ones, ragged and around powers of two.
+  // Levels by name. Sizes without an entry have the usual ones, partial and around powers of two.
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> sizes = {};
   std::vector<std::pair<std::string, std::vector<std::string>>> options = {};
-  // What it refuses of what its operator has, in the operator's words: {"states", "reverse"}.
+  // Features of the operator that it rejects: {"states", "reverse"}.
   std::vector<std::string> refuses = {};
-  // Sizes above these are refused. Those that are not named have no limit that a test can reach.
+  // Larger sizes are rejected. Sizes without an entry have no limit within reach of a test.
   std::vector<std::pair<std::string, std::int64_t>> most = {};
-  std::int64_t multiple = 1;  // of which its channels must be
-  // Steps or keys of the plain case, where the operator's are too few: more than two of the parts that the implementation takes them in.
+  std::int64_t multiple = 1;  // its channels must be multiples of it
+  // Steps or keys of the plain case if the operator's are too few: more than two tiles.
   std::int64_t plain_steps = 0;
-  // A number that is none (NaN, infinity) reaches the outputs of its own sequence and head, from its step on. Where steps are taken in
-  // tiles, masked terms of the tile are multiplied by 0 and carry it back to the tile's first step: so many steps.
+  // NaN and infinity reach the outputs of their own sequence and head from their step on. Masked
+  // terms of a tile are multiplied by 0, so they reach back to the first of the tile's steps, whose
+  // number this is.
   std::int64_t nan_tile = 1;
   std::vector<FoundCase> also = {};
-  // Each is tested, and the next size that is allowed, all other sizes being small.
+  // Each border, and the next allowed size, are tested with all other sizes small.
   std::vector<Border> borders = {};
 
   bool has(const std::string& feature) const;
@@ -61,23 +61,23 @@ struct Support {
                                    const std::vector<std::int64_t>& usual) const;
 };
 
-// What of a Support an operator's tests look at.
+// The parts of a Support that an operator's tests use.
 struct SupportWords {
   std::vector<std::string> sizes = {}, options = {}, refuses = {}, most = {};
-  // Its other fields, by their names: "nan_tile".
+  // Names of its other fields: "nan_tile".
   std::vector<std::string> fields = {};
 
-  // std::invalid_argument for what nobody would look at.
+  // Throws std::invalid_argument for parts of a Support that no test would use.
   void check(const std::string& op, const Support& support) const;
 };
 
-// An option that the tests of an operator by lists try: with these levels, unless a Support has others. A number has none.
+// An option to test with these levels, unless a Support has others. A number has none.
 struct TriedOption {
   std::string name;
   std::vector<std::string> levels;
 };
 
-// What a test says.
+// The outcome of a test.
 class Report {
  public:
   virtual ~Report() = default;
@@ -86,46 +86,42 @@ class Report {
     if (!what_is_wrong.empty()) fails(what_is_wrong);
   }
   virtual void skips(const std::string& why) = 0;
-  // A result of the case of that name. If it is wrong, `examine` helps to find out why.
+  // Reports a wrong result of the named case.
   virtual void wrong(const Verdict& verdict, const Placed& result, Arithmetic arithmetic) = 0;
   virtual bool has_failed() const = 0;
-  // `call` must throw a sentence that names the argument and says what is allowed.
+  // `call` must throw a sentence with the argument and the allowed values.
   virtual void must_refuse(const std::string& argument, const std::function<void()>& call) = 0;
-  // With each of the arrays in turn one element off: what `work` does is right, or refused with a sentence that names the array.
+  // For each array shifted by one element, `work` must be right, or rejected with the array's name.
   virtual void right_or_refused_when_shifted(const std::vector<std::string>& arrays,
                                              const std::function<void()>& work) = 0;
 };
 
-// Something that must hold besides.
+// A further test.
 struct Edge {
   std::string test;
   std::function<void(const Implementation&, Report&)> run;
-  // The number of its schedule, for what need not run under each of the device's. Tests with successive numbers share them.
+  // Its number in the rotation of schedules, if it need not run under each of the device's.
   std::optional<std::size_t> turn = std::nullopt;
 };
 
 struct PlannedCase {
   std::string name;
   std::shared_ptr<const Case> c;
-  std::vector<std::string> levels = {};  // "T=130": what it is made of
-  std::int64_t multiprocessors = 0;      // of the emulated device; 0: as many as it has
+  std::vector<std::string> levels = {};  // "T=130"
+  std::int64_t multiprocessors = 0;      // SMs of the emulated device; 0: the default
 };
 
 struct Plan {
-  std::string prefix =
-      {};  // of its tests' names: what tells the operator from others with the same implementation
+  std::string prefix = {};  // of test names, if operators share implementations
   std::vector<PlannedCase> cases = {};
-  std::vector<std::string> missing_pairs =
-      {};                                 // levels that must come together somewhere, and do not
-  std::vector<PlannedCase> borders = {};  // on both sides of each border
-  bool has_pairs = false;                 // whether it promises that all do
-  std::optional<PlannedCase> plain = {};  // on which no two mistakes give the same
-  std::optional<PlannedCase> every_mistake =
-      {};                               // that has what each of them is about; else the plain one
-  std::vector<PlannedCase> empty = {};  // that have nothing to do
+  std::vector<std::string> missing_pairs = {};    // pairs of levels in no case
+  std::vector<PlannedCase> borders = {};          // on both sides of each border
+  bool has_pairs = false;                         // whether all pairs must occur
+  std::optional<PlannedCase> plain = {};          // here any two mistakes differ
+  std::optional<PlannedCase> every_mistake = {};  // shows every mistake; default: plain
+  std::vector<PlannedCase> empty = {};            // without work
   std::string empty_test = "TakesNothing";
-  std::vector<std::pair<std::string, PlannedCase>> bad_input =
-      {};  // of which tests are made: the names end like this
+  std::vector<std::pair<std::string, PlannedCase>> bad_input = {};  // suffixes of test names
   struct Alignment {
     std::string test_ends;
     std::vector<PlannedCase> cases;
@@ -135,15 +131,15 @@ struct Plan {
   std::vector<Edge> edges = {};
 };
 
-// By the operator's lists: pairwise cases of sizes, options and storages. std::invalid_argument where something would never be tried: an
-// option that is a number and has no levels in the support, an optional array that no option leaves out.
+// Pairwise cases of sizes, options and storages from the lists. Throws std::invalid_argument for a
+// number option without levels and for an optional array that is never null.
 Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
                    const Support& support);
 
-// The cases on both sides of each border. `small`: the sizes of all. `follow` sets what follows from the others.
+// The cases on both sides of each border. `small` has all sizes; `follow` derives sizes.
 void plan_borders(Plan& plan, const Operator& op, const Support& support, const Shape& small,
                   const Options& options = {}, const std::function<void(Shape&)>& follow = {});
 
-// What the implementation makes of the problem is right, or reported.
+// Reports the implementation's result for this problem if it is wrong.
 void expect_right(Report& report, const Implementation& i, const Problem& problem);
 }  // namespace ladder

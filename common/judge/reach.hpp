@@ -1,4 +1,4 @@
-// What something in an input that is no number (NaN, infinity) reaches, for operators on batches, steps and heads.
+// What a NaN or infinity in an input reaches, for operators on batches, steps and heads.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,28 @@
 
 namespace ladder {
 
-// The place of an output's element: -1 for an axis that the output does not have. A packed sequence is a batch here.
+// Where an output's element is; -1 for axes that the output lacks. A packed sequence is a batch.
 struct ElementPlace {
   std::string output;
   std::int64_t b = -1, h = -1;
   std::int64_t row = -1;  // of the B * T steps
 };
 
-// Which elements of an array something that is no number may have reached, and which it must have reached.
+// Whether a NaN or infinity in an input may, must, or must not reach an element.
 enum class Reach { kMustNot, kMay, kMust };
 
-// Elements that must not be reached are as in `clean`, or finite where the implementation is not repeatable; those that must be
-// are not finite. Says what is wrong; "" if nothing.
+// Checks that elements which must not be reached equal `clean` (or are finite, if not repeatable),
+// and that those which must be reached are not finite. Returns the error, or "".
 std::string wrong_reach(const char* array, const std::vector<float>& clean,
                         const std::vector<float>& spoilt, bool repeatable,
                         const std::function<Reach(std::int64_t)>& reach);
 
 bool repeats(const Support& support, const std::string& output);
 
-// The place of an element of that output.
+// Where an element of that output is.
 ElementPlace place_of(const ListedArray& output, std::int64_t element);
 
-// Reports elements that were wrongly reached, or not reached: `reach(place)` is what must hold of each. `clean` is what the implementation
-// has made of the problem without that number.
+// Reports elements that violate `reach(place)`. `clean` is the result without NaN and infinity.
 template <typename Typed>
 void expect_reach(Report& report, const Problem& problem, const Typed& clean, const Typed& spoilt,
                   const Support& support, const std::function<Reach(const ElementPlace&)>& reach) {

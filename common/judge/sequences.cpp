@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kPartSteps = 128;
 
-// Query heads of `shape` that come with each key head.
+// Query heads per key head.
 std::int64_t group_of(const Shape& shape) {
   return shape["H_kv"] > 0 ? shape["H"] / shape["H_kv"] : 1;
 }
@@ -47,7 +47,7 @@ Shape part_of(const Shape& whole, const Operator::Fma& fma, double most) {
     if (whole["T_q"] > 0) part.set("T_q", std::min(part["T_q"], part["T"]));
   };
   cut_queries();
-  // As many as can be worked on at once, so that a part keeps the machine as busy as the whole does.
+  // Enough heads for all cores, so that a part keeps the machine as busy as the whole does.
   set_heads(part, std::max<std::int64_t>(2, std::thread::hardware_concurrency()), whole);
   while (fma(part) > most && part["T"] > 1) {
     part.set("T", (part["T"] + 1) / 2);

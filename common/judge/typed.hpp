@@ -1,14 +1,15 @@
-// What of an operator depends on the types of its arguments. An operator is made in its own .cpp file:
+// The parts of an operator that depend on the types of its arguments. Its own .cpp file makes it:
 //
-//     const ladder::OperatorRegistration registration(ladder::with_types<Scale, ScaleSizes, ScaleArgs, ScaleArgs>({
+//     const OperatorRegistration registration(with_types<Scale, ScaleSizes, ScaleArgs, ScaleArgs>({
 //         .name = "scale",
-//         .fma_count = [](const Struct& host) { return static_cast<double>(host.as<ScaleArgs>().N); },
+//         .fma_count = [](const Struct& host) { return double(host.as<ScaleArgs>().N); },
 //         .truth = truth,
 //     }));
 //
-// with_types<Key, Sizes, Host, Stored...>: the type by which its launchers are found, what --shape says, the arguments on the host, and
-// those of each storage that launchers take. Sizes is a base of Host, and its fields that are no sizes are options. An operator with a
-// case of its own says with_case<Key, Sizes, Case, Host, Stored...> and gives case_with, host and name_of.
+// with_types<Key, Sizes, Host, Stored...>: the type that finds its launchers, the sizes of --shape,
+// the arguments on the host, and the launchers' arguments for each storage. Host derives from
+// Sizes. Fields of Sizes that are no sizes are options. An operator with its own type of case uses
+// with_case<Key, Sizes, Case, Host, Stored...> and gives case_with, host and name_of.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +91,7 @@ Operator with_types(Operator op) {
   return with_case<Key, Sizes, OpCase, Host, Stored...>(std::move(op));
 }
 
-// The operator whose type is Op, where several files give it functions: one of them makes it.
+// The operator of type Op, for an operator whose functions are in several files.
 template <typename Op>
 Operator& operator_of();
 template <typename Op>
@@ -98,7 +99,7 @@ std::shared_ptr<const Case> as_case(const typename Op::Case& c) {
   return find_operator(Op::kName).case_from(Struct(c));
 }
 
-// A problem whose case and arguments have known types. Inputs: Case, Host, and of(case), the operator that draws for it.
+// A problem with known types: Inputs has Case, Host, and of(case), which gives the operator.
 template <typename Inputs>
 class ProblemOf : public Problem {
  public:
@@ -117,7 +118,7 @@ class ProblemOf : public Problem {
   Host args() const { return Problem::args().template as<Host>(); }
 };
 
-// A function of a typed problem, as one of any.
+// Wraps a function of a typed problem.
 template <typename Result, typename Typed, typename... More>
 auto of_any(Result (*function)(const Typed&, More...)) {
   return [function](const Problem& problem, More... more) {
@@ -125,7 +126,7 @@ auto of_any(Result (*function)(const Typed&, More...)) {
   };
 }
 
-// Functions of the host's arguments and of a case with their types, as those of any.
+// Wrap functions of the host's typed arguments, and of a typed case.
 template <typename Result, typename Host>
 auto of_host(Result (*function)(const Host&)) {
   return [function](const Struct& host) { return function(host.as<Host>()); };
@@ -135,7 +136,7 @@ auto of_case(Result (*function)(const OpCase&, More...)) {
   return [function](const Struct& c, More... more) { return function(c.as<OpCase>(), more...); };
 }
 
-// Operator::own_judge by a function of typed outputs.
+// Operator::own_judge from a function of typed outputs.
 template <typename Typed>
 auto judge_by(Verdict (*function)(const Problem&, const Typed&, Arithmetic)) {
   return [function](const Problem& problem, const DeviceArrays& arrays, Arithmetic arithmetic) {
@@ -143,7 +144,7 @@ auto judge_by(Verdict (*function)(const Problem&, const Typed&, Arithmetic)) {
   };
 }
 
-// Operator::mistakes. What the answers refer to is kept.
+// Operator::mistakes. Keeps alive what the answers refer to.
 template <typename Typed>
 auto mistakes_by(Mistakes (*function)(const Typed&, const std::vector<Truth>&, Arithmetic)) {
   return
@@ -155,7 +156,7 @@ auto mistakes_by(Mistakes (*function)(const Typed&, const std::vector<Truth>&, A
       };
 }
 
-// The answer of a mistake that tensor cores make of fp32 operands: they take them as TF32. `answer_to(problem)` is the right one.
+// Adds the mistake of fp32 operands rounded to TF32. `answer_to(problem)` is the right answer.
 template <typename Typed, typename AnswerTo>
 void add_tf32(Mistakes& mistakes, const Typed& problem, const AnswerTo& answer_to) {
   if (problem.storage() != "fp32") return;
@@ -169,9 +170,9 @@ void add_tf32(Mistakes& mistakes, const Typed& problem, const AnswerTo& answer_t
       {mistakes.variants.equals + "of operands rounded to TF32", answer, 0, "tf32"});
 }
 
-// ---- Outputs: a struct with a list of its vectors, one vector, or one for each ----
+// ---- Outputs: a struct with a list of its vectors, one vector, or one per output ----
 
-// The n-th output that the case has, which has that name.
+// The n-th output of the case, which has that name.
 template <typename Typed>
 const std::vector<float>& output_of(const Typed& outputs, const std::string& name, std::size_t n) {
   if constexpr (requires { Typed::arrays(outputs, [](const char*, const auto&) {}); }) {
@@ -214,7 +215,7 @@ Typed typed(const Problem& problem, const Outputs& outputs) {
   return typed<Typed>(problem, at(outputs));
 }
 
-// Calls visit(name, values, n) for the n-th output that the case has, of a struct with a list of its vectors.
+// Calls visit(name, values, n) for the n-th output of the case, in a struct with a list.
 template <typename Result, typename Visit>
 void for_each_in_order(const Problem& problem, const Result& result, const Visit& visit) {
   const std::vector<ListedArray> outputs = problem.outputs();
@@ -225,7 +226,7 @@ void for_each_in_order(const Problem& problem, const Result& result, const Visit
   }
 }
 
-// The outputs that the case has, of such a struct.
+// The outputs of the case, from a struct with a list.
 template <typename Result>
 Answer answer_of(const Problem& problem, const Result& result) {
   Answer answer;
@@ -246,7 +247,7 @@ Verdict judge(const Problem& problem, const Typed& outputs, Arithmetic arithmeti
 
 // ---- On a device ----
 
-// A problem's arrays there, and the arguments as launchers take them.
+// A problem's arrays on a device, and the launchers' arguments.
 template <typename Op, typename Args>
 class OnDevice {
  public:
@@ -255,7 +256,6 @@ class OnDevice {
 
   const Args& args() const { return placed_.args().template as<Args>(); }
   const DeviceArrays& arrays() const { return placed_.arrays(); }
-  // See `downloaded`.
   typename Op::Outputs download() const {
     return downloaded<typename Op::Outputs>(placed_.arrays());
   }
@@ -264,8 +264,8 @@ class OnDevice {
   Placed placed_;
 };
 
-// Runs the implementation once on fresh, poisoned outputs. Throws what it throws, or WroteElsewhere; std::invalid_argument where it
-// has no launcher.
+// Runs the implementation once on poisoned outputs. Throws its exceptions, WroteElsewhere, and
+// std::invalid_argument if it has no launcher.
 template <typename Op>
 typename Op::Outputs run_as(const Implementation& implementation, const Problem& problem) {
   Device& where = device(implementation.device);
@@ -278,7 +278,7 @@ typename Op::Outputs run_as(const Implementation& implementation, const Problem&
   return downloaded<typename Op::Outputs>(placed->arrays());
 }
 
-// ---- Tests of an operator that knows its types ----
+// ---- Tests of an operator with known types ----
 
 template <typename Op>
 std::vector<typename Op::Case> found_cases(const std::vector<FoundCase>& found) {
@@ -290,13 +290,13 @@ std::vector<typename Op::Case> found_cases(const std::vector<FoundCase>& found) 
   return cases;
 }
 
-// The plan's case; `levels` say what it is made of.
+// A case of a plan; `levels` describe it.
 template <typename Op>
 PlannedCase planned(const typename Op::Case& c, const std::vector<std::string>& levels = {}) {
   return {name_of(c), as_case<Op>(c), levels};
 }
 
-// The cases of a design, as a plan has them.
+// Adds the cases of a design to a plan.
 template <typename Op>
 void plan_cases(Plan& plan, const Design<typename Op::Case>& design,
                 const std::vector<typename Op::Case>& cases) {
@@ -315,7 +315,7 @@ Operator::Cases as_cases(const std::vector<typename Op::Case>& cases) {
   return result;
 }
 
-// One bad change to good arguments, and the name its refusal must hold.
+// One bad change to good arguments, and the name that the error must contain.
 template <typename Args>
 struct BadInput {
   std::string argument;
@@ -327,7 +327,7 @@ void misalign(Pointer& pointer) {
   pointer = reinterpret_cast<Pointer>(reinterpret_cast<std::uintptr_t>(pointer) + 1);
 }
 
-// Operator::bad_inputs of what `bad.template operator()<Args>(support, where)` lists.
+// Operator::bad_inputs from the list `bad.template operator()<Args>(support, where)`.
 template <typename Op, typename Bad>
 auto each_bad_input(const Bad& bad) {
   return [bad](const std::string& storage, const Support& support, DeviceKind where, Struct& args,
@@ -344,7 +344,7 @@ auto each_bad_input(const Bad& bad) {
   };
 }
 
-// A wrong result is reported; and what the implementation makes of the problem, where that is wrong.
+// Reports a wrong result.
 template <typename Typed>
 void expect_right(Report& report, const Problem& problem, const Typed& outputs,
                   Arithmetic arithmetic) {

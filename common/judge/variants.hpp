@@ -1,6 +1,6 @@
-// What somebody gets who changes one thing of an operator's formula. Each operator has one loop in double with a struct of switches; a
-// variant is a change of these switches, and what a result with it is called. There is one where its name says more than what the kernel
-// is seen to take from its inputs when it is run (common/diagnosis/probe.hpp).
+// Results of changing one thing in an operator's formula. Each operator has one loop in double with
+// a struct of switches, and a variant is a named change of the switches. A variant is needed if its
+// name says more than a probe of the kernel's inputs can (common/diagnosis/probe.hpp).
 #pragma once
 
 #include <bit>
@@ -16,15 +16,15 @@ namespace ladder {
 
 template <typename Switches>
 struct Variant {
-  std::string words;  // "with the bonus forgotten", behind "equals the result "
-  std::string line;   // of code, where it is typically made
+  std::string words;  // "with the bonus forgotten", after "equals the result "
+  std::string line;   // the line of code that typically causes it
   std::function<void(Switches&)> change;
 };
 
 template <typename Switches>
 using Variants = std::vector<Variant<Switches>>;
 
-// How an operator writes them down.
+// Collects an operator's variants.
 template <typename Switches>
 struct VariantList {
   Variants<Switches> list = {};
@@ -41,20 +41,20 @@ struct VariantList {
   }
 };
 
-// Elements of a mistake's result that nobody has written: a NaN with bits of its own. Those that are another NaN, or infinite, were
-// computed.
+// An unwritten element of a mistake's answer: a NaN with its own bits. Other NaNs and infinities
+// were computed.
 inline constexpr double kUnwritten = std::bit_cast<double>(0x7ff8'0000'0000'7fa5u);
 
 inline bool is_unwritten(double x) {
   return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(kUnwritten);
 }
 
-// What an output holds where a mistake's answer is x, before it is rounded.
+// The contents of an output for a mistake's answer x, before rounding.
 inline float held(double x) {
   return is_unwritten(x) ? std::bit_cast<float>(kPoisonBits) : static_cast<float>(x);
 }
 
-// The product of two rows of one width, in four sums, which a processor adds to side by side.
+// The dot product of two rows, in four sums that a processor can compute in parallel.
 template <typename Number>
 Number dot(const std::vector<Number>& a, const std::vector<Number>& b) {
   Number sums[4] = {};

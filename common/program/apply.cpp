@@ -39,7 +39,7 @@ bool is_real(const ElementType& type) {
   return type.to_floats != nullptr && type.to_integers == nullptr;
 }
 
-// As .npy files have it: "f4", "u2" for bf16, "c8" for a pair, whose low part is the imaginary one.
+// Types of .npy files: "f4", "u2" for bf16, "c8" for a pair, with the low part as imaginary part.
 std::string npy_type(const ElementType& type) {
   if (type.is_pair) return "c8";
   if (is_real(type)) {
@@ -93,7 +93,7 @@ std::vector<double> numbers_of(const Bytes& bytes) {
   return numbers;
 }
 
-// Of 64-bit integers too: none that an operator takes has more than 53 bits.
+// Also 64-bit integers as double, because no operator takes more than 53 bits.
 std::vector<double> whole_numbers(const File& file) {
   const Bytes bytes = read_npy_elements(file.path, file.header);
   const std::string& type = file.header.type;
@@ -108,7 +108,7 @@ std::vector<double> whole_numbers(const File& file) {
                               "; allowed: int64 or other integers");
 }
 
-// Where packed sequences end says how long they are: the option `lengths`, "5+0+17", or of two such arrays "5x0+17x9".
+// The ends of packed sequences give the option `lengths`, "5+0+17", or "5x0+17x9" for two arrays.
 void add_lengths(const Files& files, Options& options) {
   constexpr const char* kCumulative = "cu_seqlens";
   std::vector<std::string> lengths;
@@ -131,14 +131,14 @@ void add_lengths(const Files& files, Options& options) {
   if (!lengths.empty()) options.emplace_back("lengths", joined(lengths, "+"));
 }
 
-// ---- What is computed, and by whom ----
+// ---- The computation and its implementation ----
 
 struct Chosen {
   std::shared_ptr<const Case> of;
-  std::vector<Implementation> implementations;  // the first that takes the sizes computes it
+  std::vector<Implementation> implementations;  // the first that allows the sizes is used
 };
 
-// The highest rung first, variants last.
+// The last kernel of the ladder first, variants last.
 std::vector<Implementation> able(const Operator& op, const Asked& asked,
                                  const std::string& storage) {
   std::vector<Implementation> result;
@@ -156,7 +156,7 @@ std::vector<Implementation> able(const Operator& op, const Asked& asked,
   return result;
 }
 
-// Whether all files hold what the case stores; a float64 is taken for a float32.
+// Whether all files have the case's storage; float64 counts as float32.
 bool holds_what_is_stored(const Files& files, const Case& c) {
   for (const ListedArray& array : c.stored_arrays()) {
     const auto file = files.find(array.name);
@@ -176,7 +176,7 @@ std::string storage_text(const Case& c) {
   return c.storage() + ": " + joined(texts);
 }
 
-// What a --shape says is what the files have: it is the same whatever the other sizes are.
+// The sizes in --shape must equal those of the files, whatever the other sizes are.
 void require_same_sizes(const Operator& op, const Asked& asked, const Case& of_files) {
   if (!asked.shape) return;
   const Shape usual = op.shape();
@@ -227,7 +227,7 @@ Chosen choose(const Operator& op, const Asked& asked, const Files& files) {
 
 // ---- Elements ----
 
-// The file's, as the host's floats; rounded to what is stored. What is lost thereby is said.
+// The file's elements as floats of the host, rounded to storage. Prints a warning about losses.
 std::vector<float> real_elements(const File& file, const ElementType& stored) {
   const Bytes bytes = read_npy_elements(file.path, file.header);
   const std::string& type = file.header.type;
@@ -264,7 +264,7 @@ std::vector<float> real_elements(const File& file, const ElementType& stored) {
   return values;
 }
 
-// The file's integers, as the operator's list has them.
+// The file's integers, in the type of the operator's list.
 Bytes whole_elements(const File& file, const ElementType& type) {
   Bytes bytes(file.header.count * type.size);
   std::size_t at = 0;
@@ -318,7 +318,7 @@ std::unique_ptr<Problem> problem_of(const Case& c, const Files& files) {
 
 // ---- Writing ----
 
-// Files of a folder that appear all at once, whole, or not at all.
+// The files of a folder, which appear all together and complete, or not at all.
 class Writer {
  public:
   explicit Writer(std::string folder) : folder_(std::move(folder)) {
@@ -383,7 +383,7 @@ int write_example(const Operator& op, const Asked& asked) {
   std::stringstream before, written;
   c->write(before);
   problem->write(written);
-  written.seekg(before.tellp());  // the case; then the host's arrays by name
+  written.seekg(before.tellp());  // after the case: the host's arrays by name
   Writer writer(asked.example);
   const std::vector<ListedArray> host = c->host_arrays(), stored = c->stored_arrays();
   for (std::string name = take(written); !name.empty(); name = take(written)) {
@@ -399,7 +399,7 @@ int write_example(const Operator& op, const Asked& asked) {
   return 0;
 }
 
-// A word on outputs that are no numbers, where all inputs are.
+// Warns if outputs are NaN or infinite although all inputs are finite.
 void warn_of_no_numbers(const Problem& problem, const ListedArray& output,
                         const unsigned char* elements) {
   std::vector<float> values(static_cast<std::size_t>(output.elements()));

@@ -1,9 +1,8 @@
-// What ./ladder apply does: an implementation on arrays that somebody has, from .npy files and into them.
+// ./ladder apply runs an implementation on arrays from .npy files and writes the results to others.
 #pragma once
 
 namespace ladder::program {
 
-// The exit code.
 int apply_ladder(int argc, char** argv);
 
 }  // namespace ladder::program

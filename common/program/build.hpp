@@ -1,20 +1,20 @@
-// How this program came to be: what a measured number is worthless without.
+// How this program was built. A measured number is worthless without it.
 #pragma once
 
 #include <string>
 
 namespace ladder::program {
 
-// "GNU 12.2.0", as CMake found the compiler that this program is built with.
+// "GNU 12.2.0": the compiler of this program, as CMake found it.
 std::string compiler();
-// "NVIDIA 13.0.88"; empty where this program's kernels are not compiled by nvcc.
+// "NVIDIA 13.0.88"; empty if nvcc does not compile this program's kernels.
 std::string cuda_compiler();
 
-// The commit that is checked out in a folder, "587d8da", or "587d8da-dirty" where sources differ from it or are new (docs/ holds
-// results, no sources). Empty where git does not know.
+// The commit that is checked out in a folder: "587d8da", or "587d8da-dirty" if sources are changed
+// or new (docs/ has results, not sources). Empty if git does not know it.
 std::string commit_of(const std::string& folder);
 
-// The repository this program is built from.
+// The repository from which this program is built.
 std::string source_folder();
 
 }  // namespace ladder::program

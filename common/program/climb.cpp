@@ -18,27 +18,27 @@
 namespace ladder::program {
 namespace {
 
-// A part that takes less than this says little about the whole.
+// A part that takes less time does not predict the whole.
 constexpr double kTellingSeconds = 0.02;
-// What threads and fibers may take to start.
+// How long threads and fibers may take to start.
 constexpr double kStartSeconds = 0.1;
-// An estimate longer than this is shown.
+// A longer estimate is shown.
 constexpr double kShownSeconds = 5;
 
-// A sample has this many calls, so that its beginning and end are nothing beside them, or a round over all copies; and fewer where
+// Calls per sample, so that its start and end are negligible, or one pass over all copies. Fewer if
 // they would take longer than a burst may.
 constexpr std::size_t kLeastCalls = 24;
 constexpr double kMostCallsSeconds = 0.02;
 
-// How far past the cache the rotated data must reach.
+// The rotated data must be larger than the cache by this factor.
 constexpr double kCacheMultiple = 3.0;
-// All copies together may take this share of the memory that is free.
+// All copies together may use this share of the free memory.
 constexpr double kMemoryShare = 0.5;
-// More would take longer to make than to measure; three times an L2 of 60 MB is passed by calls of 22 KB.
+// More take too long to create. Calls of 22 KB exceed an L2 of 60 MB three times.
 constexpr std::size_t kMostCopies = 8192;
 
-// How often a timing calls about at most, with calls that take `once`: more copies would never be used. On the host there are neither
-// bursts nor a sustained load.
+// About the most calls of a timing if one takes `once`. More copies would not be used. The host has
+// neither bursts nor a sustained load.
 double most_calls(double once, bool is_host) {
   return is_host ? 4 + TimingLimits().most_seconds / once : 30 + 4.0 / once;
 }
@@ -54,7 +54,7 @@ class Runner {
     place();
     spent.launch = called();
     if (device_.back_end() == "cuda")
-      spent.launch = called();  // the first call loads the kernel, too
+      spent.launch = called();  // the first call also loads the kernel
     device_.synchronize();
     const auto begin = std::chrono::steady_clock::now();
     const Arithmetic arithmetic = arithmetic_of(implementation_, problem_.storage());
@@ -67,7 +67,7 @@ class Runner {
     row.plain_loop_error = verdict.plain_loop.whole;
   }
 
-  // Seconds of a call; after `check` of another one.
+  // Seconds of another call, after `check`.
   double called() {
     return device_.time([&] { data_[0]->call(); });
   }
@@ -123,7 +123,7 @@ void set_bound(Row& row, const Implementation& implementation, const Climb& clim
   row.bound_by_bytes = bytes >= operations;
 }
 
-// Of an implementation, or of an absent one.
+// The row of a present or absent implementation.
 template <typename Each>
 Row row_of(const Each& each) {
   Row row;
@@ -136,7 +136,7 @@ Row row_of(const Each& each) {
   return row;
 }
 
-// The problem on the asked shape is made once, when the first implementation needs it.
+// The problem of the requested shape is made once, for the first implementation that needs it.
 class Climber {
  public:
   Climber(const Selection& options, const Progress& progress, double patience_seconds)
@@ -166,7 +166,7 @@ class Climber {
   }
 
  private:
-  // None, where what is absent is all that was asked for.
+  // Empty if only absent implementations were requested.
   std::vector<Implementation> chosen_beside(const std::vector<AbsentImplementation>& absent) const {
     Selection here = options_;
     for (const AbsentImplementation& each : absent)
@@ -206,7 +206,7 @@ class Climber {
     return row;
   }
 
-  // A refusal is a row that did not run; anything else that an implementation throws is a failure of that one.
+  // Rejected arguments give a row that did not run. Any other exception is a failure of that row.
   template <typename Work>
   void guarded(Row& row, const Work& work) {
     try {
@@ -222,7 +222,7 @@ class Climber {
   }
 
   const Ceilings& ceilings_of(Device& where) {
-    // They are measured once in a program's run, whatever it climbs.
+    // Measured once per run of the program.
     static std::map<Device*, Ceilings> known;
     if (known.count(&where) == 0) {
       progress_("measuring the ceilings of " + where.name());
@@ -234,8 +234,8 @@ class Climber {
     return known[&where];
   }
 
-  // Runs growing parts of the shape until one says how long the whole takes. True if that is the end: the row then holds the
-  // verdict on the parts.
+  // Runs growing parts of the shape until one predicts the time of the whole. Returns true if the
+  // whole would take too long; then the row has the verdict on the parts.
   bool only_a_part_ran(Row& row, const Implementation& implementation, Device& where) {
     Shape part = part_of(options_);
     const Shape smallest = part;
@@ -256,7 +256,7 @@ class Climber {
         spent.problem = seconds_since(begin);
         Runner runner(where, *problem, implementation);
         runner.check(row, spent);
-        // The first call starts threads, which a larger one would not start more often.
+        // The first call starts threads, whose number does not grow with the shape.
         if (row.right && spent.launch < kStartSeconds)
           spent.launch = std::min(spent.launch, runner.called());
       });
@@ -270,7 +270,7 @@ class Climber {
       }
       const Spent whole = scaled(spent, part, options_);
       const double problem = whole_ ? 0 : whole.problem;
-      // On a CPU it is called again for the samples.
+      // On a CPU the samples need further calls.
       const double samples = row.back_end == "emulator"
                                  ? 0
                                  : std::max(4 * whole.launch, std::min(TimingLimits().most_seconds,
@@ -341,7 +341,7 @@ Layout layout_of(double once, double bytes, const Device& device) {
   const std::size_t rounds = (kLeastCalls + layout.copies - 1) / layout.copies;
   layout.calls = rounds * layout.copies;
   const double quick = std::max(1.0, kMostCallsSeconds / once);
-  if (quick < layout.calls) {  // as many whole recordings as come to at least the copies
+  if (quick < layout.calls) {  // enough whole recordings for all copies
     layout.calls = static_cast<std::size_t>(quick);
     if (layout.calls < layout.copies) {
       const std::size_t recordings = (layout.copies + layout.calls - 1) / layout.calls;

@@ -21,10 +21,10 @@
 namespace ladder::program {
 namespace {
 
-// Larger sizes would only overflow further on: 2^31 elements of one axis are more than any memory holds.
+// Larger sizes would only overflow later. No memory holds an axis of 2^31 elements.
 constexpr std::int64_t kLargest = std::int64_t{1} << 31;
 
-// No shape needs more elements than this in one array: 2^34 floats are 64 GiB.
+// No shape needs a larger array than this: 2^34 floats are 64 GiB.
 constexpr double kMostElements = 17179869184.0;
 
 std::vector<std::pair<std::string, Shape>> named_shapes() {
@@ -37,7 +37,7 @@ std::vector<std::pair<std::string, Shape>> named_shapes() {
 }
 
 std::int64_t parse_size(const std::string& name, const std::string& text) {
-  // A capital letter is an array's axis; others may be nothing, such as a padding.
+  // A capital letter is an array's axis. Other sizes, such as a padding, may be 0.
   const std::int64_t least = !name.empty() && std::islower(name.front()) != 0 ? 0 : 1;
   std::int64_t value = 0;
   require(read_option(text, value).empty() && value >= least && value <= kLargest,
@@ -58,7 +58,7 @@ std::string known_shapes() {
   return text;
 }
 
-// Whether the operator has such a shape.
+// Whether the operator allows this shape.
 bool takes(const Operator& op, const Shape& named) {
   Shape shape = op.shape();
   for (const Size& size : named.sizes()) {
@@ -72,7 +72,7 @@ bool takes(const Operator& op, const Shape& named) {
   }
 }
 
-// "sizes such as M=16, N=16", and the names of shapes that the operator has.
+// "sizes such as M=16, N=16", and the named shapes that the operator allows.
 std::string allowed_shapes(const Operator& op, const Shape& base) {
   std::string names;
   for (const auto& [name, shape] : named_shapes()) {
@@ -82,7 +82,6 @@ std::string allowed_shapes(const Operator& op, const Shape& base) {
                      names.empty() ? "" : ", or one of\n" + names);
 }
 
-// One line per operator.
 std::string known_operators(SelectionOptions::Shapes shapes) {
   std::string text;
   for (const auto& op : operators()) {
@@ -94,7 +93,7 @@ std::string known_operators(SelectionOptions::Shapes shapes) {
   return text;
 }
 
-// The sizes that a --shape names.
+// The names of the sizes in a --shape.
 std::vector<std::string> sizes_in(const std::string& text) {
   std::vector<std::string> names;
   std::istringstream items(text);
@@ -109,7 +108,7 @@ Shape parse_shape(const std::string& text, const Operator& op, const Shape& base
   Shape shape = base;
   const Shape usual = op.shape();
   for (const Size& size : usual.sizes()) {
-    if (!base.has(size.name)) shape.set(size.name, size.value);  // it may be asked for, too
+    if (!base.has(size.name)) shape.set(size.name, size.value);  // may be requested too
   }
   const auto set = [&](const std::string& name, std::int64_t value) {
     require(op.set_size(shape, name, value),
@@ -136,7 +135,7 @@ Shape parse_shape(const std::string& text, const Operator& op, const Shape& base
     given[name] = parse_size(name, item.substr(equals + 1));
     any = true;
   }
-  // First those that stand for several: D is K and V, whatever else is said of V.
+  // First names that set several sizes: D sets K and V, and V may change it again.
   for (const bool is_a_size : {false, true}) {
     for (const auto& [name, value] : given) {
       if (usual.has(name) == is_a_size) set(name, value);
@@ -207,7 +206,7 @@ SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shape
 Selection SelectionOptions::selection() const {
   Selection result = selection_;
   result.rungs_only = !all_;
-  // Chapters that compute one other operator are about that one.
+  // Chapters that compute a single other operator select that operator.
   if (operator_->count() == 0 && !result.chapters.empty()) {
     const auto able = computed(result);
     const bool usual = std::any_of(able.begin(), able.end(),
@@ -218,7 +217,7 @@ Selection SelectionOptions::selection() const {
     }
   }
   const Operator& op = find_operator(result.op);
-  // What is no number in fp32 has a storage of its own name.
+  // An operator without fp32 has its own default storage.
   const std::vector<std::string> storages = op.storages();
   if (precision_->count() == 0 &&
       std::find(storages.begin(), storages.end(), result.precision) == storages.end())
@@ -226,7 +225,7 @@ Selection SelectionOptions::selection() const {
   const Shape base = shapes_ == Shapes::kSmall ? op.small_shape() : op.shape();
   result.shape = shape_ ? parse_shape(*shape_, op, base) : base;
   result.options = parse_options(options_);
-  // Options may settle sizes: lengths of packed sequences do.
+  // Options may determine sizes, as the lengths of packed sequences do.
   const Shape settled = case_of(result)->shape();
   for (const std::string& name : sizes_in(shape_.value_or(""))) {
     require(!settled.has(name) || settled[name] == result.shape[name],

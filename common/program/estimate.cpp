@@ -12,9 +12,9 @@
 namespace ladder::program {
 namespace {
 
-// A part has at most so many multiply-adds: the emulator needs one or two seconds for them.
+// The most FMAs of a part, one or two seconds in the emulator.
 constexpr double kPartFma = 5e7;
-// Few machines judge more multiply-adds than this in a second.
+// Few machines judge more FMAs than this per second.
 constexpr double kMostFmaPerSecond = 2e9;
 
 std::unique_ptr<Case> case_on(const Shape& shape, Selection selection) {
@@ -30,12 +30,11 @@ double judged_fma(const Case& c) {
   return std::max(1.0, c.judged_fma());
 }
 
-// Measured as the peak of whole runs, which it must not be below: Memory.NeedsNoMoreThanItSays.
-constexpr double kBytesOfTruth =
-    24;  // for each element of inputs and outputs: doubles, and copies for the judge
+// Must not be below the peak of measured runs: Memory.NeedsNoMoreThanItSays.
+constexpr double kBytesOfTruth = 24;     // per element: doubles and copies for the judge
 constexpr double kBaseBytes = 64 << 20;  // of the program, its threads and its libraries
 
-// A number in one of the kernel's text files, behind `key` or, without one, the first; infinity where there is none.
+// The number after `key` in a text file of the kernel (without key the first), or infinity.
 double number_in(const char* file, const std::string& key = "") {
   std::ifstream in(file);
   double value = 0;

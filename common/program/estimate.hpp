@@ -1,5 +1,5 @@
-// What a shape will take, told before it runs: how long where a clock says little (in the emulator, and on a CPU), from a part of it; and
-// whether its arrays have room.
+// Predicts, before a shape runs, how long it takes (in the emulator and on a CPU, from a part of
+// it), and whether its arrays fit into memory.
 #pragma once
 
 #include <string>
@@ -17,16 +17,16 @@ struct Spent {
   double total() const { return problem + launch + judge; }
 };
 
-// A part of the selection's shape that is checked in a second or two. The shape itself if that is small.
+// A part of the selection's shape that is checked in a second or two; all of it if it is small.
 Shape part_of(const Selection& selection);
 
-// About four times that part, at most the shape itself.
+// A part about four times as large, at most the shape itself.
 Shape larger_part(const Shape& part, const Selection& selection);
 
-// What `spent` on that part comes to on the selection's shape: each by the operations, or the bytes, that it is made of.
+// The times of `spent` scaled from the part to the selection's shape, by operations or by bytes.
 Spent scaled(const Spent& spent, const Shape& part, const Selection& selection);
 
-// Where even the smallest part is large: a guess from its operations alone, so that nothing has to run.
+// A lower bound from the operations alone, if even the smallest part is large. Nothing runs.
 double least_seconds(const Selection& selection);
 
 // "40 seconds", "3 minutes", "5.9 hours", "12 days"
@@ -36,17 +36,17 @@ struct Memory {
   double host = 0, device = 0;  // bytes
 };
 
-// What checking one implementation takes: the problem, its arrays on a device, the truth in double. A device's scratch memory is
-// not in it. `host_is_device`: as on a CPU and in the emulator.
+// The memory for checking one implementation: the problem, its device arrays and the truth in
+// double, without the device's scratch memory. `host_is_device`: on a CPU or in the emulator.
 Memory needed_memory(const Selection& selection, bool host_is_device);
 
-// What the host still gives: of the machine, of the process's own limit (ulimit -v), and of its control group.
+// Memory that is left within the machine, the process' limit (ulimit -v) and its control group.
 double available_host_bytes();
 
-// std::invalid_argument names --shape, what is needed and what is there.
+// Throws std::invalid_argument with --shape, the needed and the available memory.
 void require_memory(const Selection& selection, const Memory& needed, const Memory& available);
 
-// The same for that device as it is now.
+// The same for the present state of that device.
 void require_memory(const Selection& selection, Device& device);
 
 }  // namespace ladder::program

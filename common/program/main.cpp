@@ -1,4 +1,4 @@
-// The ladder program. The script `ladder` builds and calls it.
+// The program of ./ladder run, which builds and calls it.
 #include <string_view>
 
 #include "common/diagnosis/second_start.hpp"

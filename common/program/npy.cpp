@@ -22,18 +22,18 @@ static_assert(std::endian::native == std::endian::little, "files are written as 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kPrefix = 8;          // magic and version
 constexpr std::size_t kAlignment = 64;      // of the first element
-constexpr std::size_t kMostHeader = 10000;  // bytes, as for numpy
+constexpr std::size_t kMostHeader = 10000;  // bytes, as in numpy
 constexpr const char* kBlanks = " \t\n";
-constexpr double kMostCount = 1e15;         // of elements: no file has them
-constexpr std::ptrdiff_t kMostDigits = 15;  // of such a number
+constexpr double kMostCount = 1e15;         // of elements: more than any file has
+constexpr std::ptrdiff_t kMostDigits = 15;  // digits of kMostCount
 
 constexpr std::pair<const char*, const char*> kWords[] = {
     {"f2", "float16"}, {"f4", "float32"}, {"f8", "float64"}, {"u1", "uint8"},
     {"u2", "uint16"},  {"u4", "uint32"},  {"u8", "uint64"},  {"i1", "int8"},
     {"i2", "int16"},   {"i4", "int32"},   {"i8", "int64"},   {"c8", "complex64"}};
 
-// What a header has, as Python's literals are written: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 37L), }. Nothing where it
-// is none.
+// The entries of a header, in Python's syntax: {'descr': '<f4', 'fortran_order': False, 'shape':
+// (2, 37L), }. Empty if the text is no header.
 std::map<std::string, std::string> entries(const std::string& text) {
   static const std::regex entry(
       R"(\s*u?(['"])(\w+)\1\s*:\s*(?:u?(['"])([^'"]*)\3|(True|False)|(\((?:\s*[0-9]+L?\s*,)*(?:\s*[0-9]+L?)?\s*\)))\s*(?:,|$)\s*)");
@@ -50,7 +50,7 @@ std::map<std::string, std::string> entries(const std::string& text) {
   return found;
 }
 
-// "f4" of "<f4", "=f4", "f4" or "float32"; empty for what is not read here.
+// "f4" for "<f4", "=f4", "f4" or "float32"; empty for unsupported types.
 std::string type_of(const std::string& descr) {
   for (const auto& [known, words] : kWords) {
     const bool one_byte = known[1] == '1';
@@ -61,10 +61,10 @@ std::string type_of(const std::string& descr) {
   return "";
 }
 
-// The text of the header, and the byte behind it.
+// The text of the header, and the offset of the first byte after it.
 std::pair<std::string, std::size_t> header_text(const std::string& path) {
   const std::string no_npy = path + " is no .npy file; allowed: what numpy.save writes";
-  std::error_code none;  // a pipe without a writer would be waited for
+  std::error_code none;  // opening a pipe without a writer would block
   require(std::filesystem::is_regular_file(path, none), path + " is no file; allowed: a file");
   std::ifstream file(path, std::ios::binary);
   require(file.good(), path + " cannot be read; allowed: a file of yours");
@@ -126,7 +126,7 @@ NpyHeader read_npy_header(const std::string& path) {
     require(is_short && count <= kMostCount,
             path + " says that its shape is " + lengths + "; allowed: what a file can hold");
   }
-  // With one axis at most that is longer than 1 the order is the same.
+  // With at most one axis longer than 1, both orders are the same.
   const auto longer = std::count_if(header.shape.begin(), header.shape.end(),
                                     [](auto length) { return length > 1; });
   require(said["fortran_order"] == "False" || longer < 2 || count == 0,

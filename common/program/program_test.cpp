@@ -1,4 +1,4 @@
-// The ladder measures only what it has checked, and reads its input carefully.
+// The ladder measures only what it has checked, and validates its input.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -32,7 +32,7 @@ using Shapes = SelectionOptions::Shapes;
 using Texts = std::vector<std::string>;
 using testing::expect_refused;
 
-// ---- What is climbed here ----
+// ---- Implementations to climb ----
 
 // One step, no decay, one head: o = scale * sum_j q u k v
 void right_wkv(const WkvArgs& a) {
@@ -119,12 +119,12 @@ const Registration registrations[] = {
     rung("93_picky/kernel.cpp", "test_picky", launchers<Wkv>(picky_wkv)),
     rung("94_gpu/kernel.cpp", "test_gpu", launchers<Wkv>(nothing), kCuda),
     rung("95_gradients/kernel.cpp", "test_gradients", launchers<GlaBackward>(right_gradients)),
-    // Registered last step first.
+    // Registered in reverse order.
     Registration(kSecond, "96_steps/kernel.cpp"),
     Registration(kFirst, "96_steps/kernel.cpp"),
     rung("97_counted/kernel.cpp", "test_counted", launchers<Gla>(counted_gla), kCuda),
     rung("97_counted/kernel.cpp", "test_failing", launchers<Gla>(failing_gla), kCuda, -1),
-    // A learner's copy of an exercise beside ours, registered behind it and before it.
+    // A learner's copy of an exercise beside ours, registered after it and before it.
     Registration(kCopied, "/r/98_copied/kernel.cu"),
     Registration(kCopied, "/r/my/98_copied/exercise.cu"),
     Registration(kCopiedFirst, "/r/my/98_copied/exercise.cu"),
@@ -137,7 +137,7 @@ const AbsentRegistration absent_registration{{.name = "test_absent",
                                               .needs = "a GPU nobody has",
                                               .launchers = {"gla", "attention_bf16"}}};
 
-// The CPU, which claims to be an emulator.
+// The CPU under the name of an emulator.
 class PretendedEmulator : public Device {
  public:
   std::string name() const override { return "pretended"; }
@@ -190,7 +190,7 @@ void expect_once(const std::string& text, const std::string& words) {
   EXPECT_EQ(text.find(words), text.rfind(words)) << text;
 }
 
-// A folder of its own that is gone after the test.
+// A temporary folder, removed after the test.
 class Folder {
  public:
   Folder() {
@@ -208,7 +208,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// ---- What is asked for ----
+// ---- Command line ----
 
 Shape parsed(const std::string& text, const char* op = "wkv") {
   return parse_shape(text, find_operator(op), find_operator(op).shape());
@@ -245,7 +245,7 @@ TEST(Shape, RefusesWhatIsNoPositiveNumber) {
   }
 }
 
-// What a program makes of its arguments.
+// A program's parsed arguments.
 struct Parsed {
   explicit Parsed(const std::string& arguments, Shapes shapes) : options(app, shapes) {
     app.parse(arguments);
@@ -301,19 +301,19 @@ TEST(CommandLine, ClimbsItsLaddersUnlessOneIsAskedFor) {
   ASSERT_EQ(only.size(), 1u);
   EXPECT_EQ(only[0].op, "gla");
   EXPECT_EQ(only[0].precision, "fp32");
-  EXPECT_EQ(only[0].chapters.front(), "91_right");  // what it is compared with
+  EXPECT_EQ(only[0].chapters.front(), "91_right");  // for comparison
   EXPECT_EQ(only[0].chapters.back(), "97_counted");
   EXPECT_EQ(selections("96 97")[0].chapters, (Texts{"96", "97"}));
   EXPECT_EQ(up_to({"97.02"}), Texts{"97.02"});
   EXPECT_EQ(up_to({}), Texts{});
-  EXPECT_THROW(selections("--causal"), std::invalid_argument);  // asked of wkv, which has none
+  EXPECT_THROW(selections("--causal"), std::invalid_argument);  // wkv has no such option
   for (const char* asked : {"--operator gla", "--precision bf16", "--shape T=8", "--states",
                             "--implementation test_counted"}) {
     ASSERT_EQ(selections(asked).size(), 1u) << asked;
     EXPECT_EQ(selections(asked)[0].op, asked == std::string("--operator gla") ? "gla" : "wkv");
   }
-  EXPECT_EQ(selections("77").size(), 1u);                      // no such chapter: the climb says so
-  const auto own = selections("97", {{"attention", "bf16"}});  // what it computes instead
+  EXPECT_EQ(selections("77").size(), 1u);  // no such chapter: reported by the climb
+  const auto own = selections("97", {{"attention", "bf16"}});  // the operator that it computes
   ASSERT_EQ(own.size(), 1u);
   EXPECT_EQ(own[0].op, "gla");
   EXPECT_EQ(own[0].chapters, Texts{"97"});
@@ -335,7 +335,7 @@ TEST(Progress, IsALineForEachKernelWhereNobodyLooks) {
   EXPECT_EQ(progress_text("x", true), "\r\033[Kx");
 }
 
-// A number that makes no result is none to judge by: whatever the operator, each option that is a real number is finite.
+// Real options of every operator must be finite, because other numbers make no result.
 TEST(CommandLine, RefusesNumbersThatMakeNoResult) {
   for (const char* bad : {"nan", "inf", "-inf", "1e999", "-nan"}) {
     for (const auto& op : operators()) {
@@ -361,7 +361,7 @@ TEST(CommandLine, RefusesNumbersThatMakeNoResult) {
   EXPECT_EQ(selected("--options scale=-2,magnitude=0").options.size(), 2u);
 }
 
-// What is given counts: 0 is a scale like others, and a number that nothing reads is refused.
+// Given options are used: 0 is a valid scale, and a number without effect is rejected.
 TEST(CommandLine, CountsEachOptionThatIsGiven) {
   const auto scaled = case_of(selected("--shape B=1,T=8 --options scale=0 --operator attention"));
   EXPECT_NE(scaled->make()->name().find("_scaled_by_0"), std::string::npos);
@@ -374,7 +374,7 @@ TEST(CommandLine, CountsEachOptionThatIsGiven) {
   EXPECT_EQ(selected("--operator attention --shape T_q=1", Shapes::kSmall).shape["T_q"], 1);
 }
 
-// The right result is finite in float64 and beyond what is stored.
+// The right result is finite in float64 but exceeds the storage.
 TEST(CommandLine, RefusesAProblemWhoseRightResultCannotBeStored) {
   const Climb climb = climbed({.op = "wkv",
                                .shape = kTiny,
@@ -385,7 +385,7 @@ TEST(CommandLine, RefusesAProblemWhoseRightResultCannotBeStored) {
               {"the right result of o(", "which cannot be stored; allowed: "});
 }
 
-// The names that are offered are those whose sizes the operator has.
+// Only names are offered whose sizes the operator has.
 TEST(Shape, OffersNoNameThatItRefuses) {
   for (const auto& op : operators()) {
     try {
@@ -446,7 +446,7 @@ TEST(Selection, CountsAttention) {
   selection.op = "attention_backward";
   EXPECT_EQ(case_of(selection)->cost().fma_count, 2.5 * pairs * 4);
   EXPECT_EQ(case_of(selection)->cost().bytes, 4 * 2 * (queries + keys) + 4 * lse);
-  selection.shape.set("V", 12);  // three times as many channels of v, and of o with it
+  selection.shape.set("V", 12);  // three times as many channels of v and o
   EXPECT_EQ(case_of(selection)->cost().fma_count, pairs * (3 * 4 + 2 * 12) / 2);
   EXPECT_EQ(case_of(selection)->cost().bytes, 4 * 2 * 2 * (queries + keys) + 4 * lse);
   selection.op = "attention", selection.causal = false;
@@ -454,7 +454,7 @@ TEST(Selection, CountsAttention) {
   EXPECT_EQ(case_of(selection)->cost().bytes, 2 * 2 * 2 * (queries + keys) + 4 * lse);
 }
 
-// How many keys there are, only kernels see.
+// Only kernels read the numbers of keys.
 TEST(Selection, CostIsALimitWhereLengthsMayLeaveLess) {
   Selection selection{.op = "attention", .precision = "bf16"};
   EXPECT_FALSE(case_of(selection)->cost().is_a_limit);
@@ -535,7 +535,7 @@ TEST(Registration, OfALearnersCopyHasANameOfItsOwnAndStandsBehindOurs) {
 TEST(Registry, KnowsTheFileThatRegisters) {
   const Registration here({.name = "test_here"});
   EXPECT_EQ(find_implementation("test_here").source, "program/program_test.cpp");
-  // The repository may lie in a folder whose name looks like a chapter's.
+  // The repository may be in a folder whose name looks like a chapter's.
   const std::pair<std::string, std::string> files[] = {
       {"/home/me/98_files/a.cu", "98_files/a.cu"},
       {"../98_files/01_lesson/kernel.cu", "98_files/01_lesson/kernel.cu"},
@@ -610,7 +610,7 @@ TEST(Climb, KnowsWhetherAnythingRan) {
   EXPECT_FALSE(passed({refused}));
   EXPECT_TRUE(some.any_ran());
   EXPECT_TRUE(passed({some}));
-  EXPECT_TRUE(passed({some, refused}));  // such as a table of summits where there is no GPU
+  EXPECT_TRUE(passed({some, refused}));  // such as a table of summits without a GPU
   EXPECT_FALSE(passed({some, climb_tiny({"92"})}));
 }
 
@@ -644,7 +644,7 @@ TEST(Climb, TimesGradientsAndCountsTheirBytes) {
   ASSERT_EQ(result.rows.size(), 1u);
   EXPECT_TRUE(result.rows[0].right) << result.rows[0].message;
   EXPECT_GT(result.rows[0].timing.seconds, 0.0);
-  // q, k, v, log_w, d_o in; dq, dk, dv, d_log_w out
+  // in: q, k, v, log_w, d_o; out: dq, dk, dv, d_log_w
   EXPECT_EQ(result.bytes, 4.0 * 4 * 9);
   EXPECT_EQ(result.fma_count, 8.0 * 4 * 4);
 }
@@ -677,7 +677,7 @@ TEST(Climb, ShowsAnAbsentOneAskedForByName) {
 
 // ---- The emulator is checked, never timed ----
 
-// What the table has in the column with that header, in the line of `name`; "" if there is no such column.
+// The table's cell in this column and the line of `name`; "" if there is no such column.
 std::string cell_of(const Climb& climb, const std::string& name, const std::string& column) {
   std::istringstream table(to_table({climb}));
   std::size_t begin = 0, end = std::string::npos;
@@ -687,7 +687,7 @@ std::string cell_of(const Climb& climb, const std::string& name, const std::stri
       if (begin == std::string::npos) return "";
       end = begin + column.size();
     } else if (line.find(" " + name + " ") != std::string::npos) {
-      // The column is right-aligned: its text ends where the header does, and begins behind two blanks or a unit's blank.
+      // A right-aligned text ends with its header and begins after two blanks or a unit's.
       std::string text = line.substr(0, end);
       std::size_t first = text.find_last_of(' ');
       const std::string unit = text.substr(first + 1);
@@ -705,7 +705,7 @@ TEST(Climb, NeverTimesTheEmulator) {
   EXPECT_EQ(counted_calls, 1);
   EXPECT_EQ(result.rows[0].timing.samples, 0);
   EXPECT_FALSE(to_json(result).at("rows").at(0).contains("seconds"));
-  EXPECT_EQ(cell_of(result, "test_counted", "time"), "") << to_table({result});  // nobody has one
+  EXPECT_EQ(cell_of(result, "test_counted", "time"), "") << to_table({result});  // no row has one
   result.rows.push_back(result.rows[0]);
   expect_once(to_table({result}), "It is not timed");
 }
@@ -733,13 +733,13 @@ TEST(Climb, GrowsAPartThatIsOverTooSoonToTell) {
   const Climb result =
       climb_gla({"test_counted"}, {{"B", 600}, {"T", 1}, {"H", 1}, {"K", 1}, {"V", 1}});
   EXPECT_TRUE(result.rows.at(0).right) << result.rows[0].message;
-  EXPECT_FALSE(result.rows[0].checked_shape);  // in the end the whole was checked
+  EXPECT_FALSE(result.rows[0].checked_shape);  // in the end the whole shape was checked
   EXPECT_GE(counted_calls, 2);
 }
 
-// ---- Earlier results beside it ----
+// ---- Earlier results ----
 
-// As it would be in the JSON of a run on a GPU.
+// The JSON of a run on a GPU.
 nlohmann::json run_on_gpu(double seconds, const char* code = nullptr) {
   nlohmann::json run = to_json(emulated_tiny());
   run["name"] = "a_run";
@@ -759,7 +759,7 @@ std::string of_runs(const std::vector<nlohmann::json>& runs) {
 constexpr const char* kKernels =
     R"({"schema":"kernel-ladder/kernels/2","launched":[{"name":"a_run","code":{"test_counted":"now"}}]})";
 
-// `now`, beside a folder that has these files.
+// `now` with recorded times from a folder with these files.
 Climb beside(const std::map<std::string, std::string>& files, Climb now = emulated_tiny()) {
   const Folder folder;
   for (const auto& [name, contents] : files)
@@ -772,7 +772,7 @@ TEST(Climb, ShowsRecordedTimesForEmulatedRows) {
   const Climb now = beside(
       {{"run.json", of_runs({run_on_gpu(0.125)})}, {"broken.json", "{"}, {"list.json", "[]"}});
   EXPECT_EQ(now.rows[0].recorded.seconds, 0.125);
-  EXPECT_FALSE(now.rows[0].recorded.old);  // there is no kernels.json that could tell
+  EXPECT_FALSE(now.rows[0].recorded.old);  // without kernels.json it cannot be detected
   expect_says(to_table({now}), {"\nrecorded: on Some GPU, at this shape"});
   EXPECT_EQ(cell_of(now, "test_counted", "recorded"), "125 ms") << to_table({now});
   EXPECT_EQ(cell_of(now, "test_counted", "time"), "");  // the emulator has none
@@ -817,7 +817,7 @@ TEST(Climb, KnowsTheShareOfTheBoundOfARecordedTime) {
   nlohmann::json run = run_on_gpu(0.125);
   run["rows"][0]["bound_seconds"] = 0.025;
   const Climb old = beside({{"run.json", of_runs({run})}});
-  EXPECT_EQ(old.rows[0].recorded.bound_seconds, 0);  // it does not say of which units
+  EXPECT_EQ(old.rows[0].recorded.bound_seconds, 0);  // the record does not name the units
   run["rows"][0]["units"] = "fp32 multiply-adds";
   const Climb now = beside({{"run.json", of_runs({run})}});
   EXPECT_EQ(now.rows[0].recorded.bound_seconds, 0.025);
@@ -837,7 +837,7 @@ TEST(Climb, ShowsWhatItIsBuiltWithout) {
   expect_says(to_table({now}), {"500 ms", "needs a GPU nobody has"});
 }
 
-// The GPU that most rows have a time of.
+// The GPU that has times of most rows.
 TEST(Climb, TakesAllRecordedTimesOfATableFromOneGpu) {
   Climb now = climb_gla({"test_counted", "test_absent"});
   nlohmann::json both = run_on_gpu(0.5), one = run_on_gpu(0.25);
@@ -852,7 +852,7 @@ TEST(Climb, TakesAllRecordedTimesOfATableFromOneGpu) {
   EXPECT_EQ(to_table({now}).find("younger"), std::string::npos) << to_table({now});
 }
 
-// What is not in this program may be a kernel of the CPU. No kernels.json knows its hash.
+// An absent kernel may be a CPU kernel, which has no hash in kernels.json.
 TEST(Climb, TakesARecordedTimeOfTheCpuForWhatIsNotInThisProgram) {
   nlohmann::json run = run_on_gpu(0.5);
   run["rows"][0]["implementation"] = "test_absent";
@@ -866,7 +866,7 @@ TEST(Climb, TakesARecordedTimeOfTheCpuForWhatIsNotInThisProgram) {
   EXPECT_FALSE(absent.rows[0].recorded.old);
   run["rows"][0]["implementation"] = "test_counted";
   EXPECT_EQ(beside({{"run.json", of_runs({run})}}).rows.at(0).recorded.seconds,
-            0);  // an emulated one
+            0);  // emulated
 }
 
 TEST(Climb, SaysWhatWasNotMeasuredYet) {
@@ -874,7 +874,7 @@ TEST(Climb, SaysWhatWasNotMeasuredYet) {
   EXPECT_EQ(now.recorded_on, "");
   expect_says(to_table({now}), {"recorded", "not measured yet"});
   EXPECT_EQ(to_table({now}).find("recorded: on"), std::string::npos) << to_table({now});
-  EXPECT_EQ(to_table({emulated_tiny()}).find("recorded"), std::string::npos);  // nobody has looked
+  EXPECT_EQ(to_table({emulated_tiny()}).find("recorded"), std::string::npos);  // not searched
 }
 
 TEST(CommandLine, TakesTablesWithWhatIsNotInThisProgram) {
@@ -1121,7 +1121,7 @@ constexpr bool kLimitsAddresses = false;
 constexpr bool kLimitsAddresses = true;
 #endif
 
-// In a process of its own, which has so many bytes of addresses: `work` is true, and has printed the words.
+// In a process with `bytes` of address space: `work` must return true and print the words.
 void expect_alone(rlim_t bytes, const std::function<bool()>& work, const char* words = "") {
   if (!kLimitsAddresses) GTEST_SKIP() << "a sanitizer needs addresses and memory of its own";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -1159,7 +1159,7 @@ TEST(Memory, EndsInASentenceUnderALimit) {
   expect_alone(4'000'000'000, refuses, "--shape .* of the host's memory");
 }
 
-// Of this program's memory since it began: getrusage's number counts what the process held before, which began as a copy of another.
+// Peak memory of this program. getrusage would include memory from before exec.
 double peak_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -1180,7 +1180,7 @@ TEST(Memory, NeedsNoMoreThanItSays) {
   });
 }
 
-// ---- What the units do ----
+// ---- Bounds by units ----
 
 TEST(Bound, IsThatOfTheUnitsInUse) {
   const Ceilings ceilings{.fma_per_second = 30,
@@ -1195,16 +1195,16 @@ TEST(Bound, IsThatOfTheUnitsInUse) {
   EXPECT_EQ(seconds(Units::kCores, "bf16"), 40);
   EXPECT_EQ(seconds(Units::kTensorCores, "bf16"), 4);
   EXPECT_EQ(seconds(Units::kTensorCores, "fp16"), 4);
-  EXPECT_EQ(seconds(Units::kTensorCores, "fp32"), 24);  // three products of TF32
+  EXPECT_EQ(seconds(Units::kTensorCores, "fp32"), 24);  // three TF32 products
   EXPECT_EQ(seconds(Units::kWarpgroups, "bf16"), 3);
   EXPECT_EQ(seconds_of(1200, Units::kWarpgroups, "bf16", {.fma_per_second = 30}), 0);
 }
 
-// ---- The stopwatch ----
+// ---- Timing ----
 
 using Clock = std::chrono::steady_clock;
 
-// A GPU whose clock counts: each replayed call takes a millisecond, and pauses are seen.
+// A GPU with a counting clock: each replayed call takes a millisecond, and pauses are recorded.
 class CountingGpu : public PretendedEmulator {
  public:
   std::string back_end() const override { return "cuda"; }
@@ -1215,7 +1215,7 @@ class CountingGpu : public PretendedEmulator {
     last = Clock::now();
     return 1e-3 * (counted - before);
   }
-  // So many recordings of two calls each.
+  // `recordings` recordings of two calls each.
   Rotation rotation(int recordings) {
     Rotation result;
     result.calls = 2;
@@ -1231,7 +1231,7 @@ class CountingGpu : public PretendedEmulator {
   }
   int counted = 0;
   std::vector<int> order;     // of the recordings
-  std::vector<double> rests;  // before each timed piece of work
+  std::vector<double> rests;  // before each timed work
   Clock::time_point last = Clock::now();
 };
 
@@ -1269,11 +1269,11 @@ TEST(Layout, RotatesPastThreeTimesTheCache) {
     for (const double once : {2e-6, 5e-5, 8e-4, 6e-3, 0.1}) {
       const Layout layout = layout_of(once, bytes, gpu);
       EXPECT_TRUE(layout.passes_caches);
-      // As far as that, or so many copies that none is used twice.
+      // Large enough, or so many copies that none is used twice.
       if (layout.copies < 30 + 4 / once) {
         EXPECT_GT(layout.copies * bytes, 3.0 * gpu.cache_bytes()) << bytes << " " << once;
       }
-      // A turn ends where a recording ends: no copy comes back early.
+      // Copies and recordings repeat together, so no copy is used early.
       EXPECT_TRUE(layout.calls % layout.copies == 0 || layout.copies % layout.calls == 0)
           << layout.calls << " calls, " << layout.copies << " copies";
     }
@@ -1290,7 +1290,7 @@ TEST(Layout, HasTheSameGraphForAllThatAreQuick) {
   }
 }
 
-// Each copy takes time to make: a CPU's slow call has about as many as it is called.
+// Copies take time to create, so a slow call on the host gets about as many as it has calls.
 TEST(Layout, MakesNoCopiesThatASlowCallOnTheHostNeverUses) {
   const CacheOfTheHost host;
   EXPECT_LE(layout_of(1.0, 1e6, host).copies, 8u);
@@ -1335,7 +1335,7 @@ TEST(Timing, TakesTheRecordingsInTurn) {
   EXPECT_GE(gpu.order.size(), 3u);
 }
 
-// ---- Where a number comes from ----
+// ---- Origin of a number ----
 
 TEST(Build, NamesTheCompilerThatBuiltIt) {
 #if defined(__clang__)
@@ -1371,7 +1371,7 @@ TEST(Build, SaysWhenACommitHasBeenEdited) {
   EXPECT_EQ(commit_of(folder.path()), commit + "-dirty");
 }
 
-// ---- Somebody's own arrays ----
+// ---- Arrays from files ----
 
 std::vector<GivenArray> inputs_of(const Case& c) {
   std::vector<GivenArray> inputs;

@@ -1,4 +1,4 @@
-// Earlier runs beside this one.
+// Recorded times of earlier runs.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -24,7 +24,7 @@ nlohmann::json parsed(const std::filesystem::path& file) {
   return nlohmann::json::parse(std::ifstream(file), nullptr, false);
 }
 
-// What a kernels.json says of each recorded run: implementation -> hash of what it launches today. Null where there is no such file.
+// From kernels.json, for each run: implementation -> hash of its present launches. Or null.
 nlohmann::json launched_in(const std::string& folder) {
   const nlohmann::json kernels = parsed(std::filesystem::path(folder) / "kernels.json");
   if (!kernels.is_object() || text(kernels, "schema") != "kernel-ladder/kernels/2") return {};
@@ -49,18 +49,18 @@ void add_recorded(Climb& climb, const std::string& folder) {
   if (!std::filesystem::is_directory(folder)) return;
   const nlohmann::json mine = to_json(climb);
   const nlohmann::json launched = launched_in(folder);
-  // The hash of what is launched today for a recorded row; a word that is no hash where that is not known.
+  // The hash of the present launches for a recorded row, or a word that is no hash if unknown.
   const auto today = [&](const nlohmann::json& run, const nlohmann::json& row) -> std::string {
     const auto its = launched.value(text(run, "name"), nlohmann::json::object());
     const std::string hash = text(its, text(row, "implementation").c_str());
     return hash.empty() ? "unknown" : hash;
   };
-  std::set<std::filesystem::path> files;  // in the order of their names
+  std::set<std::filesystem::path> files;  // sorted by name
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".json") files.insert(entry.path());
   }
   std::vector<nlohmann::json> runs;
-  // Of each GPU, for each row. Where there are several, the one of the kernel as it is now is taken, then the youngest.
+  // By GPU and row. The present kernel's time is preferred, then the latest.
   using Rank = std::pair<bool, std::string>;
   std::map<std::string, std::map<std::size_t, std::pair<Rank, Recorded>>> found;
   for (const auto& file : files) {
@@ -85,7 +85,7 @@ void add_recorded(Climb& climb, const std::string& folder) {
         auto& [best, recorded] = found[text(each, "device")][i];
         if (recorded.seconds > 0 && rank < best) continue;
         best = rank;
-        // A record without `units` has the bound of units that its kernel may not use.
+        // Without `units`, a record's bound may be for units that the kernel does not use.
         const double bound = each.contains("units") ? each.value("bound_seconds", 0.0) : 0.0;
         recorded = {each.at("seconds").get<double>(), text(each, "device"), old, bound};
       }

@@ -1,9 +1,8 @@
-// What ./ladder run does.
+// ./ladder run
 #pragma once
 
 namespace ladder::program {
 
-// The exit code.
 int run_ladder(int argc, char** argv);
 
 }  // namespace ladder::program

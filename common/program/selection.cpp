@@ -12,7 +12,7 @@
 namespace ladder::program {
 namespace {
 
-// The operators that it computes, each with the first of its storages.
+// The operators that it computes, each with its first storage.
 std::vector<OperatorIn> computed_by(const Implementation& implementation) {
   std::vector<OperatorIn> result;
   for (const auto& op : operators()) {
@@ -25,8 +25,8 @@ std::vector<OperatorIn> computed_by(const Implementation& implementation) {
   return result;
 }
 
-// Whether somebody who writes `wanted` means the chapter ("03", "03_cuda_baseline" or, completed by a shell, "03_cuda_baseline/") or
-// the lesson ("07.02", "07.11b", "07_chunkwise/02_chunk_walk"; "03.00" for the chapter's own folder) that holds this source.
+// Whether `wanted` selects this source's chapter ("03", "03_cuda_baseline", "03_cuda_baseline/") or
+// lesson ("07.02", "07.11b", "07_chunkwise/02_chunk_walk"; "03.00" for the chapter's own folder).
 bool means(std::string wanted, const std::string& chapter, const std::string& source) {
   if (wanted.ends_with('/')) wanted.pop_back();
   const std::string lesson = lesson_of(source);
@@ -38,13 +38,12 @@ bool means(std::string wanted, const std::string& chapter, const std::string& so
          wanted == number + "." + (lesson.empty() ? "00" : number_of(lesson));
 }
 
-// A lesson that is named is shown, whether a rung or a variant.
+// A lesson that is named is shown even if it is a variant.
 bool names_lesson(const std::string& wanted) {
   return wanted.find_first_of("./") < wanted.size() - 1;
 }
 
-// What can be asked of an implementation and of an absent one alike: whether its chapter or lesson is wanted, and whether it is shown
-// there.
+// Whether an implementation, present or absent, is selected by chapter or lesson, and is shown.
 template <typename Each>
 bool is_wanted(const Selection& selection, const Each& each) {
   const auto& chapters = selection.chapters;
@@ -78,7 +77,7 @@ std::unique_ptr<Case> case_of(const Selection& selection) {
 }
 
 std::vector<Implementation> chosen(const Selection& selection) {
-  case_of(selection);  // refuses what the operator does not have
+  case_of(selection);  // throws if the operator lacks something
   const std::vector<Implementation> all = implementations();
   std::set<std::string> known;
   for (const Implementation& each : all)
@@ -95,8 +94,8 @@ std::vector<Implementation> chosen(const Selection& selection) {
     find_implementation(name);
   const Operator& op = find_operator(selection.op);
   std::vector<Implementation> result;
-  std::set<std::string> able;    // chapters, whether wanted or not
-  std::set<std::string> others;  // operators that what is wanted computes instead
+  std::set<std::string> able;    // all such chapters
+  std::set<std::string> others;  // operators that the selected ones compute
   for (const Implementation& each : all) {
     const bool wanted = is_wanted(selection, each);
     const bool runs = !selection.cuda_only || each.device == DeviceKind::kCuda;
@@ -151,7 +150,7 @@ std::vector<std::string> up_to(const std::vector<std::string>& chapters) {
   const auto asked = std::find_if(known.begin(), known.end(), [&](const std::string& chapter) {
     return means(chapters[0], chapter, chapter + "/");
   });
-  // What stands above the chapters has no number.
+  // Folders outside the chapters have no number.
   if (asked == known.end() || !std::isdigit(static_cast<unsigned char>(asked->front())))
     return chapters;
   return {known.begin(), std::next(asked)};
@@ -171,7 +170,7 @@ std::string launcher_of(const Selection& selection) {
 }
 
 std::vector<AbsentImplementation> chosen_absent(const Selection& selection) {
-  case_of(selection);  // refuses what the operator does not have
+  case_of(selection);  // throws if the operator lacks something
   const std::string launcher = launcher_of(selection);
   std::vector<AbsentImplementation> result;
   for (const AbsentImplementation& each : absent_implementations()) {

@@ -1,4 +1,4 @@
-// The program of ./ladder run without a chapter. It says that a result is wrong, but not by which mistake: naming takes long to build.
+// ./ladder run without a chapter. It does not name mistakes, because that is slow to build.
 #include "common/diagnosis/second_start.hpp"
 #include "common/program/run.hpp"
 

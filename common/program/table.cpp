@@ -97,7 +97,7 @@ nlohmann::json to_json(const Climb& climb) {
 
 namespace {
 
-// Tables and notes are read in a terminal.
+// For tables and notes in a terminal.
 constexpr std::size_t kWidth = 100;
 
 std::string duration(double seconds) {
@@ -110,16 +110,16 @@ std::string times(double factor) {
   return factor >= 100 ? fmt::format("{:.0f}x", factor) : fmt::format("{:.3g}x", factor);
 }
 
-// In what the shape is rich of: bytes that must move, or operations.
+// Bytes per second, or operations per second if the shape is dominated by them.
 std::string rate_of(const Climb& climb, double seconds) {
-  constexpr double kFmaPerByte = 50;  // about what a GPU's tensor cores do in the time of a byte
+  constexpr double kFmaPerByte = 50;  // FMAs of a GPU's tensor cores per byte, roughly
   if (climb.fma_count > kFmaPerByte * climb.bytes)
     return fmt::format("{:.3g} TF/s", 1e-12 * (2 * climb.fma_count) / seconds);
   const double rate = climb.bytes / seconds;
   return fmt::format(fmt::runtime(rate < 1e12 ? "{:.3g} GB/s" : "{:.0f} GB/s"), 1e-9 * rate);
 }
 
-// "06 wkv_shared_mem", "06.07 wkv_time_tiles"; what stands above the chapters has no number.
+// "06 wkv_shared_mem", "06.07 wkv_time_tiles". Folders outside the chapters have no number.
 std::string name_of(const Row& row) {
   const auto number_of = [](const std::string& folder) {
     return folder.substr(0, folder.find('_'));
@@ -135,17 +135,17 @@ bool is_timed_here(const Row& row) {
   return row.right && row.back_end != "emulator" && row.timing.samples > 0;
 }
 
-// The seconds a row counts with: its own on real hardware, the recorded ones where it was emulated or is absent.
+// A row's time: its own on real hardware, the recorded one if it was emulated or is absent.
 double counted_seconds(const Row& row) {
   return is_timed_here(row) ? row.timing.seconds : row.recorded.seconds;
 }
 
-// Where they were taken. Times of two machines are never divided by each other.
+// The device of that time. Times of different devices are never compared.
 const std::string& counted_device(const Row& row) {
   return is_timed_here(row) ? row.device : row.recorded.device;
 }
 
-// What a row that has a time or a verdict shows, by column.
+// The cells of a row with a time or a verdict.
 struct Cells {
   std::string name, back_end, time, recorded, load, call, vs_last, vs_first, of_bound, rate, error;
 };
@@ -153,7 +153,7 @@ struct Cells {
 struct Column {
   const char* header;
   std::string Cells::*cell;
-  const char* meaning;  // none: the header says it
+  const char* meaning;  // none: the header explains it
 };
 
 constexpr Column kName = {"chapter, implementation", &Cells::name, nullptr};
@@ -195,7 +195,7 @@ Cells cells_of(const Climb& climb, const Row& row, double first, double last) {
   return cells;
 }
 
-// A line of a ladder: cells, or a sentence behind the name (which is empty where cells came before it).
+// A line of a ladder: cells, or a name and a sentence (without the name if cells precede it).
 struct Line {
   Cells cells;
   std::string sentence;
@@ -208,7 +208,7 @@ std::size_t width_of(const std::vector<Line>& lines, const Column& column) {
   return width == 0 ? 0 : std::max(width, std::string(column.header).size());
 }
 
-// Those in which anything stands. The rate only where there is room for it.
+// The columns with contents; the rate only if there is room.
 std::vector<Column> columns_of(const std::vector<Line>& lines) {
   std::vector<Column> columns;
   std::size_t total = 0;
@@ -223,7 +223,7 @@ std::vector<Column> columns_of(const std::vector<Line>& lines) {
   return columns;
 }
 
-// Lines of at most kWidth; the first begins as the text does, all others with so many blanks.
+// Wraps at kWidth. The first line keeps the text's indentation, the others have `indent`.
 std::string wrapped(const std::string& text, std::size_t indent = 2) {
   std::string result, line(text.find_first_not_of(' '), ' ');
   std::istringstream words(text);
@@ -266,7 +266,7 @@ std::string to_text(const std::vector<Line>& lines) {
   return text;
 }
 
-// What a row is compared with: a learner's kernel with ours of the same name, any other with the row before.
+// The time to compare with: for a learner's kernel ours of that name, otherwise the previous row.
 double seconds_before(const Climb& climb, const Row& row, double last) {
   constexpr std::string_view kLearners = " (yours)";
   if (!row.implementation.ends_with(kLearners)) return last;
@@ -283,7 +283,7 @@ std::vector<Line> lines_of(const Climb& climb) {
   std::string last_device;
   const Row* fastest = nullptr;
   for (const Row& row : climb.rows) {
-    // Without a message it was never meant to run: it is shown for its recorded time.
+    // Without a message it was not meant to run, and is shown for its recorded time.
     const bool only_recorded = !row.ran && (row.recorded.seconds > 0 || row.message.empty());
     const double seconds = row.right || only_recorded ? counted_seconds(row) : 0;
     if (seconds > 0 && counted_device(row) != last_device) {
@@ -308,14 +308,14 @@ std::vector<Line> lines_of(const Climb& climb) {
       last = before = seconds;
     }
   }
-  // A ladder ends on its best rung.
+  // A ladder ends with its fastest kernel.
   if (fastest != nullptr && counted_seconds(*fastest) < last)
     lines.push_back(
         {{}, "fastest: " + name_of(*fastest) + ", " + duration(counted_seconds(*fastest))});
   return lines;
 }
 
-// What the columns mean, for those that are there.
+// The meanings of the columns that are shown.
 std::string legend_of(const std::vector<Climb>& climbs) {
   std::string text;
   for (const Column& column : kColumns) {
@@ -338,7 +338,7 @@ std::string cache_note(const Climb& climb) {
              : "";
 }
 
-// Whose recorded time is an earlier version's.
+// Kernels whose recorded time is from an earlier version.
 std::string recorded_notes(const Climb& climb) {
   std::vector<std::string> names;
   for (const Row& row : climb.rows) {
@@ -396,7 +396,7 @@ std::string ceiling_notes(const Climb& climb) {
 
 std::string to_table(const std::vector<Climb>& climbs) {
   std::string table;
-  Climb all;  // what the notes are about
+  Climb all;  // for the notes
   for (const Climb& climb : climbs) {
     const std::string& gpu = climb.recorded_on.value_or("");
     table += fmt::format(

@@ -62,7 +62,7 @@ Timing measure_end_to_end(Device& device, const std::vector<std::function<void()
 
 Timing measure(Device& device, const Rotation& rotation, Regime regime,
                const TimingLimits& limits) {
-  std::size_t next = 0;  // recordings are replayed in turn, also from one sample to the next
+  std::size_t next = 0;  // recordings are replayed in turn, across samples
   const auto replay = [&](std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
       rotation.recordings[next++ % rotation.recordings.size()].replay();
@@ -70,7 +70,7 @@ Timing measure(Device& device, const Rotation& rotation, Regime regime,
   const auto seconds_of_a_call = [&](std::size_t count) {
     return device.time([&] { replay(count); }) / (static_cast<double>(count) * rotation.calls);
   };
-  // As many as take that long, at least one.
+  // The number of replays in that time, at least one.
   const auto replays_in = [&](double seconds) {
     const double each = std::max(rotation.seconds * rotation.calls, 1e-9);
     return static_cast<std::size_t>(std::max(1.0, std::ceil(seconds / each)));

@@ -1,4 +1,4 @@
-// The X-ray program. The script `ladder` builds and calls it.
+// The program of ./ladder xray, which builds and calls it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,7 +25,7 @@ Shape small_shape_of(const Selection& selection) {
   return ladder::find_operator(selection.op).small_shape(selection.shape);
 }
 
-// Each element of each array is touched at least once.
+// Each element of each array is accessed at least once.
 void refuse_what_cannot_be_traced(const Selection& selection) {
   const double elements = case_of(selection)->elements();
   ladder::require(
@@ -50,13 +50,13 @@ XrayRun xray(const ladder::Implementation& implementation, const Selection& sele
   return ladder::xray(implementation, *case_of(selection)->make(), ladder::named);
 }
 
-// How many accesses and basic blocks its largest launch will make, from runs of one and two steps: never too high where each
-// further step costs at least as much as the second. 0 if that cannot be said.
+// Estimates accesses and basic blocks of the largest launch, from runs of one and two steps. Never
+// too high if each further step costs at least as much as the second. 0 if unknown.
 std::uint64_t estimated_accesses(const ladder::Implementation& implementation,
                                  const Selection& selection) {
   const std::string steps_name = ladder::find_operator(selection.op).steps;
   const auto steps = static_cast<std::uint64_t>(selection.shape[steps_name]);
-  const bool packed = !selection.options.empty();  // options may settle sizes
+  const bool packed = !selection.options.empty();  // options may determine sizes
   if (steps < 2 || packed) return 0;
   const auto largest_launch = [&](std::int64_t count) {
     Selection brief = selection;
@@ -67,17 +67,17 @@ std::uint64_t estimated_accesses(const ladder::Implementation& implementation,
     return most;
   };
   try {
-    // Most shapes are far from the limit, and some launches are beyond it at once.
+    // Most shapes are far below the limit, and some launches exceed it at once.
     const std::uint64_t one = largest_launch(1);
     if (one > ladder::kMostAccesses || one * steps <= ladder::kMostAccesses) return one * steps;
     const std::uint64_t two = std::max(one, largest_launch(2));
     return one + (two - one) * (steps - 1);
-  } catch (const std::invalid_argument&) {  // one step is refused
+  } catch (const std::invalid_argument&) {  // one step is rejected
     return 0;
   }
 }
 
-// For `./ladder run`: one line per kernel, for each warp of outputs (32 elements of the first one).
+// For `./ladder run`: a line per kernel, with counts per 32 elements of the first output.
 std::string to_brief_table(const std::vector<emulator::xray::Subject>& subjects,
                            const Selection& selection) {
   using namespace emulator::xray;
@@ -116,14 +116,14 @@ void trace(const nlohmann::json& run) {
   for (const auto& [name, value] : run.at("options").items())
     selection.options.emplace_back(name, value);
   selection.shape = ladder::find_operator(selection.op).shape();
-  for (const auto& [name, size] : run.at("shape").items())  // in the order of the alphabet
+  for (const auto& [name, size] : run.at("shape").items())  // in alphabetical order
     selection.shape.set(name, size);
   selection.shape = small_shape_of(selection);
   std::vector<emulator::xray::Subject> subjects;
   for (const auto& row : run.at("rows")) {
     if (row.at("back_end") != "emulator" || !row.at("right").get<bool>()) continue;
     XrayRun traced = xray(ladder::find_implementation(row.at("implementation")), selection);
-    if (traced.too_large) continue;  // by options: sequences have the lengths that are asked for
+    if (traced.too_large) continue;  // because of options: packed sequences keep their lengths
     std::move(traced.subjects.begin(), traced.subjects.end(), std::back_inserter(subjects));
   }
   if (!subjects.empty()) fmt::print("\n{}", to_brief_table(subjects, selection));

@@ -25,31 +25,31 @@ constexpr greg_t kTrapFlag = 0x100;                       // in EFLAGS
 std::uintptr_t program_base = 0;
 Device* cuda_device = nullptr;
 
-// How large the registers of SSE are, in words of 4 bytes.
+// The SSE registers, in words of 4 bytes.
 constexpr int kWords = 64;
 
-// The operation that is about to be made once more: where it stands, and the registers before it.
+// The operation to be executed again: its address, and the registers before it.
 std::uintptr_t operation = 0;
 std::uint32_t before[kWords];
 
-// From numbers x86 always makes this NaN, as a float or as a double. What comes of a NaN is another one: it keeps the bits of that NaN.
+// x86 makes this NaN from numbers. A NaN made from another NaN keeps that one's bits.
 bool is_made_of_numbers(const std::uint32_t* registers, int word) {
   if (registers[word] == before[word]) return false;
   return registers[word] == 0xFFC00000u ||
          (word % 2 == 1 && registers[word] == 0xFFF80000u && registers[word - 1] == 0);
 }
 
-// The calls that were printed: threads that make the same one say nothing new.
+// Calls that were printed; threads with the same calls are not printed again.
 std::uint64_t printed[kMostLines];
 int lines = 0;
 
-// Without the standard library's inline functions: the X-ray would take the instrumented copies of them for the kernel's own.
+// Avoids the standard library's inline functions, whose instrumented copies the X-ray would count.
 void print_calls(std::uintptr_t next) {
   constexpr int kMostCalls = 40;
   void* calls[kMostCalls];
   const int count = backtrace(calls, kMostCalls);
   std::uint64_t hash = operation;
-  bool caller = false;  // calls begins with this handler's
+  bool caller = false;  // the handler's own calls come first
   for (int i = 0; i < count; ++i) {
     const auto address = reinterpret_cast<std::uintptr_t>(calls[i]);
     constexpr std::uint64_t kPrime = 0x100000001b3;
@@ -76,7 +76,7 @@ void print_calls(std::uintptr_t next) {
   std::fflush(stdout);
 }
 
-// The operation is made once more, alone and without the trap.
+// Executes the operation again, alone and without the trap.
 void on_invalid(int, siginfo_t*, void* context) {
   mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
   operation = static_cast<std::uintptr_t>(machine.gregs[REG_RIP]);
@@ -96,7 +96,7 @@ void on_operation_made(int, siginfo_t*, void* context) {
     break;
   }
   machine.fpregs->mxcsr &= ~kInvalid;
-  // A program whose numbers are NaN raises millions of these: behind the lines that are printed nobody needs them.
+  // A program full of NaN raises millions of traps, which are useless after the printed lines.
   if (lines < kMostLines && ++operations < kMostOperations) machine.fpregs->mxcsr &= ~kInvalidMask;
   machine.gregs[REG_EFL] &= ~kTrapFlag;
 }
@@ -121,8 +121,8 @@ void trace_nans() {
   if (why_unavailable(DeviceKind::kCuda).empty()) cuda_device = &device(DeviceKind::kCuda);
   handle(SIGFPE, on_invalid);
   handle(SIGTRAP, on_operation_made);
-  // The registers of SSE alone. A trap of the x87, which has the long doubles of tests, would be raised again and again: the handler
-  // lifts that of SSE.
+  // Only for SSE. An x87 trap, from the tests' long doubles, would be raised again and again,
+  // because the handler clears only SSE's.
   _mm_setcsr(_mm_getcsr() & ~kInvalidMask);
 }
 

@@ -1,4 +1,4 @@
-// A test of one piece of an exercise, by one problem: ./ladder exercise knows it by its name, "Hole2..." of a hole, "Stage2..." of a stage.
+// A test of one hole, which ./ladder exercise finds by its name: "Hole2...", "Stage2...".
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,13 +11,13 @@
 
 namespace ladder::testing {
 
-// Says in the report that this test makes a call fail: whatever follows in the kernel is the test's doing, and is not shown to a learner.
+// Reports that this test makes a call fail, so that later errors are not shown to a learner.
 inline void injects_a_failure() {
   ::testing::Test::RecordProperty("injects_a_failure", 1);
 }
 
-// Adds the test `name`, registered before the suite's own and so run before them: it runs the implementation on that case under one
-// schedule; the suite's cases share all of them.
+// Adds the test `name` before the suite's own tests, so it runs first. It runs the implementation
+// on that case under one schedule.
 inline bool register_hole(const std::string& implementation, const std::string& name,
                           const std::string& op, const Shape& shape, const Options& options = {},
                           const Caller& caller = {}, const std::string& storage = "fp32") {
@@ -30,7 +30,7 @@ inline bool register_hole(const std::string& implementation, const std::string& 
     const Verdict verdict = placed->judge(arithmetic, false);
     EXPECT_TRUE(verdict.right) << named(verdict, *placed, arithmetic);
   };
-  // What 2 bytes are is said to the loop, which shows numbers; without sizes, for it takes the smallest case with sizes as a plain one.
+  // Names only the storage: cases.py takes the smallest test with sizes as the plain case.
   add(implementation, name, is_right, 0, storage == "fp32" ? "" : "; ; " + storage);
   return true;
 }

@@ -20,10 +20,10 @@ void say_test(int signal) {
     for (const char* text : {"died in ", test->test_suite_name(), ".", test->name(), "\n"})
       say(text);
   }
-  raise(signal);  // it comes when this function has ended, and then as if nobody had looked
+  raise(signal);  // delivered when this function returns, with the default action
 }
 
-// A program that dies says in which test, where GoogleTest prints failures only, too. AddressSanitizer's handlers say more and stay.
+// A crash reports its test, even if only failures are printed. AddressSanitizer's handlers stay.
 void name_the_test_that_dies() {
   static std::array<char, 64 * 1024> stack;  // the thread's own may be full
   const stack_t other{stack.data(), 0, stack.size()};
@@ -40,7 +40,7 @@ void name_the_test_that_dies() {
 
 }  // namespace
 
-// Suites of operators are registered here, not before main: by now all operators are known.
+// Suites are registered here and not before main, because all operators are known now.
 int main(int argc, char** argv) {
   ladder::second_start(argc, argv);
   ::testing::InitGoogleTest(&argc, argv);

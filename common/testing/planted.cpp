@@ -23,14 +23,14 @@ std::vector<Planted> planted_in(const Part& part, bool fp32) {
       square += value_of(i) * value_of(i);
     return square;
   };
-  // In the largest row but the last, so that the fault is none of a row that is next to nothing.
+  // In the largest row except the last, so that the fault is not in a negligible row.
   std::int64_t largest = 0;
   double most = -1;
   for (std::int64_t r = 0; r < std::max<std::int64_t>(1, rows - 1); ++r) {
     const double size = square_of_row(r, size_of);
     if (size > most) most = size, largest = r;
   }
-  // Where nothing is left of the terms, as of a gradient through one key, there is nothing to be wrong.
+  // If all terms cancel, as in a gradient through one key, there is nothing to be wrong.
   const auto truth_of = [&](std::int64_t i) { return (*part.truth)[i]; };
   if (std::sqrt(square_of_row(largest, truth_of)) < 1e-6 * std::sqrt(most)) return result;
   if (rows > 1) {

@@ -1,5 +1,5 @@
-// Results for the judge's self-test: the truth as it is stored, and one row or element of it wrong. Those that are wrong in another way
-// are what operators say of mistakes (common/judge/mistakes.hpp).
+// Results for the judge's self-test: the stored truth with one wrong row or element. Other wrong
+// results come from the operators' mistakes (common/judge/mistakes.hpp).
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ struct Planted {
   std::vector<float> values;
 };
 
-// What values are when they are stored in the part's array.
+// The values rounded to the storage of the part's array.
 std::vector<float> stored(const Part& part, const std::vector<double>& values);
 
-// "row": the largest row comes from the next head; "element": the largest of its elements is off by a tenth of its terms, of those in
-// fp32 by 1e-4.
+// "row": the largest row comes from the next head. "element": its largest element is wrong by a
+// tenth of its terms, in fp32 by 1e-4.
 std::vector<Planted> planted_in(const Part& part, bool fp32);
 
 }  // namespace ladder::testing

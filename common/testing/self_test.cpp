@@ -24,7 +24,7 @@ std::vector<Part> parts(const Problem& problem, const Outputs& outputs,
   return problem.op().parts(problem.drawn_case(), at(outputs), truth, arithmetic);
 }
 
-// Where nothing is left of the terms there is nothing to be wrong.
+// If all terms cancel there is nothing to be wrong.
 bool has_terms(const Part& part) {
   const auto square = [](const std::vector<double>& values) {
     return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
@@ -245,15 +245,15 @@ void SelfTest::add(const Problem& problem, Arithmetic arithmetic) {
     const std::vector<Part> wrong_parts = parts(problem, wrong, truth, arithmetic);
     for (std::size_t n = 0; n < wrong_parts.size(); ++n) {
       const Part& part = wrong_parts[n];
-      // Storage in 16 bits hides it.
+      // 16-bit storage hides it.
       if (*part.result != *right_parts[n].result && part.roundings.stored == 0 && has_terms(part))
         count(planted_[each.slight], part);
     }
   }
 }
 
-// One of the misconceptions, another one in every problem. It is refused where it shows, and called by its name or by that of another
-// one that gives the same.
+// Plants another misconception in every problem. If it shows, it must be rejected, with its name or
+// that of an equal one.
 void SelfTest::plant_one(const Problem& problem, Arithmetic arithmetic,
                          const std::vector<Truth>& truth, const Misconception& one) {
   const auto wrong = problem.stored(one.answer());
@@ -261,10 +261,10 @@ void SelfTest::plant_one(const Problem& problem, Arithmetic arithmetic,
   for (const Part& part : parts(problem, wrong, truth, arithmetic)) {
     const std::vector<float>& result = *part.result;
     if (result.empty()) continue;
-    // Where nothing at all is written there is no name for it.
+    // A result without any written element has no name.
     if (std::none_of(result.begin(), result.end(), [](float x) { return std::isfinite(x); }))
       return;
-    // What is little more than storing leaves is no fault.
+    // Differences close to the rounding of the storage are no fault.
     const double rounding = problem.storage() == "fp32" ? 0 : kBf16Rounding;
     shows |=
         !roughly_equal(result, *part.truth, part.layout.row(), 2 * rounding) && has_terms(part);

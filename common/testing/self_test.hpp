@@ -1,5 +1,5 @@
-// The judge is judged, for any operator that knows mistakes and has a plain loop: right results are not refused, mistakes are, and they
-// are called by their names.
+// Tests the judge with any operator that has mistakes and a plain loop. It must accept right
+// results, reject mistakes, and name them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,26 +18,26 @@
 
 namespace ladder::testing {
 
-// By the norm of their difference, relative to that of b. An infinity is close to itself alone.
+// By the norm of the difference, relative to b's norm. An infinity is close only to itself.
 void expect_close(const std::vector<double>& a, const std::vector<double>& b,
                   double tolerance = 1e-12);
 
 Answer true_answer(const Problem& problem);
 
-// The truth, as it is stored.
+// The truth, rounded to storage.
 template <typename Inputs>
 auto right_answer(const ProblemOf<Inputs>& problem) {
   return typed<typename Inputs::Op::Outputs>(problem, problem.stored(true_answer(problem)));
 }
 
-// What the plain loop gives.
+// The answer of the plain loop.
 template <typename Inputs>
 auto plain_answer(const ProblemOf<Inputs>& problem) {
   return typed<typename Inputs::Op::Outputs>(problem,
                                              problem.op().plain(problem, Arithmetic::kFp32));
 }
 
-// The sentences for a result, which may say that two mistakes were made together; "" if it is right.
+// The message for a result, which may name two mistakes; "" if it is right.
 std::string said_of(const Problem& problem, const OutputsAt& outputs,
                     Arithmetic arithmetic = Arithmetic::kFp32);
 template <typename Typed>
@@ -45,7 +45,7 @@ std::string said_of(const Problem& problem, const Typed& outputs) {
   return said_of(problem, outputs_at(problem, outputs));
 }
 
-// "right", or what is said of a wrong result.
+// "right", or the message for a wrong result.
 template <typename Typed>
 std::string verdict(const Problem& problem, const Typed& outputs,
                     Arithmetic arithmetic = Arithmetic::kFp32) {
@@ -53,16 +53,15 @@ std::string verdict(const Problem& problem, const Typed& outputs,
   return said.empty() ? "right" : said;
 }
 
-// What `answer_to(truth)` gives is right, as it is stored. The truth, which takes longer than all else, is computed once.
+// Checks that `answer_to(truth)`, rounded to storage, is right. Computes the slow truth once.
 void expect_right_answer(const Problem& problem,
                          const std::function<Answer(const std::vector<Truth>&)>& answer_to);
 
-// The truth is right.
 void expect_right_truth(const Problem& problem);
 
 void expect_words(const std::string& words, const std::string& said);
 
-// The result is refused, and these words are said of it.
+// Checks that the result is rejected with these words.
 template <typename Typed>
 void expect_wrong(const std::string& words, const Problem& problem, const Typed& outputs,
                   Arithmetic arithmetic = Arithmetic::kFp32) {
@@ -71,7 +70,7 @@ void expect_wrong(const std::string& words, const Problem& problem, const Typed&
   expect_words(words, said);
 }
 
-// Calls use(problem, kernel) with a kernel that computes `solve(problem)`, whatever inputs it gets. It may be run again.
+// Calls use(problem, kernel) with a kernel that computes `solve(problem)` for any inputs.
 using UseKernel = std::function<void(const Problem&, const Implementation&)>;
 template <typename Inputs, typename Solve>
 void with_kernel(const ProblemOf<Inputs>& problem, const Solve& solve, const UseKernel& use) {
@@ -99,7 +98,7 @@ void with_kernel(const ProblemOf<Inputs>& problem, const Solve& solve, const Use
   });
 }
 
-// What is said of such a kernel; "" if its result is right.
+// The message for such a kernel; "" if its result is right.
 template <typename Inputs, typename Solve>
 std::string said_of_kernel(const ProblemOf<Inputs>& problem, const Solve& solve) {
   std::string said;
@@ -111,7 +110,7 @@ std::string said_of_kernel(const ProblemOf<Inputs>& problem, const Solve& solve)
   return said;
 }
 
-// Running a right kernel says nothing of any of its outputs.
+// Checks that probing a right kernel finds nothing in any output.
 void expect_nothing_probed(const Problem& problem, const Implementation& kernel);
 template <typename Inputs>
 void expect_nothing_probed(const ProblemOf<Inputs>& problem) {
@@ -123,32 +122,33 @@ void expect_nothing_probed(const ProblemOf<Inputs>& problem) {
   });
 }
 
-// Neither a right result nor zeros are called by a name.
+// Checks that neither a right result nor zeros get a name.
 void expect_no_name(const Problem& problem);
 
-// A result in 16 bits that is a little too large everywhere, or too small, is refused, one output after the other. `problem` needs some
-// hundred rows; where operands are rounded too, some thousand.
+// Checks that a 16-bit result that is slightly too large or too small everywhere is rejected, for
+// each output. `problem` needs some hundred rows, or some thousand if operands are rounded too.
 void expect_bias_refused(const Problem& problem, Arithmetic arithmetic);
 
-// So are one head that is 0.3 % too large, or too small, and a row that is off by two units in the last place, in a result as a right
-// kernel gives it. `problem` needs two heads, and for one of `arithmetic` with rounded operands 80 rows of a head. Where rows are made of each
-// other a head's slope is coarser, and a row that is mostly one term may well be off by that.
+// The same for one head that is 0.3 % too large or too small, and for a row that is wrong by two
+// units in the last place. `problem` needs two heads, and 80 rows per head if `arithmetic` rounds
+// operands. If rows are computed from each other, a head's slope is coarser and the row may be
+// right.
 void expect_one_head_refused(const Problem& problem, Arithmetic arithmetic);
 
-// How many of the rows of an output would be refused if they were off by two units in the last place, all upwards.
+// The share of rows that would be rejected if they were two units in the last place too large.
 double shifted_rows_refused(const Problem& problem, Arithmetic arithmetic);
 
-// No two variants give the same on the problem, and none gives the truth.
+// Checks that no two variants give the same result, and none the truth.
 void expect_distinct_variants(const Problem& problem);
 
-// Outputs of NaN or of numbers are refused in words where some sizes are 0, and nothing crashes.
+// Checks that outputs of NaN or numbers are rejected in words if sizes are 0, without a crash.
 void expect_words_for_empty(const Problem& problem);
 
-// With no switch changed the loop of the variants is right.
+// Checks that the variants' loop is right if no switch is changed.
 void expect_right_loop(const Problem& problem);
 
-// With random small problems: what the plain loop gives is refused less than once in a thousand arrays, and a planted fault more than 99
-// times in a hundred. (tools/upkeep/judge_table does the same with every kernel.)
+// Rejects the plain loop's results for less than 1 in 1000 arrays of random small problems, and
+// more than 99 in 100 planted faults. (tools/upkeep/judge_table tries every kernel.)
 class SelfTest {
  public:
   void add(const Problem& problem);
@@ -170,7 +170,7 @@ class SelfTest {
   std::map<std::string, Counts> planted_;
 };
 
-// What small random cases are made of.
+// Draws small random cases.
 class SmallDraw {
  public:
   explicit SmallDraw(std::uint32_t seed) : engine_(seed) {}
@@ -188,7 +188,7 @@ class SmallDraw {
   std::mt19937 engine_;
 };
 
-// The self-test with 200 of them.
+// The self-test with 200 small cases.
 template <typename Op>
 void expect_sharp_judge(typename Op::Case (*random_case)(SmallDraw&)) {
   constexpr int kSeeds = 200;

@@ -31,7 +31,7 @@ void place(const Implementation& i, const Case& c, const std::function<void(cons
   work(*placed);
 }
 
-// Calls judged(verdict, placed) with what the implementation makes of the case.
+// Calls judged(verdict, placed) with the implementation's result.
 void judge(const Implementation& i, const Case& c,
            const std::function<void(const Verdict&, const Placed&)>& judged) {
   place(i, c, [&](const Placed& placed) {
@@ -41,7 +41,7 @@ void judge(const Implementation& i, const Case& c,
   });
 }
 
-// False also where it cannot be run.
+// False also if it cannot be run.
 bool is_wrong(const Implementation& i, const Case& c) {
   bool wrong = false;
   try {
@@ -61,8 +61,8 @@ Excluded shown_by(const Case& c) {
   return names;
 }
 
-// For an implementation that is right on the plain case: what a case has that makes it wrong. The options, and the storage, that make the
-// plain case wrong, each alone, and without which the case is right; otherwise all in which they differ, only the sizes if they are enough.
+// What makes a case wrong if the plain case is right: options, and storage, that alone make the
+// plain case wrong and without which the case is right; else all differences, or only the sizes.
 std::string beyond_the_plain_case(const Implementation& i, const Case& c, const Case& plain) {
   const std::vector<Case::Difference> differences = c.differences(plain);
   std::vector<std::string> guilty, sizes, all;
@@ -76,7 +76,7 @@ std::string beyond_the_plain_case(const Implementation& i, const Case& c, const 
     }
     all.push_back(words);
   }
-  // An option may make the plain case one that nobody can compute well.
+  // An option may make the plain case too hard to compute accurately.
   if (is_wrong(i, *c.without(guilty, plain))) guilty.clear();
   std::erase_if(guilty, [&, found = guilty](const std::string& one) {
     std::vector<std::string> others = found;
@@ -120,7 +120,7 @@ void add_cases(const std::string& implementation, const Plan& plan) {
       0);
 }
 
-// They share the schedules.
+// Tests of borders share the schedules.
 void add_borders(const std::string& implementation, const Plan& plan) {
   const auto plain = plan.plain ? plan.plain->c : nullptr;
   for (std::size_t n = 0; n < plan.borders.size(); ++n) {
@@ -148,14 +148,14 @@ void expect_all_on_one_stream(const Implementation& i, const Plan& plan) {
   }
 }
 
-// What a launcher makes of a case whose arrays lie nowhere: no kernel runs.
+// The result of launching a case without memory; no kernel runs.
 struct Tried {
   enum { kLaunched, kRefused, kBroken, kCostly } what = kLaunched;
   std::string said = {};
 };
 
 Tried tried(const Implementation& i, const Case& c) {
-  constexpr int kMostLaunches = 1000;  // some launch as often as there are steps
+  constexpr int kMostLaunches = 1000;  // some kernels launch once per step
   Tried result;
   std::uintptr_t next = 1 << 20;
   const auto place = [&](std::size_t bytes) {
@@ -170,17 +170,17 @@ Tried tried(const Implementation& i, const Case& c) {
       result = {Tried::kBroken, failure.what()};
     }
   });
-  // Working memory that the emulator has not: nobody can say what came behind.
+  // Without working memory in the emulator, the rest of the launch is unknown.
   const bool no_memory = result.said.find("cudaErrorMemoryAllocation") != std::string::npos;
   const bool many = result.what == Tried::kLaunched && launches.all > kMostLaunches;
   if (no_memory || many) result.what = Tried::kCostly;
   return result;
 }
 
-// Sizes grow, one alone and two together, until the launcher refuses them: what it launches before, a device can launch.
+// Grows one or two sizes until the launcher rejects them. Smaller sizes must be launchable.
 void expect_launched_or_refused(const Implementation& i, const Operator& op, const Case& plain) {
-  constexpr double kMostElements = 2e11;  // more than a device has memory for
-  Shape shape = plain.shape();            // an operator's own plan has its default's
+  constexpr double kMostElements = 2e11;  // exceeds a device's memory
+  Shape shape = plain.shape();            // an operator's own plan uses its defaults
   for (const char* const count : {"B", "T", "T_q"}) {
     if (shape.has(count)) shape.set(count, std::min<std::int64_t>(shape[count], 20));
   }
@@ -225,7 +225,7 @@ void register_now(const std::string& op, const std::string& implementation,
   const std::shared_ptr<const Plan> plan = find_operator(op).plan(support);
   const std::string& prefix = plan->prefix;
   if (plan->plain) {
-    // As of a hole's test, only the storage: what has sizes is no plain case to the loop.
+    // Names only the storage, as a hole's test does (hole.hpp).
     const std::string about = plan->plain->c->text();
     add(
         implementation, prefix + "PlainCase",
@@ -269,7 +269,7 @@ void register_now(const std::string& op, const std::string& implementation,
   }
   for (std::size_t n = 0; n < plan->alignments.size(); ++n) {
     const auto& [ends, cases] = plan->alignments[n];
-    // One schedule, where there are several tests to share them.
+    // With several tests, one schedule each.
     add(
         implementation, prefix + "TakesOrRefusesAnyAlignment" + ends,
         [cases = cases](const Implementation& i) {

@@ -1,6 +1,7 @@
-// The suite of any operator: what its plan says is tested.
+// The suite of any operator, made from its plan.
 //
-//     const bool registered = ladder::testing::register_suite("matmul", "matmul_tiled", {.storages = {"fp32", "bf16"}});
+//     const bool registered = ladder::testing::register_suite(
+//         "matmul", "matmul_tiled", {.storages = {"fp32", "bf16"}});
 #pragma once
 
 #include <string>
@@ -9,13 +10,14 @@
 
 namespace ladder::testing {
 
-// Registers, of the operator of that name: PlainCase, whose failure says also which two mistakes together a result equals;
-// MatchesReference/CASE, pairwise; CasesHoldEveryPair; AtItsBorders/CASE; TakesNothing; RefusesBadInput, by the lists and what the operator knows besides;
-// TakesOrRefusesAnyAlignment; IsRepeatable; and the operator's edges. Each runs under every schedule of the device, cases share them.
+// Registers the tests of this operator: PlainCase, whose failure also names two mistakes together;
+// MatchesReference/CASE, pairwise; CasesHoldEveryPair; AtItsBorders/CASE; TakesNothing;
+// RefusesBadInput, from the lists and the operator; TakesOrRefusesAnyAlignment; IsRepeatable; and
+// the operator's edges. Each runs under every schedule of the device; cases share them.
 bool register_suite(const std::string& op, const std::string& implementation,
                     const Support& support = {});
 
-// For main: an operator may register after the suite that is about it.
+// For main, because an operator may be registered after its suite.
 void register_pending_suites();
 
 }  // namespace ladder::testing

@@ -34,7 +34,7 @@ class SuiteTest : public ::testing::Test {
     if (most != nullptr)
       schedules.resize(std::min<std::size_t>(schedules.size(), std::strtoul(most, nullptr, 10)));
     for (const std::string& schedule : schedules) {
-      // What is wrong under the first of several is wrong whatever the schedule.
+      // An error under the first of several schedules does not depend on the schedule.
       std::optional<::testing::ScopedTrace> trace;
       if (where.schedules().size() > 1 && (turn_ || schedule != schedules.front()))
         trace.emplace(__FILE__, __LINE__, "order of threads: " + schedule);
@@ -86,7 +86,7 @@ std::unique_ptr<Case> case_of(const std::string& op, const Shape& shape, const O
     return find_operator(op).make_case(shape, options, storage);
   } catch (const std::invalid_argument& error) {
     std::string what = error.what();
-    if (what.starts_with("--")) what.erase(0, 2);  // no option of a command here
+    if (what.starts_with("--")) what.erase(0, 2);  // not an option of a command here
     throw std::invalid_argument(std::string(caller.file) + ":" + std::to_string(caller.line) +
                                 ": " + what);
   }

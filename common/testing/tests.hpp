@@ -1,4 +1,4 @@
-// What the suites of all operators are made of.
+// Building blocks of all operators' suites.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,21 +17,21 @@
 
 namespace ladder::testing {
 
-// For a chapter's own tests: skips (or, with LADDER_REQUIRE_GPU=1, fails) where the device is missing. Returns true
-// if the test must not go on.
+// For a chapter's own tests: skips (or, with LADDER_REQUIRE_GPU=1, fails) if the device is missing,
+// and then returns true, so that the test must return.
 bool device_is_missing(const Implementation& implementation);
 
-// Skips the running test in plain sight: the reason is printed, and noted for the summary of a test run. The caller returns.
+// Skips the running test, prints the reason and records it. The caller must return.
 void skip(const std::string& why);
 
-// A test made at run time: finds its implementation, and runs `body` under each schedule of its device; with `turn` only under
-// one, so that tests with successive turns share the schedules among them. Where the body throws NotOnThisDevice, the test is
-// skipped. `about`: the case that it is about, as text, for who lists the tests.
+// A test made at run time, which runs `body` under each schedule of its implementation's device.
+// With `turn` it runs under only one, so that tests with successive turns share the schedules.
+// NotOnThisDevice skips the test. `about` describes its case in lists of tests.
 using Body = std::function<void(const Implementation&)>;
 void add(const std::string& implementation, const std::string& test, Body body,
          std::optional<std::size_t> turn = std::nullopt, const std::string& about = "");
 
-// A test of kernels, written as TEST is: skipped where there is neither a GPU nor the emulator, else its body runs under each schedule.
+// Like TEST, for kernels: skipped without a GPU and the emulator, otherwise run in each schedule.
 #define KERNEL_TEST(suite, test)                                                           \
   static void suite##_##test();                                                            \
   [[maybe_unused]] static const bool suite##_##test##_added =                              \
@@ -40,20 +40,20 @@ void add(const std::string& implementation, const std::string& test, Body body,
 bool add_kernel_test(const char* suite, const char* test, void (*body)(), const char* file,
                      int line);
 
-// The line of a test that calls.
+// The calling line of a test.
 struct Caller {
   const char* file = __builtin_FILE();
   int line = __builtin_LINE();
 };
 
-// What the test runs. std::invalid_argument names the test's line where the operator has no such case.
+// The case of a test. std::invalid_argument names the test's line if the operator has no such case.
 std::unique_ptr<Case> case_of(const std::string& op, const Shape& shape, const Options& options,
                               const std::string& storage, const Caller& caller);
 
-// The bytes of what the implementation computes, one output behind the other. Fails where it has no launcher for that.
+// The implementation's output bytes, array after array. Fails without a launcher for this.
 std::vector<unsigned char> computed(const Implementation& i, const Problem& problem);
 
-// `call` must throw a sentence that names the argument and says what is allowed.
+// `call` must throw a sentence with the argument and the allowed values.
 void expect_refused(const std::string& argument, const std::function<void()>& call);
 
 template <typename Args, typename Launch>
@@ -66,21 +66,21 @@ void expect_refused(const std::vector<BadInput<Args>>& bad_inputs, const Args& g
   }
 }
 
-// All of a call's work is where its caller expects it. A lesson that does not know streams yet has all of it on the default stream. No
-// kernel runs.
+// Checks that all work of a call is on its caller's stream, or all on the default stream in lessons
+// before streams. No kernel runs.
 void expect_on_one_stream(DeviceKind where, const std::function<void()>& call,
                           const std::string& name);
 
-// With each of the arrays in turn one element off, or so many bytes where that is more: what `work` does is right, or refused with a sentence
-// that names the array.
+// Shifts each array in turn by one element, or by `bytes` if that is more. `work` must be right, or
+// rejected with the array's name.
 void expect_right_or_refused_when_shifted(const std::vector<std::string>& arrays,
                                           const std::function<void()>& work, std::size_t bytes = 1);
 
-// Fails at the first element that differs, with both numbers: a list of all elements shows nobody which one it is.
+// Fails at the first different element, with both numbers, instead of printing all elements.
 void expect_same_bits(const std::string& what, const std::vector<float>& yours,
                       const std::vector<float>& right);
 
-// What an operator's edge says, as failures of the running test.
+// Reports an operator's edge cases as failures of the running test.
 class TestReport : public Report {
  public:
   void fails(const std::string& why) override { ADD_FAILURE() << why; }
@@ -108,7 +108,7 @@ template <typename Typed>
   return ::testing::AssertionFailure() << named(verdict, *held, arithmetic);
 }
 
-// Judged by the arithmetic that the implementation is registered with.
+// Judged by the implementation's declared arithmetic.
 void expect_right(const Implementation& i, const Problem& problem);
 
 }  // namespace ladder::testing

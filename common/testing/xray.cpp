@@ -18,7 +18,7 @@ using emulator::xray::Buffer;
 using emulator::xray::Kernel;
 using emulator::xray::Operation;
 
-// No solution comes near; what a learner's endless loop records must stay small.
+// Far more than any solution needs, but few enough for the recording of an endless loop.
 constexpr std::uint64_t kMostBudgetAccesses = 20'000'000;
 
 std::uint64_t accesses(const std::vector<Kernel>& kernels, Operation operation) {
@@ -30,7 +30,7 @@ std::uint64_t accesses(const std::vector<Kernel>& kernels, Operation operation) 
   return count;
 }
 
-// For ./ladder exercise, which names a file: the console has the same in words. Each line is there though the program may crash later.
+// For ./ladder exercise, which names a file. Written at once: the program may crash later.
 void write_fact(const std::string& fact) {
   const char* const path = std::getenv("LADDER_FACTS");
   if (path != nullptr) std::ofstream(path, std::ios::app) << fact << "\n";
@@ -56,7 +56,7 @@ void report_budget(const emulator::xray::UsedBudget& budget) {
   EXPECT_LE(budget.used, budget.allowed) << what;
 }
 
-// What the test that ran last did, for ./ladder exercise --draw.
+// Writes the last test's report, for ./ladder exercise --draw.
 void write_report(const std::vector<Kernel>& kernels, const std::string& what) {
   const char* const path = std::getenv("LADDER_XRAY_JSON");
   if (path == nullptr || kernels.empty()) return;
@@ -67,13 +67,13 @@ void write_report(const std::vector<Kernel>& kernels, const std::string& what) {
   emulator::xray::write_case(file, what, subjects);
 }
 
-// What it stored, for ./ladder exercise to compare with another kernel's.
+// Writes its stores, for ./ladder exercise to compare with another kernel's.
 void write_values(const char* path) {
   std::ofstream file(path, std::ios::binary);
   emulator::xray::write_values(file, emulator::xray::take_values());
 }
 
-// Tests that know nothing of the X-ray fail by what it finds in them. A test that asks for its recordings reports them itself.
+// Fails tests in which the X-ray finds errors, unless they take the recordings themselves.
 class ErrorsFailTests : public ::testing::EmptyTestEventListener {
   void OnTestStart(const ::testing::TestInfo&) override {
     emulator::xray::set_access_limit(std::getenv("LADDER_XRAY_JSON") != nullptr
@@ -98,7 +98,7 @@ class ErrorsFailTests : public ::testing::EmptyTestEventListener {
   return true;
 }();
 
-// Where most of these accesses to global memory are made.
+// The line with most of these global accesses.
 std::string dearest_of(const std::vector<Kernel>& kernels, Operation operation) {
   const emulator::xray::Access* dearest = nullptr;
   std::uint64_t all = 0;
@@ -115,7 +115,7 @@ std::string dearest_of(const std::vector<Kernel>& kernels, Operation operation) 
                      to_string(operation), dearest->where.text(), dearest->bytes);
 }
 
-// Where most of the copies are waited for too early.
+// The line where most copies are waited for too early.
 std::string hastiest_of(const std::vector<Kernel>& kernels) {
   const emulator::xray::Wait* hastiest = nullptr;
   std::uint64_t all = 0;
@@ -131,7 +131,7 @@ std::string hastiest_of(const std::vector<Kernel>& kernels) {
       hastiest->where.text());
 }
 
-// What may be wrong with a launch that was stopped.
+// Why a launch may have been stopped.
 std::string why_so_many(const std::vector<Kernel>& kernels) {
   constexpr std::uint64_t kFewOfThread = 1000;
   for (const Kernel& kernel : kernels) {
@@ -158,7 +158,7 @@ void expect_budget_kept(const std::string& implementation, const std::string& op
     FAIL() << "stopped: more than " << emulator::xray::grouped(kMostBudgetAccesses)
            << " accesses and basic blocks. " << why_so_many(kernels);
   }
-  if (run.stopped) return;  // the counts are of a part of the run
+  if (run.stopped) return;  // the counts cover only a part of the run
   write_fact(emulator::xray::counters_fact_of(kernels));
   const auto expect_within = [&](const std::string& what, const std::string& part, double used,
                                  double allowed, const std::string& dearest = "") {
@@ -179,7 +179,7 @@ void expect_budget_kept(const std::string& implementation, const std::string& op
         std::tuple("global stores", Operation::kStore, budget.stores),
         std::tuple("global atomics", Operation::kAtomic, budget.atomics)}) {
     const double used = static_cast<double>(accesses(kernels, operation)) / elements;
-    // Of a few too many it would name an innocent line.
+    // For a small excess it would name an innocent line.
     expect_within(what, "element of " + output, used, allowed,
                   used > 1.5 * allowed ? dearest_of(kernels, operation) : "");
   }
@@ -230,7 +230,7 @@ std::uint64_t turns_passed_without_products(const Kernel& kernel) {
   const std::vector<Span>& spans = kernel.timeline.spans;
   return static_cast<std::uint64_t>(
       std::count_if(spans.begin(), spans.end(), [&](const Span& turn) {
-        // A product begins when the last thread issues it; a turn ends when the last one has passed it.
+        // A product starts when the last thread issues it, and a turn ends when the last passes.
         const auto is_on_its_way = [&](const Span& product) {
           return product.kind == Span::kProduct && product.row == turn.row &&
                  product.from < turn.to && turn.from < product.to;
@@ -271,8 +271,8 @@ Kernel xray_of(const std::string& implementation, const std::string& op, const S
   return only_one(xrays_of(implementation, op, shape, options, storage, caller));
 }
 
-// The same with one head of so many steps, queries and keys, or with so deep a product, that every place of a ring of tiles is used a
-// fourth time. A kernel of fp32 multiplies in scalars, each of which the X-ray sees: it keeps its few queries.
+// One head with so many steps, queries and keys, or so deep a product, that each stage of a ring of
+// tiles is used a fourth time. A scalar fp32 kernel is slow to record and keeps its few queries.
 Shape of_many_turns(Shape shape, bool is_scalar) {
   if (!shape.has("T")) {
     if (shape.has("K")) shape.set("K", 328);
@@ -290,7 +290,7 @@ Shape of_many_turns(Shape shape, bool is_scalar) {
   return shape;
 }
 
-// One head of few rows, which are whole vectors of 16 bytes: kernels access these at once where they may.
+// One head with few rows, in multiples of 16 bytes, which kernels access as vectors if they can.
 Shape of_whole_vectors(const Shape& shape, const std::string& storage) {
   const std::int64_t unit = storage == "fp32" ? 4 : 8;
   Shape whole;
@@ -308,7 +308,7 @@ bool register_bounds(const std::string& implementation, const std::string& op, c
     add(implementation, "StaysInBoundsOverManyTurns/" + op,
         [=] { xrays_of(implementation, op, longer, options, storages.back()); });
   }
-  // The processors that the emulator runs on would not mind a misaligned access. An array that is half a vector off is one, too.
+  // The emulator's host would accept misaligned accesses. Half a vector must be tried too.
   add(implementation, "AlignsItsAccesses/" + op, [=] {
     const auto c =
         case_of(op, of_whole_vectors(shape, storages.back()), options, storages.back(), {});

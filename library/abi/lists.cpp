@@ -1,4 +1,4 @@
-// Prints what the operators' lists say, for generate.py: a line for each member of each struct, its fields tab-separated.
+// Prints each struct member of the operators' lists for generate.py, fields separated by tabs.
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -34,7 +34,7 @@ std::string pointer_type() {
   return type + "void*";
 }
 
-// Sizes that are told apart by their values: then an axis says which size it has.
+// Gives each size another value, so that an axis can be matched with its size.
 template <typename Args>
 std::vector<Member> members_of() {
   std::vector<Member> members;
@@ -73,7 +73,7 @@ std::vector<Member> members_of() {
   return members;
 }
 
-// An array that is stored differently in different storages is a void*.
+// An array whose element type depends on the storage becomes a void*.
 template <typename Args, typename... Others>
 void print(const char* name) {
   std::vector<Member> members = members_of<Args>();

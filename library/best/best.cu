@@ -1,4 +1,4 @@
-// The fastest kernel for a shape, found by name: no chapter is included here.
+// Finds the fastest kernel for a shape by name, without including any chapter.
 #include "library/best/best.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using best::Kernel;
 
-// Found when it is first needed.
+// The kernel is looked up at the first call.
 template <Recurrence kRecurrence, typename Element, typename LogW, Kernel kKernel>
 void run(const BasicWkvArgs<Element, LogW>& args) {
   using Op = std::conditional_t<kRecurrence == Recurrence::kGla, Gla, Wkv>;
@@ -50,7 +50,7 @@ void run_attention(const Args& args) {
   launcher(args);
 }
 
-// Whether the current GPU takes Hopper's instructions, and this program has the kernel.
+// Whether the current GPU has Hopper's instructions and this program has the kernel.
 template <Kernel kKernel>
 bool has_hopper() {
   static const bool is_here = [] {

@@ -1,4 +1,4 @@
-// Where the arrays of one call after another lie in a pool, so that no cache holds them when a call begins.
+// Divides a pool among the arrays of successive calls, so that each call finds cold caches.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ class Ring {
 
   explicit Ring(std::size_t bytes) : bytes_(bytes) {}
 
-  // What an array of `bytes` takes up.
+  // Bytes of the pool that an array of `bytes` takes.
   static constexpr std::size_t aligned(std::size_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
-  // The arrays of `bytes`, all aligned() ones together, that are taken next do not overlap. Without it, the ring can begin again between
-  // two arrays of a call, and the later one lie upon the earlier one.
+  // Keeps the next arrays, of `bytes` in all (sum of aligned()), from overlapping. Without it, the
+  // ring could start again between two arrays of a call and overlap them.
   void reserve(std::size_t bytes) {
     if (bytes > bytes_) throw std::runtime_error("a tensor is larger than its pool");
     if (used_ + bytes > bytes_) used_ = 0;

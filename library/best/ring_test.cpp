@@ -17,7 +17,7 @@ TEST(BestRing, GivesOneArrayAfterAnotherAndBeginsAgain) {
   EXPECT_THROW(ring.take(4 * Ring::kAlignment + 1), std::runtime_error);
 }
 
-// A small output and a large state, as in decode: the state does not fit behind the output, and both begin again.
+// As in decode, a large state does not fit after the small output, so both start again.
 TEST(BestRing, KeepsTheArraysOfACallApart) {
   Ring ring(6 * Ring::kAlignment);
   ring.take(3 * Ring::kAlignment);

@@ -9,7 +9,7 @@
 namespace ladder::best {
 namespace {
 
-// What a line of costs.inc is about: a kernel, or a kernel while it cuts time into segments.
+// The kernel of a line of costs.inc; a kernel that cuts time into segments has a line of its own.
 enum class Line {
   kTimeTiles,
   kChunkwiseFused,
@@ -24,7 +24,7 @@ enum class Line {
   kLinearSegments,
 };
 
-// What the data are like, as far as it changes what a kernel costs.
+// Properties of the data that change a kernel's cost.
 enum class Form { kFp32, kFp32Odd, kBf16, kBf16Words, kBf16Odd, kPlain, kGeneral };
 
 struct Cost {
@@ -39,14 +39,14 @@ struct Cost {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// The strips of chapter 03 walk slowly; they start fast.
+// Chapter 03's strips start fast but walk slowly.
 constexpr std::int64_t kStripSteps = 2;
 
-// Key rows of the kernels that have costs, and of chapter 07's chunks.
+// Most key rows of the kernels with costs, and of chapter 07's chunks.
 constexpr std::int64_t kMostRows = 256, kMostRowsOfChunks = 512;
 
-// Steps from which chapter 07's chunks are the faster ones where K is above 256: of 16, 64, 128, 256 and 1,024 the first, measured with 4
-// and 32 heads.
+// Number of steps from which chapter 07's chunks win where K is above 256. Measured with 4 and 32
+// heads at 16, 64, 128, 256 and 1,024 steps.
 constexpr std::int64_t kFewestStepsOfChunks16 = 16, kFewestStepsOfChunks32 = 64;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -59,7 +59,7 @@ int width_class(std::int64_t K) {
   return kMostRows;
 }
 
-// Microseconds, on a straight line between the nearest measured numbers of blocks. `time` makes them from coefficients.
+// Microseconds, interpolated between measured numbers of blocks. `time` evaluates coefficients.
 template <typename Time>
 double interpolate(Line line, Form form, int rows, double blocks, const Time& time) {
   const Cost *below = nullptr, *above = nullptr;
@@ -81,7 +81,7 @@ double line_at(const double (&coefficients)[3], double a, double b) {
   return coefficients[0] + coefficients[1] * a + coefficients[2] * b;
 }
 
-// The chunks of the longest segment, and how many segments there are, where a kernel cuts time into `most` at most.
+// Chunks in the longest segment and number of segments, for a kernel with at most `most`.
 struct Segments {
   double chunks, count;
 };
@@ -92,13 +92,13 @@ Segments longest_segment(std::int64_t chunks, std::int64_t places, std::int64_t 
   return {static_cast<double>(ceil_div(chunks, count)), static_cast<double>(count)};
 }
 
-// As many blocks on the multiprocessors that were measured.
+// The equivalent number of blocks on the measured GPU.
 double measured_blocks(double blocks, int multiprocessors) {
   return blocks * kMeasuredMultiprocessors / multiprocessors;
 }
 
-// Chapter 06's tiles are wider where more of a machine has a block, so their time jumps there. Measured was a little less than half
-// of the multiprocessors, than all, than twice as many, and so on.
+// Chapter 06's tiles get wider as more SMs have a block, so their time jumps there. Measurements
+// were taken with slightly fewer blocks than half the SMs, all of them, twice as many, and so on.
 double in_tilings(double blocks) {
   if (blocks <= kMeasuredMultiprocessors / 4) return blocks;
   for (const double share : {0.5, 1.0})
@@ -106,7 +106,7 @@ double in_tilings(double blocks) {
   return 0.97 * 2 * kMeasuredMultiprocessors * std::ceil(blocks / (2 * kMeasuredMultiprocessors));
 }
 
-// The kernels that walk step by step take whole groups of these.
+// Kernels that walk step by step process whole groups of 8.
 std::int64_t whole_steps(std::int64_t T) {
   return ceil_div(T, 8) * 8;
 }
@@ -129,7 +129,7 @@ Form form_of(const RecurrenceShape& s) {
   return s.words == Words::kPieces ? Form::kBf16 : Form::kBf16Words;
 }
 
-// A block of 64 columns is half empty, which costs where there are many.
+// A block of 64 columns is half empty, which costs time if there are many blocks.
 bool is_small(const RecurrenceShape& s, int multiprocessors) {
   return s.K <= 32 && s.V <= 32 && s.heads > (s.K <= 16 ? 3 : 4) * multiprocessors;
 }
@@ -138,15 +138,15 @@ constexpr const char* kSmallAndMany =
     "one step or two, K and V up to 32, more than 4 heads for each multiprocessor (K up to 16: "
     "more than 3)";
 
-// One step: the state is read and written once, and chapter 06 has kernels for that.
+// In one step the state is read and written once; chapter 06 has kernels for that.
 Choice choose_for_one_step(const RecurrenceShape& s, int multiprocessors) {
   if (s.gla) return {Kernel::kTimeTiles, "GLA, one step"};
   if (s.fp16) return {Kernel::kTimeTiles, "fp16, one step"};
-  // A single step's blocks take 64 columns and all of K; smaller ones fill the machine where there are few.
+  // These blocks take 64 columns and all of K. If there are few, smaller ones fill the GPU better.
   if (s.K > 128 && 2 * s.heads * ceil_div(s.V, 64) <= multiprocessors)
     return {Kernel::kFusedRecurrent,
             "one step, K above 128, column blocks of 64 for at most half of the multiprocessors"};
-  // Where there are many, and rows are read in more words, smaller ones hide more.
+  // If there are many, and rows take more words, smaller blocks hide more latency.
   if (s.K > 128 && s.words != Words::kPieces && s.heads > 2 * multiprocessors)
     return {Kernel::kFusedRecurrent,
             "one step, K above 128, rows that are no 16-byte pieces, more than 2 heads for each "
@@ -195,7 +195,7 @@ Choice explain(const RecurrenceShape& s, int multiprocessors) {
   if (s.K > kMostRows)
     return {Kernel::kFusedRecurrent, "K above 256, less than 16 steps (fp32: 64)"};
   if (s.T <= 1) return choose_for_one_step(s, multiprocessors);
-  // No tile is shorter than eight steps.
+  // A tile has at least eight steps.
   if (s.T == 2 && !s.gla && !s.fp16) {
     if (is_small(s, multiprocessors)) return {Kernel::kSharedMem, kSmallAndMany};
     if (s.K > 64 && s.heads > 8 * multiprocessors)
@@ -210,19 +210,19 @@ Choice explain(const RecurrenceShape& s, int multiprocessors) {
   const double time_tiles = interpolate(Line::kTimeTiles, form, rows, in_tilings(tiles),
                                         [&](const auto& c) { return line_at(c, steps, 0); });
 
-  // Chapter 07's chunks, columns of a block, and blocks on a multiprocessor.
+  // Chapter 07's chunks, columns of a block, and blocks on an SM.
   const int chunk = s.bf16 ? (rows <= 128 ? 64 : 32) : (rows <= 128 ? 48 : 16);
   const int columns = rows == 128 ? 128 : 64;
-  const int places = rows <= 64 ? 2 : 1;  // blocks on a multiprocessor
+  const int places = rows <= 64 ? 2 : 1;
   const double room = kMeasuredMultiprocessors * places;
   const std::int64_t chunks = ceil_div(s.T, chunk);
   const bool full = s.K == rows && s.V % columns == 0;
-  // Rows that are no 16-byte pieces are copied element by element, so every token counts; otherwise a chunk that is not full does.
+  // Extra cost: each token if rows are copied by element, otherwise each chunk that is not full.
   const double extra = s.words != Words::kPieces || form == Form::kFp32Odd
                            ? static_cast<double>(s.T)
                            : static_cast<double>(full ? s.T % chunk != 0 : chunks);
   const double blocks = measured_blocks(s.heads * ceil_div(s.V, columns), multiprocessors);
-  // Beyond one block on each multiprocessor, whole waves. Measured was a little less than a whole number.
+  // More blocks than SMs run in whole waves. Measured with slightly fewer blocks than whole waves.
   const double in_waves =
       blocks <= kMeasuredMultiprocessors
           ? blocks
@@ -255,7 +255,7 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
     return {strips ? Kernel::kStrips : Kernel::kLinearChunkwise,
             strips ? "K above 256, plain causal product in fp32: the only kernel that takes it"
                    : "K above 256: no kernel takes it, and this one says so"};
-  // Chapter 06 has fp32 in 16-byte words only.
+  // Chapter 06 takes fp32 in 16-byte words only.
   if (s.bf16 || s.words != Words::kPieces)
     return {Kernel::kLinearChunkwise,
             "bf16, or rows that are no 16-byte pieces: the only kernel that takes them"};
@@ -269,7 +269,7 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
     return interpolate(line, form, rows, blocks,
                        [&](const auto& c) { return line_at(c, steps, one_tile && s.T > 1); });
   };
-  // Faster as soon as each multiprocessor has one. Measured was twice as many, a little less.
+  // Faster once each SM has a block. Measured with slightly fewer than two blocks per SM.
   double blocks_of_strips = measured_blocks(strips_of_8, multiprocessors);
   if (strips_of_8 > multiprocessors)
     blocks_of_strips = std::max(blocks_of_strips, 0.97 * 2 * kMeasuredMultiprocessors);
@@ -279,7 +279,7 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
                                : kNever;
   const double packed = walk(one_tile ? Line::kPackedShort : Line::kPacked,
                              measured_blocks(s.heads * ceil_div(s.V, 16), multiprocessors));
-  // Its blocks have a multiprocessor each; beyond that, whole waves.
+  // Each SM takes one of its blocks; more run in whole waves.
   const double in_waves =
       strips_of_8 <= multiprocessors
           ? measured_blocks(strips_of_8, multiprocessors)
@@ -307,7 +307,7 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
 
 namespace {
 
-// Rows of queries that decoding takes in one tile. Measured were 1 and 4 rows on this side and 512 on the other; between them, none.
+// Most query rows that decoding takes in one tile. Measured with 1, 4 and 512 rows only.
 constexpr std::int64_t kDecodedRows = 16;
 constexpr std::int64_t kMostGradientsHopper = 128;  // channels
 
@@ -315,7 +315,7 @@ bool has_other_values(const AttentionShape& s) {
   return s.D_v != 0 && s.D_v != s.D;
 }
 
-// The values have another width than q and k.
+// The values' width differs from q's and k's.
 Choice explain_other_values(const AttentionShape& s) {
   const bool is_decoding = s.rows <= kDecodedRows && (!s.packed || s.one_query);
   if (s.hopper && (s.repeatable || !is_decoding))
@@ -397,7 +397,7 @@ Choice explain(const AttentionShape& s) {
 
 namespace {
 
-// The widest words that arrays consist of which begin at `pointers` (null ones do not count), with rows of K and V elements.
+// The widest words that fit rows of K and V elements and arrays at `pointers` (if not null).
 template <typename Element>
 Words words_of(std::initializer_list<const void*> pointers, std::int64_t K, std::int64_t V) {
   const auto consist_of = [&](std::uintptr_t bytes) {

@@ -1,5 +1,5 @@
-// Which kernel is the fastest for a shape. Pure functions: nothing is launched. What they compare are times that were measured on both
-// sides of every choice; README.md says how.
+// Chooses the fastest kernel for a shape. Pure functions, which launch nothing. They compare times
+// measured on both sides of every choice (README.md).
 #pragma once
 
 #include <array>
@@ -38,10 +38,10 @@ enum class Kernel {
   kGradientsHopper,
 };
 
-// As it is registered: "wkv_time_tiles".
+// The registered name, such as "wkv_time_tiles".
 const char* name_of(Kernel kernel);
 
-// Which words a row of an array consists of.
+// The words that a row of an array consists of.
 enum class Words {
   kPieces,  // 16 bytes
   kFour,    // four elements, where that is less than 16 bytes
@@ -53,13 +53,13 @@ struct RecurrenceShape {
   std::int64_t heads = 1;  // of all batches: B * H
   std::int64_t K = 64, V = 64;
   bool bf16 = false;  // q, k, v, u and o have 16 bits; fp32 otherwise
-  bool fp16 = false;  // those of fp16, which chapters 06 and 07 have one kernel each for
+  bool fp16 = false;  // q, k, v, u and o are fp16; chapters 06 and 07 have one kernel each for it
   Words words = Words::kPieces;
   bool packed = false;  // cu_seqlens is given
   bool gla = false;
 };
 
-// What was chosen, and why.
+// The choice and its reason.
 struct Choice {
   struct Time {
     Kernel kernel = {};
@@ -67,7 +67,7 @@ struct Choice {
   };
   Kernel kernel = {};
   const char* rule = "";  // in words
-  // By the lines fitted to what was measured; none where the rule asks no time.
+  // From the fitted lines; empty if the rule compares no times.
   std::array<Time, 5> compared = {};
   std::size_t times = 0;
 };
@@ -84,9 +84,8 @@ struct LinearAttentionShape {
   std::int64_t K = 64, V = 64;
   bool bf16 = false;
   Words words = Words::kPieces;
-  bool plain = false;  // identity, no normaliser
-  bool strips =
-      false;  // plain and causal, as many keys as queries, no lengths, V up to 1024: what chapter 03 takes
+  bool plain = false;   // identity, no normaliser
+  bool strips = false;  // chapter 03 takes it (plain, causal, T_q = T_k, no lengths, V <= 1024)
 };
 
 Choice explain(const LinearAttentionShape& shape, int multiprocessors);
@@ -99,19 +98,17 @@ struct AttentionShape {
   std::int64_t rows = 1;         // of queries that share a key head: T_q * H_q / H_kv
   std::int64_t D = 64, D_v = 0;  // 0: D
   bool fp32 = false;             // q, k, v and o have 16 bits otherwise
-  bool packed =
-      false;  // cu_seqlens is given; rows are those of a sequence of the mean length, rounded up
-  bool one_query = false;  // in each batch, or in the mean of the sequences
+  bool packed = false;           // cu_seqlens given; rows of a sequence of mean length, rounded up
+  bool one_query = false;        // in each batch, or in the mean sequence
   bool negative_scale = false;
   bool extra = false;  // a window, a softcap or a scale of 0
   bool gradients = false;
-  // The caller's.
-  bool repeatable = false;  // the same bits again, whatever else the batch holds
-  bool hopper =
-      false;  // a GPU of compute capability 9.0, and the kernels of its instructions are in this program
+  // Set by the caller.
+  bool repeatable = false;  // the same bits again, whatever else is in the batch
+  bool hopper = false;      // compute capability 9.0, and the program has Hopper kernels
 };
 
-// None of its times is fitted: what is recorded says who wins, README.md which records, and what lies between them.
+// Decided by recorded winners, not by fitted times. README.md names the records and their gaps.
 Choice explain(const AttentionShape& shape);
 
 inline Kernel choose(const AttentionShape& shape) {
@@ -124,7 +121,7 @@ RecurrenceShape shape_of(const BasicWkvArgs<Element, LogW>& args, Recurrence rec
 template <typename Element>
 LinearAttentionShape shape_of(const BasicLinearAttentionArgs<Element>& args);
 
-// `repeatable` and `hopper` are left to the caller.
+// The caller sets `repeatable` and `hopper`.
 template <typename Element>
 AttentionShape shape_of(const FullAttentionArgs<Element>& args);
 template <typename Element>

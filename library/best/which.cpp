@@ -1,5 +1,5 @@
-// Which kernel the rules choose, and why, as JSON: what `./ladder which` asks. Nothing is launched, and no GPU is asked: the rules are
-// those of the GPU that was measured.
+// Prints the rules' choice and its reason as JSON for ./ladder which. Needs no GPU and launches
+// nothing; the rules assume the measured one.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -57,7 +57,7 @@ Choice of_product(const Sizes& sizes) {
   return of_linear_attention(sizes, args);
 }
 
-// As USUAL has them: D is K, and D_v is V.
+// As with USUAL, D is K and D_v is V.
 template <typename Args>
 Args attention_args(const Sizes& sizes) {
   const auto or_as = [&](const char* name, const char* other) {

@@ -1,4 +1,4 @@
-// Softmax attention from C++: one query over five keys that are all alike takes the mean of the values.
+// Softmax attention from C++. One query over five equal keys gives the mean of the values.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -1,10 +1,11 @@
-// kernel_ladder.h for C++17 and later: structs with their usual values, arrays whose sizes are checked, errors as exceptions. Nothing is
-// allocated.
+// kernel_ladder.h for C++17 and later: structs with default values, arrays with checked sizes, and
+// errors as exceptions. Allocates nothing.
 //
 //     kernel_ladder::Wkv call;
 //     call.B = 1, call.T = 54, ...
-//     call.q = kernel_ladder::array("q", q, {B, T, H, K});  // q: a std::span, std::vector or any range with data() and size()
-//     call.run();                                           // throws kernel_ladder::Error
+//     // q: a std::span, std::vector or any range with data() and size()
+//     call.q = kernel_ladder::array("q", q, {B, T, H, K});
+//     call.run();  // throws kernel_ladder::Error
 #pragma once
 
 #include <cstddef>
@@ -20,14 +21,14 @@
 
 namespace kernel_ladder {
 
-// What a function of the C interface returned instead of KL_OK, and its sentence.
+// The status and the message of a C function that did not return KL_OK.
 struct Error : std::runtime_error {
   Error(std::int32_t code, const std::string& sentence)
       : std::runtime_error(sentence), status(code) {}
   std::int32_t status;
 };
 
-// Without exceptions the sentence goes to stderr, and the program ends.
+// Without exceptions, prints the message to stderr and ends the program.
 [[noreturn]] inline void fail(std::int32_t code, const std::string& sentence) {
 #ifdef __cpp_exceptions
   throw Error(code, sentence);
@@ -42,7 +43,7 @@ inline void check(std::int32_t status) {
   if (status != KL_OK) fail(status, kl_error());
 }
 
-// Where the elements of a range begin. Error, if they are not as many as an array of these sizes has.
+// The data of a range. Error if its length differs from that of an array of these sizes.
 template <typename Range>
 auto array(const char* name, Range&& range, std::initializer_list<std::int64_t> sizes) {
   std::int64_t elements = 1;
@@ -53,7 +54,7 @@ auto array(const char* name, Range&& range, std::initializer_list<std::int64_t> 
                             " elements; allowed: " + std::to_string(elements));
 }
 
-// A struct of the C interface with its functions.
+// A struct of the C interface with its functions as members.
 template <typename Args, const Args& kUsual, std::int32_t (*kRun)(const Args*),
           std::int32_t (*kWorkspace)(const Args*, std::size_t*),
           std::int32_t (*kChoice)(const Args*, const char**)>
@@ -66,7 +67,7 @@ struct Call : Args {
     check(kWorkspace(this, &bytes));
     return bytes;
   }
-  std::string chosen() const {  // the kernel that run() takes
+  std::string chosen() const {  // the kernel that run() uses
     const char* name = nullptr;
     check(kChoice(this, &name));
     return name;

@@ -1,6 +1,6 @@
 // C = A B with B in 4 bits, a thread for each element of C.
 // Change: codes are taken from words; scale and zero point change every 32 rows.
-// Why:    it shows that what is stored may have other arrays than what is drawn and judged.
+// Why:    stored arrays may differ from drawn and judged ones.
 // Needs:  K a multiple of 32; any CUDA GPU.
 // Costs:  a word of B is read by every row of C.
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// C = A B with B in 4 bits: b(k, n) = scale(k / 32, n) * (code(k, n) - zero(k / 32, n)), codes and zero points from 0 to 15.
-// Eight codes of a column lie in a word, the first in the lowest bits.
+// C = A B with 4-bit B: b(k, n) = scale(k / 32, n) * (code(k, n) - zero(k / 32, n)). Codes and zero
+// points are from 0 to 15. A word packs eight codes of a column, the first in its lowest bits.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct MatmulInt4Sizes {
   }
 };
 
-// What a launcher takes.
+// A launcher's arguments.
 struct MatmulInt4Args : MatmulInt4Sizes {
   static constexpr const char* kStorage = "int4";
   const float* a = nullptr;                 // (M, K)

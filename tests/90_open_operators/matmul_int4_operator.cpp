@@ -1,5 +1,5 @@
-// The product with a matrix in 4 bits as the tests, the ladder and the X-ray know it. On the host its codes are integers; packed they
-// are only where they are stored.
+// The product with a 4-bit matrix as defined for the tests, the ladder and the X-ray. On the host,
+// codes are integers; they are packed only for storage.
 #include <cmath>
 
 #include "common/core/generator.hpp"
@@ -62,7 +62,7 @@ struct MatmulInt4 {
   static double fma_count(const Host& a) {
     return static_cast<double>(a.M) * static_cast<double>(a.N) * static_cast<double>(a.K);
   }
-  // Besides the sum: the difference to the zero point and the product with the scale.
+  // The sum, the difference to the zero point and the product with the scale.
   static double additions(const Host& a) { return static_cast<double>(a.K) + 2; }
   static std::vector<Truth> truth(const Problem& problem, Arithmetic) {
     const Host& x = problem.args<MatmulInt4Host>();

@@ -1,4 +1,4 @@
-// C = A B as the tests, the ladder and the X-ray know it.
+// C = A B as defined for the tests, the ladder and the X-ray.
 #include <cmath>
 
 #include "common/core/bfloat16.hpp"

@@ -1,4 +1,4 @@
-// C = A B on the CPU: three loops.
+// C = A B on the CPU in three loops.
 #include "common/core/lists.hpp"
 #include "common/core/registry.hpp"
 #include "tests/90_open_operators/matmul.hpp"

@@ -16,7 +16,7 @@ namespace {
 
 const bool registered = testing::register_suite("matmul", "matmul_plain");
 
-// What the judge and the diagnosis say of what a launcher makes of a problem of 3 x 4 and 4 x 5; "" of a right result.
+// Verdict and diagnosis of a launcher's result for 3 x 4 times 4 x 5; empty if it is right.
 template <typename Element>
 std::string said_of(void (*launch)(const MatmulArgs<Element>&)) {
   const Implementation implementation{.name = "wrong", .launchers = launchers<Matmul>(launch)};
@@ -55,7 +55,7 @@ TEST(OpenOperator, IsJudged) {
   EXPECT_NE(late.find("without the last k"), std::string::npos) << late;
 }
 
-// What is stored in 16 bits equals the wrong answer as nearly as they can say.
+// A stored bf16 result equals the wrong answer up to bf16's rounding.
 TEST(OpenOperator, IsExplainedInItsStorage) {
   const std::string late = said_of<bfloat16>([](const MatmulArgs<bfloat16>& a) {
     for (std::int64_t i = 0; i < a.M * a.N; ++i) {
@@ -83,7 +83,7 @@ TEST(OpenOperator, RefusesWhatItDoesNotHave) {
   EXPECT_FALSE(matmul.computes({.name = "nothing"}, "fp32"));
 }
 
-// A launcher that checks nothing accepts every bad input: the list has three sizes, three null pointers and three misaligned ones.
+// A launcher without checks accepts all bad input: 3 sizes, 3 null and 3 misaligned pointers.
 TEST(OpenOperator, ListsItsBadInput) {
   const Implementation careless{.name = "careless",
                                 .launchers = launchers<Matmul>([](const MatmulArgs<float>&) {})};
@@ -103,7 +103,7 @@ TEST(OpenOperator, IsRefusedBeforeMainWhereAFunctionIsMissingOrItIsThereTwice) {
               "operator 'matmul' is registered twice");
 }
 
-// An operator with one of each: a flag, words, a number, and an array that the flag leaves out.
+// An operator with a flag, words, a number, and an array that the flag leaves out.
 enum class Order { kRows, kColumns };
 constexpr const char* kOrderWords[] = {"rows", "columns"};
 struct EachSizes {
@@ -207,7 +207,7 @@ TEST(OpenOperator, RefusesASuiteThatWouldTryLess) {
             "a suite of each has a field 'nan_tile'; allowed: none, for its tests look at none");
 }
 
-// 64 x 64 matrices of 4 bytes, and half a byte, a scale and a zero point for each 32 rows.
+// Elements of 4 bytes or 2, or half a byte with a scale and a zero point for each 32 rows.
 TEST(OpenOperator, CountsWhatIsStored) {
   EXPECT_EQ(find_operator("matmul").make_case({}, {}, "fp32")->cost().bytes, 3 * 64 * 64 * 4);
   EXPECT_EQ(find_operator("matmul").make_case({}, {}, "bf16")->cost().bytes, 3 * 64 * 64 * 2);

@@ -1,4 +1,4 @@
-// A name is looked for in a second start of the program: what goes wrong there changes no verdict.
+// The mistake's name is searched in a second process, whose failures must not change the verdict.
 #include "common/diagnosis/second_start.hpp"
 
 #include <gtest/gtest.h>
@@ -17,10 +17,10 @@
 namespace ladder {
 namespace {
 
-// y = 2 x, and a search for its mistakes that calls the implementation with another x.
+// y = 2 x, with a search for mistakes that calls the implementation with another x.
 struct DoubleSizes {
   std::int64_t N = 4;
-  float probe = 0.1f;  // what the search puts into x
+  float probe = 0.1f;  // the search's value for x
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
@@ -71,7 +71,7 @@ const Registration copies{{
     .name = "double_that_copies",
     .launchers = launchers<Double>([](const DoubleArgs& args) {
       if (args.x[0] == kCrashes) {
-        std::signal(SIGSEGV, SIG_DFL);  // AddressSanitizer would end the program with a status
+        std::signal(SIGSEGV, SIG_DFL);  // otherwise AddressSanitizer would exit with a status
         std::raise(SIGSEGV);
       }
       for (volatile bool ends = args.x[0] != kEndsNever; !ends;) {
@@ -105,7 +105,7 @@ void expect_said(const std::string& said, const std::string& words) {
   EXPECT_NE(said.find(words), std::string::npos) << said;
 }
 
-// While it lives, the environment has this variable.
+// Sets an environment variable while it exists.
 class Environment {
  public:
   Environment(const char* variable, const char* value) : variable_(variable) {
@@ -132,7 +132,7 @@ TEST(SecondStart, KnowsWhatNobodyHasDrawn) {
                                   args.y[1] -= 1;
                                 })};
   EXPECT_EQ(said_of(*drawn->with("x", 1, 0.5f), one_less).find("equals"), std::string::npos);
-  expect_said(said_of(*drawn->with("x", 1, 3e8f), one_less), "It equals x");  // 1 is lost in it
+  expect_said(said_of(*drawn->with("x", 1, 3e8f), one_less), "It equals x");  // rounds the 1 away
 }
 
 TEST(SecondStart, ThatCrashesChangesNoVerdict) {

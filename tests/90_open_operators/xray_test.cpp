@@ -6,12 +6,12 @@ namespace {
 
 using namespace emulator::xray;
 
-// Ragged; K = 12.
+// Sizes that do not fill a block; K = 12.
 const ladder::Shape kShape = {{"M", 5}, {"N", 7}, {"K", 12}};
 const bool registered = ladder::testing::register_budget(
     "matmul_threads", "matmul", {.loads = 2 * 12, .stores = 1, .atomics = 0}, kShape);
 
-// By the names of the list, without the operator's types.
+// Arrays are found by their names in the list, without the operator's types.
 TEST(Matmul, FetchesARowForEachColumn) {
   const Kernel kernel = ladder::testing::xray_of("matmul_threads", "matmul", kShape, {}, "bf16");
   EXPECT_EQ(kernel.buffer("a").loads().accesses_per_element.most, 7u);
