@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(kThreads, 3) wkv_places_used_again(const Args 
     // TODO(1): roughly 5 lines; wait, sync, send outputs, load v, next q and k; budget: one barrier.
     prepare(shared, stage, warp, lane);
     // TODO(2): roughly 3 lines; wait for v only, sync, load next log_w; budget: one barrier; after
-    // TODO(2): the first stage, only v and log_w are waited for by the first barrier after their start.
+    // TODO(2): the first stage, the first barrier after their start waits for v and log_w only.
 
     // Outputs are q~ S, summed over channels, and scores v; the state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
