@@ -165,7 +165,9 @@ def roofline(records):
     for op, precision, name, colour in _ROOFS:
         points = {}
         for run in runs:
-            if (run["operator"], run.get("precision", "fp32"), run["shape"]) != (op, precision, _TRAINING[op]) or run.get("causal") and op == "attention":
+            if (run["operator"], run.get("precision", "fp32"), run["shape"]) != (op, precision, _TRAINING[op]):
+                continue
+            if op == "attention" and (run.get("causal") or run.get("options")):  # an option may be a mask
                 continue
             for row in run["rows"]:
                 if row.get("seconds") and "H200" in row["device"]:

@@ -87,6 +87,8 @@ class Tree:
                 named = re.search(r'\.name\s*=\s*"([^"]+)"', body) or re.search(r'"([^"]+)"', body)
                 if named:
                     names[named.group(1)] = path
+            for body in re.findall(r"\bRegistration\s+\w+\[\]\s*=\s*\{(.*?)\};", self.code(path), re.DOTALL):
+                names |= dict.fromkeys(re.findall(r'\w(?:<[^<>]*>)?\("([^"]+)"', body), path)
         return names
 
     @lru_cache(maxsize=None)

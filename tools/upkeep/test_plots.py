@@ -46,6 +46,14 @@ class Pictures(unittest.TestCase):
         svg = plots.roofline(SimpleNamespace(runs={"one": run, "other": {**run, "shape": {}}}))
         self.assertEqual(points(svg), ["slow: 2e+12 multiply-adds a second"])
 
+    def test_no_causal_attention_stands_among_the_full(self):
+        def run(kernel, **more):
+            return {"operator": "attention", "precision": "bf16", "shape": {"B": 4, "T": 4096, "H": 16, "K": 128, "V": 128}, "fma_count": 2e10, "bytes": 1e9,
+                    "ceilings": [{"device": "NVIDIA H200", "bytes_per_second": 4e12, "fma_per_second": 3e13, "tensor_fma_per_second": 3e14, "warpgroup_fma_per_second": 4e14}],
+                    "rows": [{"implementation": kernel, "device": "NVIDIA H200", "seconds": 1e-2}], **more}
+        runs = {"full": run("full", causal=False, options={}), "causal": run("causal", causal=True), "option": run("option", causal=False, options={"causal": ""})}
+        self.assertEqual(points(plots.roofline(SimpleNamespace(runs=runs))), ["full: 2e+12 multiply-adds a second"])
+
     def test_the_pictures_of_the_records_are_svg(self):
         for name, svg in plots.drawn(ROOT, Records(ROOT)).items():
             self.assertGreater(len(points(svg)), 10, name)

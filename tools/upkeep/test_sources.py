@@ -50,6 +50,11 @@ class Sources(InAFolder):
         self.assertEqual(tree.registered(), {"either": "c/either.cu", "best": "best.cpp"})
         self.assertEqual(tree.reached("best.cpp"), ("best.cpp", "c/either.cu", "c/one.cu", "c/two.cu"))
 
+    def test_a_list_registers_each_of_its_names(self):
+        tree = self.tree({"c/split.cu": "__global__ void a() {}\nladder::Registration rung(const char* name) { return ladder::Registration({.name = name}); }\n"
+                                        'const ladder::Registration registrations[] = {\n    rung("atomics", 1), with_stages<2>("two_stages")};\n'})
+        self.assertEqual(tree.registered(), {"atomics": "c/split.cu", "two_stages": "c/split.cu"})
+
     def test_names_of_implementations_stand_in_the_source_of_a_header_too(self):
         tree = self.tree({
             "c/one.cu": '__global__ void a() {}\nconst ladder::Registration r{{.name = "one"}};\n',
