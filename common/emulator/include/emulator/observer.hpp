@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/emulator.hpp"
+#include "emulator/errors.hpp"
 #include "emulator/site.hpp"
 #include "emulator/threads.hpp"
 
