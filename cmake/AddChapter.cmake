@@ -31,8 +31,7 @@
 #     an X_operator.cpp next to it.
 #
 # The target chapter05_all builds all tests of a chapter, chapter07.02_chunk_walk_all those of a
-# lesson, and chapter07.00_all those of the chapter's own folder. A test's label is that target's
-# name without _all.
+# lesson, and chapter07.00_all those of the chapter's own folder. A test's label lacks the _all.
 #
 # To examine a failed test, a learner's copy is also built as my05_xray with an instrumented kernel
 # or, if it needs no GPU, as my01_asan with AddressSanitizer. For ./ladder run 05 --mine it is built

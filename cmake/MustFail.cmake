@@ -1,7 +1,6 @@
 # Programs that must fail in a given way: a chapter's planted mistakes (more/mistakes/NAME.patch),
-# its exercises' stubs, and its bosses. They are built on demand only, by the targets `mistakes`,
-# `exercises` and `bosses`, by mistake.05 and stub.05 for a chapter, by mistake.07.02_chunk_walk for
-# a lesson, or by name.
+# its exercises' stubs, and its bosses. They are built on demand only: by the targets `mistakes`,
+# `exercises` and `bosses`, mistake.05 and stub.05, mistake.07.02_chunk_walk, or by name.
 #
 #   mistake.05.NAME   the chapter's tests with one kernel file patched, as a copy in mistakes/ of
 #                     the build folder; only it is compiled. A patched header recompiles the

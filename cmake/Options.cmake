@@ -37,8 +37,7 @@ endif()
 
 # Flags that reveal mistakes in an exercise. ./ladder exercise repeats warnings if a result is
 # wrong. A local variable read before it is set is 0xfefefefe (-1.7e38), not leftover memory, which
-# may be 0. Indices are checked in arrays of known size; the X-ray and AddressSanitizer check
-# pointers.
+# may be 0. Indices are checked in arrays of known size, pointers by the X-ray and AddressSanitizer.
 set(LADDER_MISTAKE_FLAGS -Wfloat-conversion -fsanitize=bounds)
 check_cxx_compiler_flag(-ftrivial-auto-var-init=pattern LADDER_CAN_FILL_VARIABLES)
 if(LADDER_CAN_FILL_VARIABLES)
@@ -75,8 +74,7 @@ endif()
 
 # Kernels and tests include the same headers, which take longer to parse than the sources.
 # precompile_headers(target HEADERS...) parses them once, with that target's flags, for
-# reuse_headers(target of). The sanitizers' build does without, so that a missing #include is
-# noticed.
+# reuse_headers(target of). The sanitizers' build does not, to reveal a missing #include.
 function(precompile_headers target)
   if(LADDER_HAS_XRAY)
     target_precompile_headers(${target} PRIVATE ${ARGN})

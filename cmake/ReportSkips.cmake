@@ -4,8 +4,7 @@ if(STEP STREQUAL "before")
   file(REMOVE ${COUNTS} ${SKIP_LOG})
   return()
 endif()
-# A line has a program's name, the numbers of tests that passed, failed and were skipped, and 1 if
-# it was not run again.
+# A line has a program's name, its passed, failed and skipped tests, and 1 if it was not rerun.
 if(EXISTS ${COUNTS})
   set(kept 0)
   set(passed 0)

@@ -1,5 +1,5 @@
 // The C interface over the registered kernels. The generated kernel_ladder_exports.inc lists the
-// functions, and this file implements them. Kernels are found by name; none is compiled here.
+// functions, and this file implements them. Kernels are found by name, and none is compiled here.
 #include "library/include/kernel_ladder.h"
 
 #include <cuda_runtime.h>
@@ -61,7 +61,7 @@ struct Calls {
   std::mutex entrance;
   std::shared_mutex under_way;
   static Calls& all() {
-    static Calls& calls = *new Calls;  // never destroyed: other threads may outlive main()
+    static Calls& calls = *new Calls;  // never destroyed, because other threads may outlive main()
     return calls;
   }
   void close() { entrance.lock(), under_way.lock(); }
@@ -207,7 +207,7 @@ struct TakeArray {
 };
 
 // Checks the host's sequence bounds and key lengths before anything is written. Those on a GPU
-// would need a synchronisation; kernels clamp them to the arrays instead.
+// would need a synchronisation, so kernels clamp them to the arrays instead.
 template <typename Struct>
 struct CheckNumbers {
   const Struct& from;
@@ -389,8 +389,7 @@ inline bool depends_on_batch(const std::string& kernel) {
 
 // ---- The checked mode ----
 
-// With KERNEL_LADDER_CHECKED=1 a call waits for its kernel. NaN or infinity in outputs is then an
-// error if no input has any.
+// With KERNEL_LADDER_CHECKED=1 a call waits, and reports NaN or infinity that no input has.
 bool is_checked() {
   static const bool checked = [] {
     const char* const value = std::getenv("KERNEL_LADDER_CHECKED");
@@ -399,8 +398,8 @@ bool is_checked() {
   return checked;
 }
 
-// Describes the first array with NaN or infinity: "3 of 40 elements of o". In log_w and lse, -inf
-// is valid as the logarithm of 0.
+// Describes the first array with NaN or infinity, as "3 of 40 elements of o". In log_w and lse,
+// -inf is valid as the logarithm of 0.
 struct FindNoNumbers {
   bool among_inputs;
   std::string* found;

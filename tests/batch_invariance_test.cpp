@@ -1,6 +1,6 @@
 // With ladder::cuda::call.batch_invariant, a sequence's result does not depend on the batch size.
-// Launchers cut time into as many segments as fill the device. The device here is so small that two
-// batches leave less room than one; T is long enough for more than two segments, whose sums round.
+// Launchers cut time into as many segments as fill the device. Here two batches leave less room on
+// a small device, and a long T gives more than two segments, whose sums round.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ bool promises_nothing(const std::string& kernel) {
          kernel == "wkv_chunkwise_time_parallel" || kernel.starts_with("best_");
 }
 
-// Tests all kernels that take the case. It has no state: a batch is half of the only output.
+// Tests all kernels that take the case. It has no state, so a batch is half of the only output.
 template <typename Op>
 int ask_all(const typename Op::Case& c) {
   int asked = 0;

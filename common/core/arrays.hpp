@@ -1,4 +1,4 @@
-// The two lists by which an operator's argument struct describes itself. Kernels see it: C++17.
+// The two lists by which an operator's argument struct describes itself. C++17, for kernels.
 //
 // An argument struct has two static member templates. `s` is the struct, const or not.
 //
@@ -19,7 +19,7 @@
 
 namespace ladder {
 
-// One axis of an array: the letter of its index in messages, and its length.
+// One axis of an array, with the letter of its index in messages and its length.
 struct Axis {
   const char* name = "";
   std::int64_t size = 0;

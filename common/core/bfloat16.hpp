@@ -1,4 +1,4 @@
-// bfloat16 on the host: the upper half of a float, with the same two bytes as __nv_bfloat16.
+// bfloat16 on the host. It is the upper half of a float, with the same two bytes as __nv_bfloat16.
 #pragma once
 
 #include <bit>

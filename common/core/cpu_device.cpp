@@ -1,4 +1,4 @@
-// The CPU as a device: plain memory, a steady clock, and ceilings measured on all cores.
+// The CPU as a device, with plain memory, a steady clock, and ceilings measured on all cores.
 #include <omp.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ constexpr int kVecBytes = 16;
 #endif
 using Vec = float __attribute__((vector_size(kVecBytes)));
 
-// Independent chains hide the latency of an FMA: 2 pipes x 4 to 5 cycles need 8 to 10 of them.
+// Independent chains hide the latency of an FMA. 2 pipes x 4 to 5 cycles need 8 to 10 of them.
 constexpr int kChains = 12;
 
 float fma_loop(std::int64_t steps) {

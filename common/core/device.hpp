@@ -1,5 +1,5 @@
-// A device as tests and the ladder use it: memory, copies, clocks and ceilings. The CPU is built
-// in, and a CUDA back end (a GPU or the emulator) registers itself if it is linked in.
+// A device as tests and the ladder use it, with memory, copies, clocks and ceilings. The CPU is
+// built in, and a CUDA back end (a GPU or the emulator) registers itself if it is linked in.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ enum class DeviceKind { kCpu, kCuda };
 struct Ceilings {
   double fma_per_second = 0;    // fp32 fused multiply-adds, registers only
   double bytes_per_second = 0;  // a copy far larger than the caches, bytes read plus bytes written
-  // FMAs of tensor-core MMAs; 0 without tensor cores
+  // FMAs of tensor-core MMAs, or 0 without tensor cores
   double tensor_fma_per_second = 0;     // bf16, issued by a warp, registers only
   double tf32_fma_per_second = 0;       // TF32, in the same way
   double warpgroup_fma_per_second = 0;  // bf16, by a Hopper warpgroup, from shared memory
@@ -50,7 +50,7 @@ class Device {
   virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;
   virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;
 
-  // Names elements for a back end that watches memory. `written`: the contents are valid.
+  // Names elements for a back end that watches memory. `written` means that the contents are valid.
   virtual void name_memory(const void* /*pointer*/, std::size_t /*bytes*/,
                            const std::string& /*name*/, std::size_t /*element_bytes*/,
                            bool /*written*/, const Axes& /*axes*/) {}
@@ -61,7 +61,7 @@ class Device {
   // Waits for all work, and throws its errors.
   virtual void synchronize() = 0;
 
-  // Seconds of `work` on the device's clock: events on a GPU, otherwise a steady clock.
+  // Seconds of `work` on the device's clock (events on a GPU, otherwise a steady clock).
   virtual double time(const std::function<void()>& work) = 0;
 
   // Records `work` as a CUDA graph if the back end has graphs and the work can be recorded. The
@@ -74,7 +74,7 @@ class Device {
 
   virtual Ceilings measure_ceilings() = 0;
 
-  // Unused device memory; 0 if the device's memory is the host's.
+  // Unused device memory, or 0 if the device's memory is the host's.
   virtual std::size_t free_bytes() const { return 0; }
 
   // Size of the last-level cache, which timings exceed. 0 if caches do not matter.
@@ -86,13 +86,13 @@ class Device {
   virtual void use_schedule(const std::string& /*name*/) {}
 };
 
-// Why no device of this kind can be used ("no CUDA-capable device is detected"); empty if one can.
+// Why no device of this kind is usable ("no CUDA-capable device is detected"), or empty.
 std::string why_unavailable(DeviceKind kind);
 
 // Throws std::runtime_error with the reason if the device is not available.
 Device& device(DeviceKind kind);
 
-// For back ends. `make` is called once, at first use; its std::runtime_error is the reason.
+// For back ends. `make` is called once, at first use, and its std::runtime_error is the reason.
 struct DeviceRegistration {
   DeviceRegistration(DeviceKind kind, std::function<std::unique_ptr<Device>()> make);
 };

@@ -1,4 +1,4 @@
-// Relative errors of a result against a float64 truth: of the whole tensor and of its worst row.
+// Relative errors of a result against a float64 truth, of the whole tensor and of its worst row.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct RelativeError {
   bool finite = true;  // otherwise the errors mean nothing
 };
 
-// The sizes must be equal and a multiple of `row`; otherwise throws std::invalid_argument.
+// The sizes must be equal and a multiple of `row`, or it throws std::invalid_argument.
 RelativeError relative_error(const std::vector<float>& result, const std::vector<double>& truth,
                              std::int64_t row);
 

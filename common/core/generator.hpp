@@ -38,7 +38,7 @@ class Generator {
   std::mt19937 engine_;
 };
 
-// cu_seqlens of these lengths: 0, then the end of each sequence.
+// cu_seqlens of these lengths, with 0 and then the end of each sequence.
 inline std::vector<std::int64_t> cumulative(const std::vector<std::int64_t>& lengths) {
   std::vector<std::int64_t> ends(lengths.size() + 1);
   std::partial_sum(lengths.begin(), lengths.end(), ends.begin() + 1);

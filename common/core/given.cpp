@@ -9,7 +9,7 @@
 namespace ladder {
 namespace {
 
-// Stand-ins for unknown sizes: the prime factors of an axis show which sizes it is made of.
+// Stand-ins for unknown sizes. The prime factors of an axis show which sizes it is made of.
 constexpr std::int64_t kPrimes[] = {1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049,
                                     1051, 1061, 1063, 1069, 1087, 1091, 1093, 1097};
 
@@ -92,7 +92,7 @@ void require_the_inputs(const std::vector<ListedArray>& wanted,
   }
 }
 
-// Derives sizes from the lengths of the given axes: first of axes that are one size, then of
+// Derives sizes from the lengths of the given axes, first of axes that are one size, then of
 // products in which one size is still unknown.
 std::map<std::string, std::int64_t> sizes_told(const CaseToFit& c,
                                                const std::vector<GivenArray>& given) {
@@ -132,7 +132,7 @@ std::map<std::string, std::int64_t> sizes_told(const CaseToFit& c,
   return told;
 }
 
-// The parts of the argument struct that determine the computation: its fields and its arrays.
+// The fields and arrays of the argument struct, which determine the computation.
 std::string signature(const CaseToFit& c) {
   std::string text;
   const std::vector<ListedArray> arrays = c.arrays([&](const auto& fields) {

@@ -13,11 +13,11 @@ namespace ladder {
 
 struct GivenArray {
   std::string name;  // as the operator lists it
-  std::string said;  // its name in messages: "q.npy"
+  std::string said;  // its name in messages, such as "q.npy"
   std::vector<std::int64_t> shape;
 };
 
-// A case to fit to such arrays: its lists, which can be set, its default options, and its arrays.
+// A case to fit to such arrays, with its lists (which can be set), default options and arrays.
 // `change` may set sizes of the argument struct before the arrays are listed.
 struct CaseToFit {
   using Change = std::function<void(const std::vector<ListedField>& sizes)>;

@@ -20,7 +20,7 @@ bool convert(const ElementType& from, const void* elements, std::size_t count,
     return true;
   }
   if (from.to_floats == nullptr || to.from_floats == nullptr) return false;
-  // Fast path without a temporary: tensors are large, and one of the two types is usually fp32.
+  // Fast path without a temporary. Tensors are large, and one of the types is usually fp32.
   if (&from == &kElementType<float>) {
     to.from_floats(static_cast<const float*>(elements), count, converted);
     return true;

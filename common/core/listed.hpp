@@ -31,9 +31,9 @@ namespace ladder {
 // The type of an array's elements. There is one object per type, so types are compared by address.
 struct ElementType {
   std::size_t size, alignment;
-  Precision precision;  // to which it is rounded; kFp32 for all types that do not have 16 bits
+  Precision precision;  // to which it is rounded, or kFp32 for all types that do not have 16 bits
   void (*poison)(void* elements, std::size_t count);
-  // Conversion to fp32 and back, rounded to nearest; null if the elements are not real numbers.
+  // Conversion to fp32 and back, rounded to nearest. Null if the elements are not real numbers.
   void (*to_floats)(const void* elements, std::size_t count, float* numbers);
   void (*from_floats)(const float* numbers, std::size_t count, void* elements);
   // The same for integers.
@@ -45,7 +45,7 @@ struct ElementType {
   std::pair<unsigned char*, std::size_t> (*bytes_of)(std::any& vector);
 };
 
-// Fills outputs before a launch: a NaN with its own bits, or a number that no result has.
+// Fills outputs before a launch with a NaN with its own bits or a number that no result has.
 template <typename Element>
 Element poison() {
   Element poisoned;
@@ -155,7 +155,7 @@ struct ListedArray {
   Presence presence;
   const ElementType* type;
   bool is_input;
-  void* pointer_at;  // address of the pointer in the struct; null if the struct no longer exists
+  void* pointer_at;  // address of the pointer in the struct, or null if the struct no longer exists
 
   double elements() const { return count(axes); }
   double bytes() const { return elements() * static_cast<double>(type->size); }
@@ -168,7 +168,7 @@ struct ListedField {
   const std::type_info* type;
   std::size_t size;
   void* value;
-  // The smallest, and perhaps the largest, allowed value of a size; empty for any other field.
+  // The smallest, and perhaps the largest, allowed value of a size, or empty for any other field.
   std::vector<std::int64_t> limits;
   std::optional<float> least_real = {};  // the smallest allowed real number, if there is one
 
@@ -245,9 +245,9 @@ void set_shape(Sized& sized, const Shape& shape, const std::string& op) {
   set_shape(fields_of(sized), shape, op);
 }
 
-// Calls try_it(name) for every invalid change that the lists define: each size too small or too
-// large, each bounded real number below its bound and NaN, each required array null, each present
-// array misaligned. Undoes the change after each call.
+// Calls try_it(name) for every invalid change that the lists define. It makes each size too small
+// or too large, each bounded real number below its bound and NaN, each required array null, each
+// present array misaligned. Undoes the change after each call.
 void for_each_bad_input(const std::vector<ListedField>& fields,
                         const std::vector<ListedArray>& arrays,
                         const std::function<void(const std::string& name)>& try_it);

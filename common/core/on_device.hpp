@@ -1,4 +1,4 @@
-// The arrays of a problem on a device, as tests and the ladder run it: outputs are poisoned, every
+// The arrays of a problem on a device, as tests and the ladder run it. Outputs are poisoned, every
 // array is between guard zones, and inputs must not change.
 #pragma once
 
@@ -26,7 +26,7 @@ struct Types {};
 // The arrays of an argument struct on a device.
 class DeviceArrays {
  public:
-  // Fills an input that the host does not have; false if it cannot.
+  // Fills an input that the host does not have. Returns false if it cannot.
   using Store = std::function<bool(const ListedArray& stored, void* elements)>;
 
   // Sets the pointers of `stored`. An input that is null on the host stays null.
@@ -82,7 +82,7 @@ Outputs downloaded(const DeviceArrays& arrays) {
   return outputs;
 }
 
-// "fp32", "bf16": the storages that the operator supports.
+// The storages that the operator supports, such as "fp32" and "bf16".
 template <typename... Args>
 std::vector<std::string> storages_of(Types<Args...>) {
   return {Args::kStorage...};
@@ -110,7 +110,7 @@ auto with_storage(const std::string& storage, const Work& work) {
   return detail::with_storage<Op>(typename Op::Storages(), storage, work);
 }
 
-// The storage of a case's tensors: "fp32", "bf16", ...
+// The storage of a case's tensors ("fp32", "bf16", ...).
 template <typename Case>
 std::string storage_of(const Case& c) {
   if constexpr (requires { to_string(c.precision); }) {

@@ -23,7 +23,7 @@
 
 namespace ladder {
 
-// "decay" with "strong". A flag may be given without a value: "reverse".
+// "decay" with "strong". A flag may be given without a value, as "reverse".
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 std::string options_text(const Options& options);
@@ -76,7 +76,7 @@ std::string to_text(const std::vector<Element>& value) {
 }
 
 // `words` are the names of an enum's values, in order. Returns them as the allowed values if the
-// text is none of them; otherwise sets the number.
+// text is none of them, otherwise sets the number.
 std::string read_word(const std::string& text, std::size_t& number,
                       const std::vector<const char*>& words);
 
@@ -85,12 +85,12 @@ struct ListedOption {
   std::string name;
   void* value;
   std::vector<const char*> words;  // of an enum
-  std::vector<double> limits;      // of a number: the smallest and the largest
+  std::vector<double> limits;      // smallest and largest number
   std::string (*read)(const std::string& text, const ListedOption& option);
   std::string (*text)(const ListedOption& option);
 };
 
-// "a finite number, 0 or more"; empty if the number is finite and within the option's limits.
+// The allowed values ("a finite number, 0 or more"), or empty if the number is one of them.
 std::string allowed_instead(double number, const ListedOption& option);
 
 namespace detail {

@@ -1,5 +1,5 @@
-// Fills outputs before a launch: a NaN with its own bits, which distinguish it from a computed NaN.
-// It is signaling, so IEEE 754 arithmetic with it sets one more bit, which shows too.
+// Fills outputs before a launch with a NaN with its own bits, which distinguish it from a computed
+// NaN. It is signaling, so IEEE 754 arithmetic with it sets one more bit, which shows too.
 #pragma once
 
 #include <bit>

@@ -31,7 +31,7 @@ inline Arithmetic arithmetic_of(const Implementation& implementation, Precision 
 Precision precision_of(const std::string& storage);
 std::vector<Precision> precisions_of(const std::vector<std::string>& storages);
 
-// Parts of a case's name ("_bf16", "_huge"; empty by default) and a test's ("InFp32", "InBf16").
+// Parts of a case's name ("_bf16", "_huge", default empty) and a test's ("InFp32", "InBf16").
 std::string precision_word(Precision precision);
 const char* test_word(Precision precision);
 std::string magnitude_word(float magnitude);

@@ -34,9 +34,9 @@ bool is_exercise(const Implementation& implementation) {
   return implementation.source.find("/exercise.") != std::string::npos;
 }
 
-// The path from the chapter's folder on, wherever that is: in the repository, in a copy (my/,
-// build/mistaken/), or elsewhere. A folder is a lesson if it and its parent, the chapter, are
-// numbered. The repository's own folder is neither, whatever its name.
+// The path from the chapter's folder on, in the repository, in a copy (my/, build/mistaken/) or
+// elsewhere. A folder is a lesson if it and its parent, the chapter, are numbered. The repository's
+// own folder is neither, whatever its name.
 std::string inside_chapter(std::string file) {
   const std::string root = std::string(LADDER_SOURCE_FOLDER) + "/";
   if (file.rfind(root, 0) == 0) file.erase(0, root.size());

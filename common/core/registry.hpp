@@ -1,4 +1,4 @@
-// The registry: chapters register their launchers, and tests and the ladder find them here.
+// The registry. Chapters register their launchers, and tests and the ladder find them here.
 #pragma once
 
 #include <any>
@@ -80,9 +80,9 @@ void add_launcher(Launchers& launchers, std::function<void(const Args&)> functio
 
 }  // namespace detail
 
-// launchers<Wkv>(wkv<float, float>, wkv<bfloat16, float>): functions void(const Args&), one per
-// storage. A function whose Args is only a part of the operator's arguments (Args::Whole) is called
-// after require_part() has rejected arguments that need the rest.
+// launchers<Wkv>(wkv<float, float>, wkv<bfloat16, float>) takes functions void(const Args&), one
+// per storage. A function whose Args is only a part of the operator's arguments (Args::Whole) is
+// called after require_part() has rejected arguments that need the rest.
 template <typename Op, typename... Function>
 Launchers launchers(Function... functions) {
   Launchers result;
@@ -94,7 +94,7 @@ Launchers launchers(Function... functions) {
 enum class Arithmetic {
   kFp32,
   kBf16Operands,  // rounded to bf16 at each use, as tensor cores need them: decayed q and k, v,
-                  // states, scores; rounded to fp16 if the storage is fp16
+                  // states, scores, rounded to fp16 if the storage is fp16
 };
 
 // The units that an implementation's products run on, which decide its ceiling.
@@ -110,7 +110,7 @@ struct Implementation {
   std::string name = {};  // "wkv_atomic": unique, the idea in one word
   int step = 0;           // its position in the lesson, among implementations of the same operator
   DeviceKind device = DeviceKind::kCpu;
-  // Climbed by `./ladder run`; the others are variants, shown by `--all`.
+  // Climbed by `./ladder run`. The others are variants, shown by `--all`.
   bool rung = false;
   // The arithmetic of the launchers for bf16 and fp16. fp32 storage is computed in fp32.
   Arithmetic bf16_arithmetic = Arithmetic::kFp32;
@@ -119,7 +119,7 @@ struct Implementation {
   // cost counts three per state element and step, but some algebra needs fewer.
   double fma_share = 1.0;
   Launchers launchers = {};
-  // Where it was registered, set by Registration:
+  // Where it was registered, set by Registration.
   std::string source = {};   // "07_chunkwise/02_chunk_walk/kernel.cu"
   std::string chapter = {};  // "07_chunkwise"
   std::string file = {};     // the whole path, perhaps in my/
@@ -133,14 +133,14 @@ struct AbsentImplementation {
   int step = 0;
   bool rung = false;
   std::string needs = {};  // "a Hopper GPU (sm_90a) and nvcc"
-  // Operators, with a suffix for storages other than fp32: "wkv", "attention_bf16".
+  // Operators, with a suffix for storages other than fp32, such as "wkv", "attention_bf16".
   std::vector<std::string> launchers = {};
 };
 
-// The folder of a source inside its chapter: "02_chunk_walk"; empty for the chapter's own folder.
+// A source's folder in its chapter ("02_chunk_walk"), or empty for the chapter's own folder.
 std::string lesson_of(const std::string& source);
 
-// The reading order: by chapter, then lesson, then step. A chapter's own kernel is its lesson 00,
+// The reading order is by chapter, then lesson, then step. A chapter's own kernel is its lesson 00,
 // and other files of the chapter's folder come last.
 template <typename A, typename B>
 bool comes_before(const A& a, const B& b) {
@@ -153,7 +153,7 @@ bool comes_before(const A& a, const B& b) {
   return place(a) < place(b);
 }
 
-// The implementation's launcher; null if it has none.
+// The implementation's launcher, or null if it has none.
 template <typename Op, typename Args>
 std::function<void(const Args&)> launcher(const Implementation& implementation) {
   return implementation.launchers.find<Op, Args>();

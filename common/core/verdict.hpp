@@ -11,12 +11,12 @@ struct Verdict {
   bool right = false;
   // The array described below: the first output, the wrong one, or the worst of the gradients.
   std::string array = {};
-  // `limit` belongs to `error`; `share` above 1 is wrong (common/judge/limits.hpp).
+  // `limit` belongs to `error`. A `share` above 1 is wrong (common/judge/limits.hpp).
   RelativeError error = {}, limit = {};
   double share = 0;
-  // The error of a plain loop for the same array, if requested; for information only.
+  // The error of a plain loop for the same array, if requested. For information only.
   RelativeError plain_loop = {};
-  // Empty if right; otherwise "WRONG RESULT ...": what and where.
+  // Empty if right, otherwise "WRONG RESULT ..." with a description.
   std::string message = {};
   // Where a mistake's name goes into the message. npos if it has no room for one.
   std::size_t name_at = std::string::npos;

@@ -10,7 +10,7 @@
 namespace ladder {
 namespace {
 
-// "2", "0.99986": a factor, with enough digits to differ from 1.
+// A factor with enough digits to differ from 1, such as "0.99986".
 std::string factor_text(double factor) {
   for (int digits = 3;; ++digits) {
     std::ostringstream text;
@@ -21,7 +21,7 @@ std::string factor_text(double factor) {
 }
 
 // "Each element is 2 times what it should be" if one factor explains all elements within their
-// limits; otherwise "". A factor within a right result's limits, which a few wrong elements can
+// limits, otherwise "". A factor within a right result's limits, which a few wrong elements can
 // cause, does not count, nor one that leaves a wrong element.
 std::string constant_factor(const Part& part) {
   double product = 0, square = 0;
@@ -44,7 +44,7 @@ std::string constant_factor(const Part& part) {
   return "Each element is " + factor_text(factor) + " times what it should be\n";
 }
 
-// "1 too small, each of 11 elements" if integers are off by one in one direction; otherwise "".
+// "1 too small, each of 11 elements" if integers are off by one in one direction, else "".
 std::string off_by_one(const Part& part) {
   constexpr std::size_t kFewest = 3;
   const std::vector<double>& truth = *part.truth;
@@ -64,7 +64,7 @@ std::string off_by_one(const Part& part) {
                 "is one too many counted?\n");
 }
 
-// Slices with another's contents, if that explains all: "column 2 holds what column 1 should".
+// Slices with another's contents if that explains all: "column 2 holds what column 1 should".
 std::string misplaced(const Layout& layout, const std::vector<float>& result,
                       const std::vector<double>& truth) {
   constexpr std::int64_t kFewest = 4, kMostSlices = 256, kMostSaid = 3;
@@ -110,7 +110,7 @@ std::string misplaced(const Layout& layout, const std::vector<float>& result,
 }
 
 // Words of the first mistake whose answer `is_it` accepts and no run disproves, with all tiles that
-// fit: "in chunks of 16 or 32".
+// fit, such as "in chunks of 16 or 32".
 template <typename IsIt>
 std::string first_known(const std::vector<Misconception>& list, const ByRunning& by_running,
                         const IsIt& is_it) {
@@ -185,7 +185,7 @@ std::string seen(const Part& part) {
   return text;
 }
 
-// As a sentence: "It equals the result with the bonus forgotten."
+// As a sentence, such as "It equals the result with the bonus forgotten."
 std::string sentence(std::string words) {
   if (words.starts_with("equals ")) words = "It " + words;
   while (!words.empty() && words.back() == '\n')

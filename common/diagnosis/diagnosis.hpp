@@ -1,5 +1,5 @@
-// The name of a wrong result: the known mistake that gives it, or how the kernel uses its inputs
-// (probe.hpp), or a pattern in its numbers.
+// The name of a wrong result. It is the known mistake that gives it, or how the kernel uses its
+// inputs (probe.hpp), or a pattern in its numbers.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ std::string diagnosis(const Examined& wrong, const ByRunning& by_running = {});
 using Excluded = std::vector<std::string>;
 
 // The verdict's message, with the name of the mistake. Tests and programs use second_start.hpp
-// instead. `implementation` computed the result; null if it cannot be run again.
+// instead. `implementation` computed the result, and is null if it cannot be run again.
 std::string explained(const Verdict& verdict, const Placed& result,
                       const Implementation* implementation, Arithmetic arithmetic,
                       const Excluded& excluded = {});

@@ -87,7 +87,7 @@ TEST(Shares, OfWholeNumbersThatAreOffByOneAreNamedByTheirSide) {
   EXPECT_EQ(said(30, 1).find("too large"), std::string::npos) << "two may be anything";
 }
 
-// bf16, two rows of 21 with a few wrong columns: the nearest factor is within rounding.
+// bf16, two rows of 21 with a few wrong columns. The nearest factor is within rounding.
 TEST(Shares, OfAFewWrongElementsAreNoFactor) {
   const auto said = [](const std::function<float(std::int64_t, double)>& change) {
     std::vector<double> truth;
@@ -162,8 +162,7 @@ TEST(Shares, HaveNoEarlierAndLaterKeysWhereQueriesAreOthers) {
   EXPECT_EQ(explain_shares(shares, "v", "query", "key").words, "");
 }
 
-// The first block of keys of a row is 0.9 times what it should be. Its second block is too small to
-// show whether it is right.
+// A row's first block of keys is 0.9 times the right one. Its second is too small to judge.
 TEST(Shares, AreInProportionOnlyWhereEachBlockOfKeysShowsIt) {
   SharesOfHead shares{{}, std::vector<double>(20, 0.06), 1, 20, 0.002};
   std::fill(shares.right.begin() + 16, shares.right.end(), 0.01);

@@ -27,7 +27,7 @@ constexpr std::int64_t kFewestOfLine = 4, kMostOfLine = 32, kMostCompleted = 128
 constexpr double kMostWork = 1e8;    // FMAs of all runs
 constexpr double kFp32Noise = 2e-6;  // relative to the largest element of a result
 constexpr double kClose = 2e-3;      // relative to a response
-constexpr double kStrong = 0.05;     // relative to the largest response: must not be missing
+constexpr double kStrong = 0.05;     // a larger share of the largest response must not be missing
 
 using Values = std::vector<double>;
 
@@ -46,7 +46,7 @@ double largest(const Values& values) {
 struct Response {
   Values yours, right;
   double noise = 0, close = 0;  // changes up to `noise` and differences up to `close` are none
-  bool is_known = true;         // false: NaN or infinite where the right ones change
+  bool is_known = true;         // false if NaN or infinite where the right ones change
 
   bool counts() const { return is_known && largest(right) > 10 * noise; }
   bool is_nothing_of_much() const { return counts() && largest(yours) <= noise; }
@@ -59,7 +59,7 @@ struct Response {
     }
     return true;
   }
-  // The factor of the whole response; NaN if there is none.
+  // The factor of the whole response, or NaN if there is none.
   double factor() const {
     double product = 0, square = 0;
     for (std::size_t i = 0; i < right.size(); ++i) {
@@ -71,7 +71,7 @@ struct Response {
   }
 };
 
-// Another value in the array's range: negative, or positive, if all values are.
+// Another value in the array's range, negative or positive if all values are.
 float other_value(float x, const std::vector<float>& values) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   if (*most <= 0) return x / 2 - 0.25f;
@@ -392,14 +392,14 @@ class Probe {
     return true;
   }
 
-  // The axis of that name; nullopt if there is none.
+  // The axis of that name, or nullopt if there is none.
   static std::optional<std::size_t> axis_of(const Layout& layout, const std::string& name) {
     const auto found = std::find(layout.axes.begin(), layout.axes.end(), name);
     if (found == layout.axes.end()) return std::nullopt;
     return found - layout.axes.begin();
   }
 
-  // steps() for a slow kernel, by one input with the output's axes: o(t, i) is linear in v(t, i).
+  // steps() for a slow kernel, by one input with the output's axes. o(t, i) is linear in v(t, i).
   std::string steps_of_one(const std::vector<RealInput>& real) {
     for (const RealInput& each : real) {
       Input input(each);
@@ -435,7 +435,7 @@ class Probe {
     return "";
   }
 
-  // What each step takes from every other, by an input with steps in which the output is linear.
+  // Each other step's share in a step, by an input with steps in which the output is linear.
   SaidOfShares steps() {
     const std::string t = "t";
     const auto of_output = axis_of(layout_, t);
@@ -642,7 +642,7 @@ class Probe {
   static std::size_t most_by_chance(double expected, std::size_t of) {
     constexpr double kNever = 1e-5;
     double exactly = std::exp(-expected),
-           more = 1 - exactly;  // Poisson: chances of n, and of more than n
+           more = 1 - exactly;  // Poisson chances of n, and of more than n
     std::size_t n = 0;
     while (more > kNever && n < of) {
       exactly *= expected / static_cast<double>(++n);
@@ -666,7 +666,7 @@ class Probe {
     return expected;
   }
 
-  // Fills gaps that rounding may have caused: few of them by chance, or faint ones.
+  // Fills gaps that rounding may have caused, if they are few by chance or faint.
   std::vector<std::vector<std::int64_t>> without_faint_gaps(
       std::vector<std::vector<std::int64_t>> places, const Response& response,
       double chance) const {

@@ -57,7 +57,7 @@ std::string list_of(const std::vector<std::int64_t>& rows) {
     runs.push_back({row, row});
   }
   const std::int64_t span = rows.back() - rows.front() + 1, count = std::ssize(rows);
-  // Few numbers are listed: "1 and 3", not "1 to 3 without 2".
+  // Few numbers are listed, as "1 and 3", not "1 to 3 without 2".
   if (gaps.empty() || gaps.size() > kMostGaps || runs.size() == rows.size() ||
       2 * (span - count) > count)
     return list_of(runs);
@@ -137,7 +137,7 @@ class Comparison {
     return found;
   }
 
-  // The common factor of all shares in the region; NaN if there is none.
+  // The common factor of all shares in the region, or NaN if there is none.
   double factor_in(const Region& region) const {
     double product = 0, square = 0;
     for_each([&](double yours, double right, double, std::int64_t t, std::int64_t s) {
@@ -187,7 +187,7 @@ class Comparison {
     return 2 * several >= rows;
   }
 
-  // "o of step 3 is 0.7 times what it should be": the first row with a factor.
+  // The first row with a factor, as "o of step 3 is 0.7 times what it should be".
   std::string first_factor(const std::string& query) const {
     const auto wrong = std::find_if(factors_.begin(), factors_.end(), [this](const double& factor) {
       return std::abs(factor - 1) > 2 * kCloseShare && shows_in_all_blocks(&factor - &factors_[0]);

@@ -1,5 +1,5 @@
-// Finds the steps whose shares are wrong: a step's own, earlier ones, those after the end of a
-// block. An output of a step is a sum over the steps of an input, and the factors are its shares.
+// Finds steps with wrong shares, such as a step's own, earlier ones, or all after a block's end. An
+// output of a step is a sum over the steps of an input, and the factors are its shares.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct SaidOfShares {
   bool exact = false;      // the words determine the shares
 };
 
-// Words for wrong shares; none if all are wrong or all right. If rows are divided by the sum of
+// Words for wrong shares, or none if all are wrong or all right. If rows are divided by the sum of
 // their shares, one wrong share changes all of them, so proportions are compared. `query` and `key`
-// name the axes: "step", "step" or "query", "key".
+// name the axes ("step", "step" or "query", "key").
 SaidOfShares explain_shares(const SharesOfHead& shares, const std::string& input,
                             const std::string& query, const std::string& key);
 

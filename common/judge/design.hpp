@@ -16,7 +16,7 @@
 
 namespace ladder {
 
-// A suite's cases are combined from factors with levels; excluded pairs of levels have a reason. A
+// A suite's cases are combined from factors with levels. Excluded pairs of levels have a reason. A
 // factor's level can be read back from a finished case, to check what the suite promises.
 template <typename Case>
 class Design {
@@ -76,7 +76,7 @@ class Design {
     return result;
   }
 
-  // The levels of each case: "T=130".
+  // The levels of each case, such as "T=130".
   std::vector<std::vector<std::string>> levels_of(const std::vector<Case>& cases) const {
     std::vector<std::vector<std::string>> result(cases.size());
     for (std::size_t n = 0; n < cases.size(); ++n) {
@@ -86,7 +86,7 @@ class Design {
     return result;
   }
 
-  // Pairs of levels that are neither excluded nor in any case: "T=130 with K=64".
+  // Pairs of levels that are neither excluded nor in any case, such as "T=130 with K=64".
   std::vector<std::string> missing_pairs(const std::vector<Case>& cases) const {
     std::set<std::string> held;
     for (const Case& c : cases) {

@@ -231,7 +231,7 @@ TEST(Error, MatchesNoNan) {
 }
 
 TEST(Error, AppliesAFloorToRows) {
-  // The second row's truth is nearly zero: its error of 1e-6 is small relative to the tensor only.
+  // The second row's truth is nearly 0, so its error of 1e-6 is small for the tensor only.
   const RelativeError error = relative_error({1, 1, 1e-6f, 0}, {1, 1, 0, 0}, 2);
   EXPECT_NEAR(error.worst_row, 1e-6 / (kRowFloor * 1.0), 1e-8);
   EXPECT_EQ(error.worst_row_index, 1);

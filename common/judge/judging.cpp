@@ -152,7 +152,7 @@ std::string counted(const std::string& what, const std::vector<float>& result, c
          " elements\n";
 }
 
-// "wrong: n % 64 = 32 to 63", for an axis too long for a picture. Empty if there is no period.
+// "wrong: n % 64 = 32 to 63" for an axis too long for a picture. Empty if there is no period.
 std::string period(const Layout& layout, const std::vector<std::int64_t>& bad) {
   for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
     const std::int64_t size = layout.sizes[axis];
@@ -188,7 +188,7 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
        << counted("is NaN", result, [](float x) {
             return std::isnan(x) && !is_never_written(x) && !is_of_never_written(x);
           });
-  // Many small errors; a few elements may exceed their own limits.
+  // Many small errors. A few elements may exceed their own limits.
   const bool small = bad.empty() || (judged.element_share < 2 && 1000 * bad.size() < truth.size());
   const std::string why = std::string(": ") + (bad.empty() ? "no" : "hardly an") +
                           " element is beyond its limit, but their errors do not cancel as those "
@@ -234,7 +234,7 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
   return text.str();
 }
 
-// For readers who check the limits: the numbers behind the verdict.
+// The verdict's numbers, for readers who check the limits.
 std::string numbers(const Layout& layout, const Judged& judged, const std::vector<float>& result,
                     const std::vector<double>& truth) {
   std::ostringstream text;

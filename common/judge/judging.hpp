@@ -10,12 +10,12 @@
 
 namespace ladder {
 
-// Names the axes of an array's elements: {"b", "t", "h", "i"}.
+// Names the axes of an array's elements, as {"b", "t", "h", "i"}.
 struct Layout {
   std::string array;
   std::vector<std::string> axes;
   std::vector<std::int64_t> sizes;
-  // The names of the axes in a sentence: {"batch", "step", "head", "column"}. Empty: `axes`.
+  // The axes in a sentence, as {"batch", "step", "head", "column"}, or `axes` if empty.
   std::vector<std::string> words = {};
 
   std::int64_t row() const { return sizes.back(); }
@@ -23,17 +23,17 @@ struct Layout {
   std::vector<std::int64_t> index(std::int64_t element) const;
   std::string position(std::int64_t element) const;  // "o(b=0, t=1, h=2, i=0)"
   std::string place(std::int64_t element) const;     // "batch 0, step 1, head 2, column 0"
-  // "step 3", "steps 3 to 7"; "n=3", "n=3 to 7" for an axis without a word
+  // "step 3", "steps 3 to 7", or "n=3", "n=3 to 7" for an axis without a word
   std::string range(std::size_t axis, std::int64_t first, std::int64_t last) const;
 };
 
-// Elements that must equal the truth exactly, and why: "a query that sees no key must have o = 0".
+// Elements that must equal the truth, and why: "a query that sees no key must have o = 0".
 struct Exact {
   std::vector<bool> elements = {};
   std::string rule = {};
 };
 
-// True values, and the root of the sum of each one's squared terms. Without `terms`: the value.
+// True values, and the root of the sum of each one's squared terms. Without `terms`, the value.
 struct Truth {
   std::vector<double> values, terms = {};
   std::optional<Roundings> roundings = {};  // otherwise counted from the additions
@@ -50,7 +50,7 @@ struct Part {
   StoredValue stored = [](double value) { return static_cast<float>(value); };
 
   Judged judged() const;
-  // The rounding to allow for when the result is compared with another answer: 0, or kBf16Rounding.
+  // The rounding to allow for when the result is compared with another answer, 0 or kBf16Rounding.
   double coarseness() const;
   // Whether the result equals a wrong answer, up to rounding. Near the truth none counts as wrong.
   bool equals(const std::vector<double>& wrong) const;

@@ -158,7 +158,7 @@ struct Slopes {
     return difference <= square_of(coarse) * square;
   }
 
-  // Judges all rows with this index along an axis, in groups of `inner` rows. Axis -1: all rows.
+  // Judges all rows with this index along an axis (-1 for all), in groups of `inner` rows.
   void judge(std::int64_t axis, std::int64_t index, std::int64_t inner, double tail) const {
     Slope slope;
     Unit unit;

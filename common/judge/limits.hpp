@@ -11,9 +11,10 @@
 //
 // `value` is the float64 truth and `terms` the root of the sum of the element's squared terms
 // (`Of::kSquaredTerms`), so that a sum which cancels is judged by its terms. n independent
-// roundings leave sqrt(n), not n, units: Higham, Mary: A New Approach to Probabilistic Rounding
-// Error Analysis, SIAM J. Sci. Comput. 41 (2019), A2815-A2835. Repeated roundings are not
-// independent and are counted fully: exp of the same decay in every step, and sums of equal terms.
+// roundings leave sqrt(n), not n, units (Higham, Mary: A New Approach to Probabilistic Rounding
+// Error Analysis, SIAM J. Sci. Comput. 41 (2019), A2815-A2835). Repeated roundings are not
+// independent and are counted fully, like exp of the same decay in every step, and sums of equal
+// terms.
 //
 // Storing is the last step, with a known error of at most half the distance between two numbers.
 // Therefore a result is judged by the smallest error that it had before it was stored, which only
@@ -26,11 +27,11 @@
 // sqrt(2 ln R) standard deviations (Cramer: Mathematical Methods of Statistics, 28.6), however
 // short the rows are.
 //
-// Norms miss a small error that all elements share: results that are all 0.1 % too large are each
-// within u = 2^-8 of bf16. The slope shows it: <result, truth> / <truth, truth>, the factor that
-// brings the truth nearest to the result, which should be 1. It is judged for the whole tensor and
-// for each batch, step and head, because one head that is 0.3 % too large hardly changes the slope
-// of three. Independent roundings cancel in the slope. The rest has the standard deviation
+// Norms miss a small error that all elements share. Results that are all 0.1 % too large are each
+// within u = 2^-8 of bf16. The slope shows it. It is <result, truth> / <truth, truth>, the factor
+// that brings the truth nearest to the result, which should be 1. It is judged for the whole tensor
+// and for each batch, step and head, because one head that is 0.3 % too large hardly changes the
+// slope of three. Independent roundings cancel in the slope. The rest has the standard deviation
 //
 //   stored results      u / sqrt(3) / sqrt(n)         n = (sum of value^2)^2 / (sum of value^4),
 //                                                     the effective number of elements
@@ -95,12 +96,12 @@ inline constexpr double kFp32Roundoff = kUnitRoundoff<float>;
 // two of TF32. The split leaves 2^-22 of it, which is 4 units, as much as 16 roundings.
 inline constexpr double kFewRoundings = 16;
 
-// Relative to the numbers named:
+// Relative to the numbers named.
 struct Roundings {
   double stored = 0;        // of |value|
   double operands = 0;      // of terms
   double sums = 0;          // of max(|value|, terms)
-  double least = 0;         // of 1: the error of fp16 for any small value
+  double least = 0;         // of 1, the error of fp16 for any small value
   bool rows_share = false;  // rows are computed from earlier rows, with their roundings
 };
 
@@ -118,10 +119,10 @@ Roundings stored_in(Precision precision);
 // may be outside the range of the type in which they are computed.
 inline constexpr double kSmallest = 1e-3;
 
-// In standard deviations: independent roundings exceed it once in a million, sqrt(2 ln(2 10^6)).
+// In standard deviations. Independent roundings exceed it once in a million, sqrt(2 ln(2 10^6)).
 inline constexpr double kTail = 5.39;
 
-// How much larger than independent errors the rows' sum may be: rows of a chunk share operands.
+// How much larger than independent errors the rows' sum may be, as rows of a chunk share operands.
 inline constexpr double kShared = 1.5;
 
 // Rows that differ by fewer roundings than this have the same operands and share their rounding.
@@ -148,7 +149,7 @@ struct Judged {
 // Rounds a value to its storage.
 using StoredValue = float (*)(double value);
 
-// `sizes` are the lengths of the tensor's axes; a row is the last axis.
+// `sizes` are the lengths of the tensor's axes, and a row is the last axis.
 Judged judge_errors(const std::vector<float>& result, const std::vector<double>& truth,
                     const std::vector<double>& terms, const std::vector<std::int64_t>& sizes,
                     const Roundings& roundings, StoredValue stored);

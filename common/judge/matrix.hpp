@@ -1,4 +1,4 @@
-// Eigen's matrices for the float64 truths, with one product: Eigen's own is slow to compile.
+// Eigen's matrices for the float64 truths, with one product (Eigen's own is slow to compile).
 #pragma once
 
 #include <Eigen/Core>

@@ -13,8 +13,8 @@
 
 namespace ladder {
 
-// The outputs of a case in the operator's order. kUnwritten elements were not written; others that
-// are not finite overflowed.
+// The outputs of a case in the operator's order. kUnwritten elements were not written, and others
+// that are not finite overflowed.
 using Answer = std::vector<std::vector<double>>;
 
 struct Misconception {
@@ -40,9 +40,9 @@ struct Mistakes {
   VariantsOfLoop variants = {};
   // Recognises mistakes of this operator alone, in the first output.
   std::function<std::string(const std::vector<Part>&)> own = nullptr;
-  // Several outputs: a mistake that explains all of them precedes one that explains the wrong one.
+  // A mistake that explains all of several outputs precedes one that explains the wrong one.
   bool together = false;
-  // FMAs of the problem, which about a hundred mistakes repeat; none is tried above `most_work`.
+  // FMAs of the problem, which about a hundred mistakes repeat unless it exceeds `most_work`.
   double work = 0, most_work = 3e7;
   std::shared_ptr<const void> kept = {};  // keeps alive what the answers refer to
 };
@@ -66,7 +66,7 @@ void add_variants(Mistakes& mistakes, const std::string& equals, const Variants<
 // A result with its truth, and the known mistakes.
 struct Examined {
   std::vector<Part> parts = {};  // all outputs of the case
-  std::size_t wrong = 0;         // the first wrong one; the number of outputs if all are right
+  std::size_t wrong = 0;         // the first wrong one, or the number of outputs if all are right
   Mistakes mistakes = {};
 };
 

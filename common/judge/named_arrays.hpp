@@ -19,7 +19,7 @@ namespace ladder {
 // Copies share their elements until one of them changes an array.
 class NamedArrays {
  public:
-  // The elements of an input; empty if there is no such array. Changing them changes no copy.
+  // The elements of an input, or empty if there is no such array. Changing them changes no copy.
   template <typename Element>
   std::vector<Element>& array(const std::string& name) {
     return std::any_cast<std::vector<Element>&>(own(name, kElementType<Element>));
@@ -63,7 +63,7 @@ class NamedArrays {
   std::vector<Array> arrays_;
 };
 
-// The storage of an array; kFp32 if it is not stored.
+// The storage of an array, or kFp32 if it is not stored.
 Precision precision_of(const std::string& array, const std::vector<ListedArray>& stored);
 // The function that rounds a value to its storage.
 float (*rounding_of(Precision precision))(double value);

@@ -355,7 +355,7 @@ void Problem::with_mistakes(const std::function<void(const Mistakes&)>& use) con
   use(op_->mistakes(*this, truth, Arithmetic::kFp32));
 }
 
-// Derived from the array's axes: "h" is a head, "b" a batch, "sequence" a packed sequence.
+// Derived from the array's axes, where "h" is a head, "b" a batch, "sequence" a packed sequence.
 Belonging Problem::belonging(const std::string& array, std::int64_t element) const {
   Belonging result;
   const Struct host = op_->host(case_);

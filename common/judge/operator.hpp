@@ -1,4 +1,4 @@
-// The open operator, as a value: all that the ladder, the X-ray and the suites use of any operator.
+// The open operator as a value, all that the ladder, the X-ray and the suites use of any operator.
 // It has lists and functions, and those with a default are optional. common/judge/typed.hpp fills
 // in the functions that depend on the types of its arguments.
 #pragma once
@@ -38,12 +38,12 @@ class Generator;  // common/core/generator.hpp
 // Calls its argument with a result, its truth, and the known mistakes.
 using Examine = std::function<void(const std::function<void(const Examined&)>&)>;
 
-// The head, and the batch or packed sequence, that an element belongs to; -1 for all.
+// The head, and the batch or packed sequence, that an element belongs to, or -1 for all.
 struct Belonging {
   std::int64_t head = -1, sequence = -1;
 };
 
-// The cost of an operator: FMAs, and bytes if every array moves once.
+// The cost of an operator, FMAs and bytes if every array moves once.
 struct Cost {
   double fma_count = 0, bytes = 0;
   bool is_a_limit = false;  // an upper bound, because key_lengths may leave fewer
@@ -57,9 +57,9 @@ OutputsAt at(const Outputs& outputs);
 // A non-empty input of real numbers.
 struct RealInput {
   ListedArray array;
-  std::vector<std::string> words;  // the names of its axes in a sentence; empty: as in the list
+  std::vector<std::string> words;  // names of its axes in a sentence, empty for the list's
   std::vector<float> values;
-  bool linear = false;  // the outputs are linear in it: see Operator::linear_in
+  bool linear = false;  // the outputs are linear in it (Operator::linear_in)
 };
 
 // A struct with lists, without its type. It contains what its lists point at.
@@ -126,7 +126,7 @@ class Case {
   Cost cost() const;
   double elements() const;       // of all arrays of the host
   double largest_array() const;  // in elements
-  // "B=2, T=37, K=64; decay=strong, reverse; bf16": sizes, options, storage.
+  // Sizes, options and storage, as "B=2, T=37, K=64; decay=strong, reverse; bf16".
   std::string text() const;
 
   std::unique_ptr<Problem> make() const;
@@ -233,7 +233,7 @@ struct Operator {
   using Fma = std::function<double(const Shape&)>;
 
   std::string name = {};
-  // Its name in an absent implementation, because operators may share launchers. Empty: `name`.
+  // Its name (`name` if empty) in an absent implementation, as operators may share launchers.
   std::string launchers = {};
 
   // Filled in by common/judge/typed.hpp unless given.
@@ -247,11 +247,11 @@ struct Operator {
 
   // The computation: FMAs, from the sizes alone, and the truth in float64.
   std::function<double(const Struct& host)> fma_count = {};
-  std::function<std::vector<Truth>(const Problem&, Arithmetic)> truth = {};  // null: own_judge
+  std::function<std::vector<Truth>(const Problem&, Arithmetic)> truth = {};  // null for own_judge
   // Additions per element, from which its limit is counted unless the truth has `roundings`.
   std::function<double(const Struct& host)> additions = {};
 
-  // Draws all inputs. Null: draw_input draws each, in list order, with the seed of the case.
+  // Draws all inputs. If null, draw_input draws each, in list order, with the seed of the case.
   std::function<void(Problem&)> draw = {};
   // Fills an input, initially 0. Returns false to get real numbers up to the case's magnitude.
   std::function<bool(Problem&, const std::string& input, Generator&)> draw_input =
@@ -274,9 +274,9 @@ struct Operator {
   // Inputs that are computed from the others, and the function that does so.
   std::vector<std::string> derived = {};
   std::function<void(Problem&)> derive = [](Problem&) {};
-  // The name of an axis in a sentence: "step". Null: as in the list.
+  // The name of an axis in a sentence, such as "step". If null, as in the list.
   std::function<std::string(const std::string& array, const std::string& axis)> axis_word = {};
-  std::function<double(const Struct& c)> judged_fma = {};  // null: fma_count
+  std::function<double(const Struct& c)> judged_fma = {};  // null for fma_count
   std::function<double(const Struct& c)> truth_bytes = [](const Struct&) { return 0.0; };
   bool draws_with_work = false;  // drawing a problem is as much work as computing it
   // The size that counts the steps of a walk, if there is one. The work of a launch grows with it.
@@ -287,7 +287,7 @@ struct Operator {
   // Sets sizes that have a common name ("D"). Returns false if there is no such name.
   std::function<bool(Shape& shape, const std::string& name, std::int64_t value)> set_other_size =
       [](Shape&, const std::string&, std::int64_t) { return false; };
-  // A small shape for the X-ray, perhaps with the channels of `like`. Null: all sizes up to 32.
+  // A small shape for the X-ray, perhaps with the channels of `like`. If null, all sizes up to 32.
   std::function<Shape()> own_small_shape = {};
   std::function<Shape(const Shape& like)> own_small_shape_like = {};
   // See `part` and `larger`. Null: the largest sizes are halved, and two of them doubled.
@@ -310,7 +310,7 @@ struct Operator {
   bool reports_first = false;
   // The outputs of a plain fp32 loop, whose error is shown next to a kernel's.
   std::function<Outputs(const Problem&, Arithmetic)> plain = {};
-  // The known mistakes, and a recognised one; "" if there is none.
+  // The known mistakes, and a recognised one, or "" if there is none.
   std::function<Mistakes(const Problem&, const std::vector<Truth>&, Arithmetic)> mistakes = {};
   std::function<std::string(const Problem&, const std::vector<Part>&)> explain = {};
   // The head and sequence of an element, if the axes do not determine them.
@@ -320,7 +320,7 @@ struct Operator {
           [](const Problem&, const std::string&, const std::string&, std::int64_t, Belonging&) {};
 
   // For tests. Programs without tests may be linked without these.
-  std::function<std::shared_ptr<const Plan>(const Support&)> own_plan = {};  // null: from the lists
+  std::function<std::shared_ptr<const Plan>(const Support&)> own_plan = {};  // null for the lists
   std::function<SupportWords()> own_support_words = {};  // the parts that own_plan uses
   // Cases that compare errors of right results with their limits, and small cases from a seed.
   std::function<Cases(bool long_too)> table_cases = [](bool) { return Cases(); };
@@ -328,7 +328,7 @@ struct Operator {
   // Draws any sizes, options and values that an implementation may get, if not null.
   std::function<std::unique_ptr<Problem>(Random& random)> fuzz = {};
   // Calls try_it(argument) for each invalid change to the arguments of that storage, and undoes it.
-  // Null: sizes above the largest supported ones.
+  // If null, tries sizes above the largest supported ones.
   std::function<void(const std::string& storage, const Support& support, DeviceKind where,
                      Struct& args, const std::function<void(const std::string&)>& try_it)>
       bad_inputs = {};

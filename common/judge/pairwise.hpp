@@ -1,5 +1,5 @@
-// Which combinations of options are tested: pairwise, with few rows that contain every two levels
-// of every two factors, or a draw from all combinations.
+// Chooses combinations of options to test, pairwise with few rows that contain every two levels of
+// every two factors, or a draw from all combinations.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ std::vector<LevelRow> pairwise_rows(const std::vector<std::size_t>& level_counts
 inline constexpr std::size_t kSchedules = 3;
 std::vector<std::size_t> schedules_of(const std::vector<std::vector<std::string>>& levels);
 
-// Levels that have enough cases but lack a schedule: "T=130 under schedule 2".
+// Levels that have enough cases but lack a schedule, such as "T=130 under schedule 2".
 std::vector<std::string> missing_schedules(const std::vector<std::vector<std::string>>& levels,
                                            const std::vector<std::size_t>& schedules);
 

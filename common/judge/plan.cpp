@@ -109,7 +109,7 @@ std::vector<std::int64_t> levels_of(const Operator& op, const Support& support,
   return support.levels(name, usual);
 }
 
-// Different sizes, so that exchanged ones are noticed; 37, 38, ... are no powers of two.
+// Different sizes, so that exchanged ones are noticed. 37, 38, ... are no powers of two.
 Shape first_shape(const Operator& op, const Support& support) {
   Shape shape;
   std::int64_t next = kUsualSizes.front();

@@ -20,13 +20,13 @@ struct FoundCase {
   std::string storage = "fp32";
 };
 
-// Sizes up to which an implementation uses one method: one tile, one kernel, one pass of the grid.
+// Sizes up to which an implementation has one method: one tile, kernel or pass of the grid.
 struct Border {
   std::string size;
   std::vector<std::int64_t> at;
   Shape others = {};      // instead of the operator's small sizes
   std::int64_t step = 1;  // to the next allowed size
-  // SMs of the emulated device; fewer SMs need fewer blocks for a second pass. 0: the default.
+  // SMs of the emulated device, 0 for the default. Fewer need fewer blocks for a second pass.
   std::int64_t multiprocessors = 0;
 };
 
@@ -38,12 +38,12 @@ struct Support {
   // Levels by name. Sizes without an entry have the usual ones, partial and around powers of two.
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> sizes = {};
   std::vector<std::pair<std::string, std::vector<std::string>>> options = {};
-  // Features of the operator that it rejects: {"states", "reverse"}.
+  // Features of the operator that it rejects, as {"states", "reverse"}.
   std::vector<std::string> refuses = {};
   // Larger sizes are rejected. Sizes without an entry have no limit within reach of a test.
   std::vector<std::pair<std::string, std::int64_t>> most = {};
   std::int64_t multiple = 1;  // its channels must be multiples of it
-  // Steps or keys of the plain case if the operator's are too few: more than two tiles.
+  // Steps or keys of the plain case if the operator's are too few, more than two tiles.
   std::int64_t plain_steps = 0;
   // NaN and infinity reach the outputs of their own sequence and head from their step on. Masked
   // terms of a tile are multiplied by 0, so they reach back to the first of the tile's steps, whose
@@ -55,7 +55,7 @@ struct Support {
 
   bool has(const std::string& feature) const;
   bool stores(const std::string& storage) const;
-  std::int64_t most_of(const std::string& size) const;  // 0: no limit
+  std::int64_t most_of(const std::string& size) const;  // 0 for no limit
   // The levels of that size, or `usual`.
   std::vector<std::int64_t> levels(const std::string& size,
                                    const std::vector<std::int64_t>& usual) const;
@@ -64,7 +64,7 @@ struct Support {
 // The parts of a Support that an operator's tests use.
 struct SupportWords {
   std::vector<std::string> sizes = {}, options = {}, refuses = {}, most = {};
-  // Names of its other fields: "nan_tile".
+  // Names of its other fields, such as "nan_tile".
   std::vector<std::string> fields = {};
 
   // Throws std::invalid_argument for parts of a Support that no test would use.
@@ -108,7 +108,7 @@ struct PlannedCase {
   std::string name;
   std::shared_ptr<const Case> c;
   std::vector<std::string> levels = {};  // "T=130"
-  std::int64_t multiprocessors = 0;      // SMs of the emulated device; 0: the default
+  std::int64_t multiprocessors = 0;      // SMs of the emulated device, or 0 for the default
 };
 
 struct Plan {
@@ -118,7 +118,7 @@ struct Plan {
   std::vector<PlannedCase> borders = {};          // on both sides of each border
   bool has_pairs = false;                         // whether all pairs must occur
   std::optional<PlannedCase> plain = {};          // here any two mistakes differ
-  std::optional<PlannedCase> every_mistake = {};  // shows every mistake; default: plain
+  std::optional<PlannedCase> every_mistake = {};  // shows every mistake, plain by default
   std::vector<PlannedCase> empty = {};            // without work
   std::string empty_test = "TakesNothing";
   std::vector<std::pair<std::string, PlannedCase>> bad_input = {};  // suffixes of test names
@@ -136,7 +136,7 @@ struct Plan {
 Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
                    const Support& support);
 
-// The cases on both sides of each border. `small` has all sizes; `follow` derives sizes.
+// The cases on both sides of each border. `small` has all sizes, and `follow` derives sizes.
 void plan_borders(Plan& plan, const Operator& op, const Support& support, const Shape& small,
                   const Options& options = {}, const std::function<void(Shape&)>& follow = {});
 

@@ -32,11 +32,11 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// Sizes of random problems: at and around the borders of tiles.
+// Sizes of random problems, at and around the borders of tiles.
 inline constexpr std::int64_t kRandomSizes[] = {1,  3,  5,  8,   16,  31,  32,  37,
                                                 48, 64, 65, 100, 128, 129, 200, 256};
 inline constexpr std::int64_t kRandomHeads[] = {1, 1, 2, 2, 3, 4};
-// FMAs of one run in the emulator: about a second.
+// FMAs of one run in the emulator, about a second.
 inline constexpr std::int64_t kRandomWork = 6'000'000;
 
 std::int64_t random_length(Random& random);
@@ -45,8 +45,8 @@ std::int64_t random_part(Random& random);
 
 // A power of ten for an array's values, usually 0. The largest fp16 number is 65504.
 int random_power(Random& random, Precision precision);
-// Whether a product of arrays with these factors stays far from fp32's limits, 1e38 and 1e-38; or,
-// in fp16 (65504), a sum of some hundred thousand such products.
+// Whether a product of arrays with these factors stays far from fp32's limits, 1e38 and 1e-38, or
+// in fp16 (65504) a sum of some hundred thousand such products.
 bool powers_fit(std::initializer_list<int> powers, Precision precision = Precision::kFp32);
 void scale_by_power(std::vector<float>& values, int power);
 // Replaces some elements by the smallest numbers, which are negligible next to the others.

@@ -10,7 +10,7 @@
 
 namespace ladder {
 
-// Where an output's element is; -1 for axes that the output lacks. A packed sequence is a batch.
+// Where an output's element is, or -1 for axes that the output lacks. A packed sequence is a batch.
 struct ElementPlace {
   std::string output;
   std::int64_t b = -1, h = -1;

@@ -20,7 +20,7 @@ namespace ladder {
 // and V of another. A part has some heads and few steps, with the K and V of the shape.
 Operator on_sequences(Operator op);
 
-// Memory of a recurrence's float64 reference: three (K, V) states per thread, one thread per head.
+// Memory of a recurrence's float64 reference, three (K, V) states per thread, one thread per head.
 inline double bytes_of_walk(std::int64_t K, std::int64_t V, std::int64_t heads) {
   return 3.0 * sizeof(double) * static_cast<double>(K * V) *
          std::min(64.0, static_cast<double>(heads));
@@ -86,7 +86,7 @@ inline std::int64_t from(std::int64_t least, std::vector<std::int64_t> sizes) {
   return found == sizes.end() ? sizes.back() : *found;
 }
 
-// K and V of a plain case: at least 32, V at least `steps`, and equal if possible.
+// K and V of a plain case, at least 32, V at least `steps`, and equal if possible.
 inline std::pair<std::int64_t, std::int64_t> plain_sizes(const std::vector<std::int64_t>& K_sizes,
                                                          const std::vector<std::int64_t>& V_sizes,
                                                          std::int64_t steps) {

@@ -6,10 +6,10 @@
 //         .truth = truth,
 //     }));
 //
-// with_types<Key, Sizes, Host, Stored...>: the type that finds its launchers, the sizes of --shape,
-// the arguments on the host, and the launchers' arguments for each storage. Host derives from
-// Sizes. Fields of Sizes that are no sizes are options. An operator with its own type of case uses
-// with_case<Key, Sizes, Case, Host, Stored...> and gives case_with, host and name_of.
+// with_types<Key, Sizes, Host, Stored...> takes the type that finds its launchers, the sizes of
+// --shape, the arguments on the host, and the launchers' arguments for each storage. Host derives
+// from Sizes. Fields of Sizes that are no sizes are options. An operator with its own type of case
+// uses with_case<Key, Sizes, Case, Host, Stored...> and gives case_with, host and name_of.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ namespace ladder {
 
 using Parts = std::vector<Part>;
 
-// Inputs are drawn from numbers up to this: products of four of them are within fp32.
+// Inputs are drawn from numbers up to this, because products of four of them are within fp32.
 inline constexpr float kLargestMagnitude = 1e8f;
 
 template <typename Sizes>
@@ -99,7 +99,7 @@ std::shared_ptr<const Case> as_case(const typename Op::Case& c) {
   return find_operator(Op::kName).case_from(Struct(c));
 }
 
-// A problem with known types: Inputs has Case, Host, and of(case), which gives the operator.
+// A problem with known types. Inputs has Case, Host, and of(case), which gives the operator.
 template <typename Inputs>
 class ProblemOf : public Problem {
  public:
@@ -170,7 +170,7 @@ void add_tf32(Mistakes& mistakes, const Typed& problem, const AnswerTo& answer_t
       {mistakes.variants.equals + "of operands rounded to TF32", answer, 0, "tf32"});
 }
 
-// ---- Outputs: a struct with a list of its vectors, one vector, or one per output ----
+// ---- Outputs as a struct with a list of vectors, as one vector, or as one per output ----
 
 // The n-th output of the case, which has that name.
 template <typename Typed>
@@ -290,7 +290,7 @@ std::vector<typename Op::Case> found_cases(const std::vector<FoundCase>& found) 
   return cases;
 }
 
-// A case of a plan; `levels` describe it.
+// A case of a plan. `levels` describe it.
 template <typename Op>
 PlannedCase planned(const typename Op::Case& c, const std::vector<std::string>& levels = {}) {
   return {name_of(c), as_case<Op>(c), levels};

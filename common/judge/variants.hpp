@@ -41,8 +41,7 @@ struct VariantList {
   }
 };
 
-// An unwritten element of a mistake's answer: a NaN with its own bits. Other NaNs and infinities
-// were computed.
+// An unwritten element of a mistake's answer, a NaN with its own bits, not a computed one.
 inline constexpr double kUnwritten = std::bit_cast<double>(0x7ff8'0000'0000'7fa5u);
 
 inline bool is_unwritten(double x) {

@@ -39,7 +39,7 @@ bool is_real(const ElementType& type) {
   return type.to_floats != nullptr && type.to_integers == nullptr;
 }
 
-// Types of .npy files: "f4", "u2" for bf16, "c8" for a pair, with the low part as imaginary part.
+// Types of .npy files, "f4", "u2" for bf16, "c8" for a pair, with the low part as imaginary part.
 std::string npy_type(const ElementType& type) {
   if (type.is_pair) return "c8";
   if (is_real(type)) {
@@ -156,7 +156,7 @@ std::vector<Implementation> able(const Operator& op, const Asked& asked,
   return result;
 }
 
-// Whether all files have the case's storage; float64 counts as float32.
+// Whether all files have the case's storage, where float64 counts as float32.
 bool holds_what_is_stored(const Files& files, const Case& c) {
   for (const ListedArray& array : c.stored_arrays()) {
     const auto file = files.find(array.name);
@@ -383,7 +383,7 @@ int write_example(const Operator& op, const Asked& asked) {
   std::stringstream before, written;
   c->write(before);
   problem->write(written);
-  written.seekg(before.tellp());  // after the case: the host's arrays by name
+  written.seekg(before.tellp());  // after the case, the host's arrays by name
   Writer writer(asked.example);
   const std::vector<ListedArray> host = c->host_arrays(), stored = c->stored_arrays();
   for (std::string name = take(written); !name.empty(); name = take(written)) {

@@ -15,7 +15,7 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-// The output of git without the final newline; nothing if it fails.
+// The output of git without the final newline, or nothing if it fails.
 std::optional<std::string> git(const std::string& folder, const std::string& arguments) {
   const std::string command = "git -C " + quoted(folder) + " " + arguments + " 2> /dev/null";
   FILE* pipe = popen(command.c_str(), "r");

@@ -43,7 +43,7 @@ double most_calls(double once, bool is_host) {
   return is_host ? 4 + TimingLimits().most_seconds / once : 30 + 4.0 / once;
 }
 
-// Runs one implementation on a problem: checks it, then times it.
+// Checks and then times one implementation on a problem.
 class Runner {
  public:
   Runner(Device& device, const Problem& problem, const Implementation& implementation)
@@ -235,7 +235,7 @@ class Climber {
   }
 
   // Runs growing parts of the shape until one predicts the time of the whole. Returns true if the
-  // whole would take too long; then the row has the verdict on the parts.
+  // whole would take too long. Then the row has the verdict on the parts.
   bool only_a_part_ran(Row& row, const Implementation& implementation, Device& where) {
     Shape part = part_of(options_);
     const Shape smallest = part;

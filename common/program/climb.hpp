@@ -1,4 +1,4 @@
-// The ladder: every implementation of one operator on one shape is first checked, then timed. In
+// The ladder. Every implementation of one operator on one shape is first checked, then timed. In
 // the emulator they are only checked, because its clock does not show a GPU's time.
 #pragma once
 
@@ -17,16 +17,16 @@ namespace ladder::program {
 
 // A time from records/ for the same shape, and the GPU that it was measured on.
 struct Recorded {
-  double seconds = 0;  // 0: none
+  double seconds = 0;  // 0 for none
   std::string device;
   bool old = false;          // of another, or an unknown, version of the kernel
-  double bound_seconds = 0;  // of that run; 0: not recorded, or for unknown units
+  double bound_seconds = 0;  // of that run, or 0 if not recorded or for unknown units
 };
 
 // The layout of a timing's data, and its calls.
 struct Layout {
   std::size_t copies = 1;     // of the data, used in turn
-  std::size_t calls = 1;      // recorded together as a sample; equal for all quick calls
+  std::size_t calls = 1;      // recorded together as a sample, equal for all quick calls
   bool passes_caches = true;  // the copies are more than three times the last-level cache
 };
 
@@ -46,15 +46,15 @@ struct Row {
   double error = 0;             // relative, against float64
   double limit = 0;             // of that error
   double plain_loop_error = 0;  // of a plain loop on the same problem, for information
-  // If the whole shape would take too long: the part that was checked, and the estimate.
+  // If the whole shape would take too long, the part that was checked, and the estimate.
   std::optional<Shape> checked_shape;
   double estimated_seconds = 0;
   Timing timing;     // without samples in the emulator
-  Timing sustained;  // on a GPU: without pauses
+  Timing sustained;  // on a GPU, without pauses
   Conditions conditions;
-  Timing end_to_end;         // from launch to result on the host's clock; only on a GPU
+  Timing end_to_end;         // from launch to result on the host's clock, only on a GPU
   std::string units;         // the units of its products, whose ceiling applies
-  double bound_seconds = 0;  // the larger of operations and bytes over the ceilings; 0: no ceilings
+  double bound_seconds = 0;  // the larger of operations and bytes over the ceilings, or 0 for none
   bool bound_by_bytes = false;
   Recorded recorded;   // for rows without a GPU in this run
   std::string slower;  // why it may be slower than the previous row, from its page
@@ -66,7 +66,7 @@ struct Climb {
   bool cost_is_a_limit = false;  // both are upper bounds, so there is no bound and no rate
   std::vector<std::pair<std::string, Ceilings>> ceilings;  // by device name
   std::vector<Row> rows;
-  std::optional<std::string> recorded_on;  // the device of all recorded times; none: not searched
+  std::optional<std::string> recorded_on;  // the device of recorded times, if searched
   bool all_right() const;
   bool any_ran() const;
 };
@@ -88,7 +88,7 @@ Climb climb(const Selection& options, const Progress& progress,
 // For calls of `once` seconds that touch `bytes` bytes.
 Layout layout_of(double once, double bytes, const Device& device);
 
-// The time of `units` for so many FMAs of tensors in that precision; 0 if they were not measured.
+// The time of `units` for so many FMAs of tensors in that precision, or 0 if not measured.
 double seconds_of(double fma_count, Units units, const std::string& precision,
                   const Ceilings& ceilings);
 std::string to_string(Units units, const std::string& precision);
@@ -98,16 +98,16 @@ std::string to_string(Units units, const std::string& precision);
 // present kernels), times of changed kernels are marked as old.
 void add_recorded(Climb& climb, const std::string& folder);
 
-// Why a kernel may be slower than the previous one: `<!-- slower: WORDS -->` on the page next to
-// its source, at most six words. Empty if there is none.
+// Why a kernel may be slower than the previous one, from `<!-- slower: WORDS -->` on the page next
+// to its source, at most six words. Empty if there is none.
 std::string slower_because(const std::string& source, const std::string& root);
 
-// Lines of at most 100 characters: the ladders one after another, then the notes about all of them.
+// Lines of at most 100 characters, the ladders one after another, then the notes about all of them.
 std::string to_table(const std::vector<Climb>& climbs);
 
 nlohmann::json to_json(const Shape& shape);
 inline constexpr const char* kRuns = "kernel-ladder/runs/1";  // the schema of a file of runs
-// One row per line: each element of a list of objects or lists has its own line, and nothing else.
+// One row per line. Each element of a list of objects or lists has its own line, and nothing else.
 std::string as_rows(const nlohmann::json& json);
 // A run. records/README.md explains the fields.
 nlohmann::json to_json(const Climb& climb);

@@ -24,7 +24,7 @@ namespace {
 // Larger sizes would only overflow later. No memory holds an axis of 2^31 elements.
 constexpr std::int64_t kLargest = std::int64_t{1} << 31;
 
-// No shape needs a larger array than this: 2^34 floats are 64 GiB.
+// No shape needs a larger array than this. 2^34 floats are 64 GiB.
 constexpr double kMostElements = 17179869184.0;
 
 std::vector<std::pair<std::string, Shape>> named_shapes() {
@@ -135,7 +135,7 @@ Shape parse_shape(const std::string& text, const Operator& op, const Shape& base
     given[name] = parse_size(name, item.substr(equals + 1));
     any = true;
   }
-  // First names that set several sizes: D sets K and V, and V may change it again.
+  // First names that set several sizes. D sets K and V, and V may change it again.
   for (const bool is_a_size : {false, true}) {
     for (const auto& [name, value] : given) {
       if (usual.has(name) == is_a_size) set(name, value);

@@ -15,12 +15,12 @@ namespace ladder::program {
 constexpr int kWrongResult = 1;
 constexpr int kUsage = 2;
 
-// A known name ("rwkv6-1.6b") or sizes such as "B=8,T=4096"; the others are taken from `base`.
+// A known name ("rwkv6-1.6b") or sizes such as "B=8,T=4096". The others are taken from `base`.
 // Throws std::invalid_argument for a size that is not positive or not the operator's.
 Shape parse_shape(const std::string& text, const Operator& op, const Shape& base);
 
 // A table from the script: an optional title, an operator, a precision, a shape and
-// implementations, "summits: wkv fp32 B=1,T=1024 best_wkv". One with a source,
+// implementations, as "summits: wkv fp32 B=1,T=1024 best_wkv". One with a source,
 // "wkv_x=06_y/07_z/kernel.cu", is not in this program and becomes an absent one.
 Selection table_in(const std::string& text);
 
@@ -52,7 +52,7 @@ class SelectionOptions {
   std::map<std::string, std::string> conditions_;
 };
 
-// Runs `work` after parsing. Prints errors; returns kUsage for bad arguments, else kWrongResult.
+// Runs `work` after parsing. Prints errors. Returns kUsage for bad arguments, else kWrongResult.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& work);
 
 // Throws std::invalid_argument if the option's path is given (or has a default) but not writable.

@@ -30,8 +30,8 @@ double judged_fma(const Case& c) {
   return std::max(1.0, c.judged_fma());
 }
 
-// Must not be below the peak of measured runs: Memory.NeedsNoMoreThanItSays.
-constexpr double kBytesOfTruth = 24;     // per element: doubles and copies for the judge
+// Must not be below the peak of measured runs (Memory.NeedsNoMoreThanItSays).
+constexpr double kBytesOfTruth = 24;     // per element, doubles and copies for the judge
 constexpr double kBaseBytes = 64 << 20;  // of the program, its threads and its libraries
 
 // The number after `key` in a text file of the kernel (without key the first), or infinity.

@@ -17,7 +17,7 @@ struct Spent {
   double total() const { return problem + launch + judge; }
 };
 
-// A part of the selection's shape that is checked in a second or two; all of it if it is small.
+// A part of the selection's shape that is checked in a second or two (all of it if it is small).
 Shape part_of(const Selection& selection);
 
 // A part about four times as large, at most the shape itself.
@@ -37,7 +37,7 @@ struct Memory {
 };
 
 // The memory for checking one implementation: the problem, its device arrays and the truth in
-// double, without the device's scratch memory. `host_is_device`: on a CPU or in the emulator.
+// double, without scratch memory. `host_is_device` means on a CPU or in the emulator.
 Memory needed_memory(const Selection& selection, bool host_is_device);
 
 // Memory that is left within the machine, the process' limit (ulimit -v) and its control group.

@@ -24,7 +24,7 @@ constexpr std::size_t kPrefix = 8;          // magic and version
 constexpr std::size_t kAlignment = 64;      // of the first element
 constexpr std::size_t kMostHeader = 10000;  // bytes, as in numpy
 constexpr const char* kBlanks = " \t\n";
-constexpr double kMostCount = 1e15;         // of elements: more than any file has
+constexpr double kMostCount = 1e15;         // of elements, more than any file has
 constexpr std::ptrdiff_t kMostDigits = 15;  // digits of kMostCount
 
 constexpr std::pair<const char*, const char*> kWords[] = {
@@ -50,7 +50,7 @@ std::map<std::string, std::string> entries(const std::string& text) {
   return found;
 }
 
-// "f4" for "<f4", "=f4", "f4" or "float32"; empty for unsupported types.
+// "f4" for "<f4", "=f4", "f4" or "float32", or empty for unsupported types.
 std::string type_of(const std::string& descr) {
   for (const auto& [known, words] : kWords) {
     const bool one_byte = known[1] == '1';

@@ -22,10 +22,10 @@ struct NpyHeader {
 NpyHeader read_npy_header(const std::string& path);
 std::vector<unsigned char> read_npy_elements(const std::string& path, const NpyHeader& header);
 
-// "float32"; the type itself if numpy has no word for it.
+// "float32", or the type itself if numpy has no word for it.
 std::string npy_words(const std::string& type);
 
-// Throws std::runtime_error with the reason; a part of the file may be written.
+// Throws std::runtime_error with the reason, perhaps after a part of the file is written.
 void write_npy(const std::string& path, const std::string& type,
                const std::vector<std::int64_t>& shape, const unsigned char* elements);
 

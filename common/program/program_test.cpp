@@ -34,7 +34,7 @@ using testing::expect_refused;
 
 // ---- Implementations to climb ----
 
-// One step, no decay, one head: o = scale * sum_j q u k v
+// One step, no decay, one head, so o = scale * sum_j q u k v
 void right_wkv(const WkvArgs& a) {
   for (std::int64_t i = 0; i < a.V; ++i) {
     float sum = 0;
@@ -58,7 +58,7 @@ void failing_gla(const WkvArgs&) {
 
 void nothing(const WkvArgs&) {}
 
-// One step of one head without a state: o = scale * (q . k) v
+// One step of one head without a state, so o = scale * (q . k) v
 void right_gradients(const WkvGradArgs& args) {
   const WkvArgs& a = args.forward;
   float score = 0, d_score = 0;
@@ -312,7 +312,7 @@ TEST(CommandLine, ClimbsItsLaddersUnlessOneIsAskedFor) {
     ASSERT_EQ(selections(asked).size(), 1u) << asked;
     EXPECT_EQ(selections(asked)[0].op, asked == std::string("--operator gla") ? "gla" : "wkv");
   }
-  EXPECT_EQ(selections("77").size(), 1u);  // no such chapter: reported by the climb
+  EXPECT_EQ(selections("77").size(), 1u);  // no such chapter, reported by the climb
   const auto own = selections("97", {{"attention", "bf16"}});  // the operator that it computes
   ASSERT_EQ(own.size(), 1u);
   EXPECT_EQ(own[0].op, "gla");
@@ -361,7 +361,7 @@ TEST(CommandLine, RefusesNumbersThatMakeNoResult) {
   EXPECT_EQ(selected("--options scale=-2,magnitude=0").options.size(), 2u);
 }
 
-// Given options are used: 0 is a valid scale, and a number without effect is rejected.
+// Given options are used. 0 is a valid scale, and a number without effect is rejected.
 TEST(CommandLine, CountsEachOptionThatIsGiven) {
   const auto scaled = case_of(selected("--shape B=1,T=8 --options scale=0 --operator attention"));
   EXPECT_NE(scaled->make()->name().find("_scaled_by_0"), std::string::npos);
@@ -644,7 +644,7 @@ TEST(Climb, TimesGradientsAndCountsTheirBytes) {
   ASSERT_EQ(result.rows.size(), 1u);
   EXPECT_TRUE(result.rows[0].right) << result.rows[0].message;
   EXPECT_GT(result.rows[0].timing.seconds, 0.0);
-  // in: q, k, v, log_w, d_o; out: dq, dk, dv, d_log_w
+  // q, k, v, log_w and d_o are read, and dq, dk, dv and d_log_w written
   EXPECT_EQ(result.bytes, 4.0 * 4 * 9);
   EXPECT_EQ(result.fma_count, 8.0 * 4 * 4);
 }
@@ -677,7 +677,7 @@ TEST(Climb, ShowsAnAbsentOneAskedForByName) {
 
 // ---- The emulator is checked, never timed ----
 
-// The table's cell in this column and the line of `name`; "" if there is no such column.
+// The table's cell in this column and the line of `name`, or "" if there is no such column.
 std::string cell_of(const Climb& climb, const std::string& name, const std::string& column) {
   std::istringstream table(to_table({climb}));
   std::size_t begin = 0, end = std::string::npos;
@@ -1121,7 +1121,7 @@ constexpr bool kLimitsAddresses = false;
 constexpr bool kLimitsAddresses = true;
 #endif
 
-// In a process with `bytes` of address space: `work` must return true and print the words.
+// In a process with `bytes` of address space, `work` must return true and print the words.
 void expect_alone(rlim_t bytes, const std::function<bool()>& work, const char* words = "") {
   if (!kLimitsAddresses) GTEST_SKIP() << "a sanitizer needs addresses and memory of its own";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -1204,7 +1204,7 @@ TEST(Bound, IsThatOfTheUnitsInUse) {
 
 using Clock = std::chrono::steady_clock;
 
-// A GPU with a counting clock: each replayed call takes a millisecond, and pauses are recorded.
+// A GPU with a counting clock. Each replayed call takes a millisecond, and pauses are recorded.
 class CountingGpu : public PretendedEmulator {
  public:
   std::string back_end() const override { return "cuda"; }

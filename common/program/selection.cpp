@@ -26,7 +26,7 @@ std::vector<OperatorIn> computed_by(const Implementation& implementation) {
 }
 
 // Whether `wanted` selects this source's chapter ("03", "03_cuda_baseline", "03_cuda_baseline/") or
-// lesson ("07.02", "07.11b", "07_chunkwise/02_chunk_walk"; "03.00" for the chapter's own folder).
+// lesson ("07.02", "07.11b", "07_chunkwise/02_chunk_walk", "03.00" for its own folder).
 bool means(std::string wanted, const std::string& chapter, const std::string& source) {
   if (wanted.ends_with('/')) wanted.pop_back();
   const std::string lesson = lesson_of(source);

@@ -135,7 +135,7 @@ bool is_timed_here(const Row& row) {
   return row.right && row.back_end != "emulator" && row.timing.samples > 0;
 }
 
-// A row's time: its own on real hardware, the recorded one if it was emulated or is absent.
+// A row's time, its own on real hardware, the recorded one if it was emulated or is absent.
 double counted_seconds(const Row& row) {
   return is_timed_here(row) ? row.timing.seconds : row.recorded.seconds;
 }
@@ -153,7 +153,7 @@ struct Cells {
 struct Column {
   const char* header;
   std::string Cells::*cell;
-  const char* meaning;  // none: the header explains it
+  const char* meaning;  // none if the header explains it
 };
 
 constexpr Column kName = {"chapter, implementation", &Cells::name, nullptr};
@@ -195,7 +195,7 @@ Cells cells_of(const Climb& climb, const Row& row, double first, double last) {
   return cells;
 }
 
-// A line of a ladder: cells, or a name and a sentence (without the name if cells precede it).
+// A line of a ladder: cells, or a name and a sentence (no name if cells precede it).
 struct Line {
   Cells cells;
   std::string sentence;
@@ -208,7 +208,7 @@ std::size_t width_of(const std::vector<Line>& lines, const Column& column) {
   return width == 0 ? 0 : std::max(width, std::string(column.header).size());
 }
 
-// The columns with contents; the rate only if there is room.
+// The columns with contents, the rate only if there is room.
 std::vector<Column> columns_of(const std::vector<Line>& lines) {
   std::vector<Column> columns;
   std::size_t total = 0;
@@ -266,7 +266,7 @@ std::string to_text(const std::vector<Line>& lines) {
   return text;
 }
 
-// The time to compare with: for a learner's kernel ours of that name, otherwise the previous row.
+// The time to compare with: ours of that name for a learner's kernel, else the previous row.
 double seconds_before(const Climb& climb, const Row& row, double last) {
   constexpr std::string_view kLearners = " (yours)";
   if (!row.implementation.ends_with(kLearners)) return last;

@@ -1,4 +1,4 @@
-// Timing: warm-up, then samples until they agree; the median and the spread.
+// Timing: warm-up, then samples until they agree, and their median and spread.
 #pragma once
 
 #include <chrono>
@@ -26,12 +26,11 @@ struct TimingLimits {
   double most_seconds = 1.5;  // of measuring, from 3 samples on
 };
 
-// The load during a timing. A GPU that has just rested has a higher clock than one that has worked
-// for a tenth of a second.
+// The load during a timing. A rested GPU has a higher clock than one after a tenth of a second.
 enum class Regime {
   kPlain,      // one sample after another, without pauses or load
   kBurst,      // each sample follows a pause and one untimed replay
-  kSustained,  // no pauses; the first part of the load is not timed
+  kSustained,  // no pauses, and the first part of the load is not timed
 };
 std::string to_string(Regime regime);
 
@@ -58,7 +57,7 @@ Timing measure(Device& device, const std::vector<std::function<void()>>& calls,
 // From a launcher's call to its result, on the host's clock. Call after `measure`.
 Timing measure_end_to_end(Device& device, const std::vector<std::function<void()>>& calls);
 
-// Median and spread of per-call seconds; at least one sample.
+// Median and spread of per-call seconds of at least one sample.
 Timing summarise(std::vector<double> samples);
 
 }  // namespace ladder::program

@@ -77,7 +77,7 @@ std::uint64_t estimated_accesses(const ladder::Implementation& implementation,
   }
 }
 
-// For `./ladder run`: a line per kernel, with counts per 32 elements of the first output.
+// For `./ladder run`, a line per kernel, with counts per 32 elements of the first output.
 std::string to_brief_table(const std::vector<emulator::xray::Subject>& subjects,
                            const Selection& selection) {
   using namespace emulator::xray;
@@ -123,7 +123,7 @@ void trace(const nlohmann::json& run) {
   for (const auto& row : run.at("rows")) {
     if (row.at("back_end") != "emulator" || !row.at("right").get<bool>()) continue;
     XrayRun traced = xray(ladder::find_implementation(row.at("implementation")), selection);
-    if (traced.too_large) continue;  // because of options: packed sequences keep their lengths
+    if (traced.too_large) continue;  // because of options, as packed sequences keep their lengths
     std::move(traced.subjects.begin(), traced.subjects.end(), std::back_inserter(subjects));
   }
   if (!subjects.empty()) fmt::print("\n{}", to_brief_table(subjects, selection));

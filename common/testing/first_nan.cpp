@@ -28,7 +28,7 @@ Device* cuda_device = nullptr;
 // The SSE registers, in words of 4 bytes.
 constexpr int kWords = 64;
 
-// The operation to be executed again: its address, and the registers before it.
+// The operation to be executed again, with its address and the registers before it.
 std::uintptr_t operation = 0;
 std::uint32_t before[kWords];
 
@@ -39,7 +39,7 @@ bool is_made_of_numbers(const std::uint32_t* registers, int word) {
          (word % 2 == 1 && registers[word] == 0xFFF80000u && registers[word - 1] == 0);
 }
 
-// Calls that were printed; threads with the same calls are not printed again.
+// Calls that were printed. Threads with the same calls are not printed again.
 std::uint64_t printed[kMostLines];
 int lines = 0;
 

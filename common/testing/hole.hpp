@@ -1,4 +1,4 @@
-// A test of one hole, which ./ladder exercise finds by its name: "Hole2...", "Stage2...".
+// A test of one hole, which ./ladder exercise finds by its name, such as "Hole2...", "Stage2...".
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ inline bool register_hole(const std::string& implementation, const std::string& 
     const Verdict verdict = placed->judge(arithmetic, false);
     EXPECT_TRUE(verdict.right) << named(verdict, *placed, arithmetic);
   };
-  // Names only the storage: cases.py takes the smallest test with sizes as the plain case.
+  // Names only the storage, because cases.py takes the smallest test with sizes as the plain case.
   add(implementation, name, is_right, 0, storage == "fp32" ? "" : "; ; " + storage);
   return true;
 }

@@ -37,7 +37,7 @@ auto plain_answer(const ProblemOf<Inputs>& problem) {
                                              problem.op().plain(problem, Arithmetic::kFp32));
 }
 
-// The message for a result, which may name two mistakes; "" if it is right.
+// The message for a result, which may name two mistakes, or "" if it is right.
 std::string said_of(const Problem& problem, const OutputsAt& outputs,
                     Arithmetic arithmetic = Arithmetic::kFp32);
 template <typename Typed>
@@ -98,7 +98,7 @@ void with_kernel(const ProblemOf<Inputs>& problem, const Solve& solve, const Use
   });
 }
 
-// The message for such a kernel; "" if its result is right.
+// The message for such a kernel, or "" if its result is right.
 template <typename Inputs, typename Solve>
 std::string said_of_kernel(const ProblemOf<Inputs>& problem, const Solve& solve) {
   std::string said;

@@ -62,7 +62,7 @@ Excluded shown_by(const Case& c) {
 }
 
 // What makes a case wrong if the plain case is right: options, and storage, that alone make the
-// plain case wrong and without which the case is right; else all differences, or only the sizes.
+// plain case wrong and without which the case is right, else all differences or only the sizes.
 std::string beyond_the_plain_case(const Implementation& i, const Case& c, const Case& plain) {
   const std::vector<Case::Difference> differences = c.differences(plain);
   std::vector<std::string> guilty, sizes, all;
@@ -148,7 +148,7 @@ void expect_all_on_one_stream(const Implementation& i, const Plan& plan) {
   }
 }
 
-// The result of launching a case without memory; no kernel runs.
+// The result of launching a case without memory. No kernel runs.
 struct Tried {
   enum { kLaunched, kRefused, kBroken, kCostly } what = kLaunched;
   std::string said = {};

@@ -10,10 +10,10 @@
 
 namespace ladder::testing {
 
-// Registers the tests of this operator: PlainCase, whose failure also names two mistakes together;
-// MatchesReference/CASE, pairwise; CasesHoldEveryPair; AtItsBorders/CASE; TakesNothing;
-// RefusesBadInput, from the lists and the operator; TakesOrRefusesAnyAlignment; IsRepeatable; and
-// the operator's edges. Each runs under every schedule of the device; cases share them.
+// Registers the tests of this operator: PlainCase (its failure also names two mistakes together),
+// MatchesReference/CASE (pairwise), CasesHoldEveryPair, AtItsBorders/CASE, TakesNothing,
+// RefusesBadInput (from the lists and the operator), TakesOrRefusesAnyAlignment, IsRepeatable, and
+// the operator's edges. Each runs under every schedule of the device, and cases share them.
 bool register_suite(const std::string& op, const std::string& implementation,
                     const Support& support = {});
 

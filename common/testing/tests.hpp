@@ -31,7 +31,7 @@ using Body = std::function<void(const Implementation&)>;
 void add(const std::string& implementation, const std::string& test, Body body,
          std::optional<std::size_t> turn = std::nullopt, const std::string& about = "");
 
-// Like TEST, for kernels: skipped without a GPU and the emulator, otherwise run in each schedule.
+// Like TEST, for kernels. Skipped without a GPU and the emulator, otherwise run in each schedule.
 #define KERNEL_TEST(suite, test)                                                           \
   static void suite##_##test();                                                            \
   [[maybe_unused]] static const bool suite##_##test##_added =                              \
@@ -98,7 +98,7 @@ class TestReport : public Report {
   }
 };
 
-// A verdict as an assertion: EXPECT_TRUE(is_right(problem, outputs)).
+// A verdict as an assertion, EXPECT_TRUE(is_right(problem, outputs)).
 template <typename Typed>
 ::testing::AssertionResult is_right(const Problem& problem, const Typed& outputs,
                                     Arithmetic arithmetic = Arithmetic::kFp32) {

@@ -30,7 +30,7 @@ std::uint64_t accesses(const std::vector<Kernel>& kernels, Operation operation) 
   return count;
 }
 
-// For ./ladder exercise, which names a file. Written at once: the program may crash later.
+// For ./ladder exercise, which names a file. Written at once, as the program may crash later.
 void write_fact(const std::string& fact) {
   const char* const path = std::getenv("LADDER_FACTS");
   if (path != nullptr) std::ofstream(path, std::ios::app) << fact << "\n";

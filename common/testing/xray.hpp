@@ -67,11 +67,11 @@ struct Budget {
   bool uses_places_once = false;
 };
 
-// Expects that the used amount is within the budget, and prints both for ./ladder exercise. `what`:
-// "global loads used, per element of o, wkv_naive".
+// Expects that the used amount is within the budget, and prints both for ./ladder exercise. `what`
+// is like "global loads used, per element of o, wkv_naive".
 void expect_within_budget(double used, double allowed, const std::string& what);
 
-// The same for the ratio of two counters: sectors per request.
+// The same for the ratio of two counters, such as sectors per request.
 void expect_within_budget(const emulator::xray::Kernel& kernel, emulator::xray::Counter counter,
                           emulator::xray::Counter of, double allowed, const std::string& what);
 

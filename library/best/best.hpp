@@ -2,7 +2,7 @@
 //
 // Arguments, shapes and errors are the same as in common/operators (wkv, linear_attention,
 // attention). All pointers are device pointers. Work is queued on the calling thread's default
-// stream. Bad arguments, and shapes that no kernel takes, throw std::invalid_argument before any
+// stream. Bad arguments, and shapes that no kernel supports, throw std::invalid_argument before any
 // launch. The gradients of WKV, GLA and linear attention have only one kernel and are not here.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace ladder {
 
-// Element, LogW: float, float; bfloat16, bfloat16; bfloat16, float; or float16, float16.
+// Element and LogW are both float, both bfloat16, both float16, or bfloat16 and float.
 template <typename Element, typename LogW>
 void best_wkv(const BasicWkvArgs<Element, LogW>& args);
 
@@ -20,11 +20,11 @@ void best_wkv(const BasicWkvArgs<Element, LogW>& args);
 template <typename Element, typename LogW>
 void best_gla(const BasicWkvArgs<Element, LogW>& args);
 
-// Element: float or bfloat16.
+// Element is float or bfloat16.
 template <typename Element>
 void best_linear_attention(const BasicLinearAttentionArgs<Element>& args);
 
-// Element: float, bfloat16 or float16. Decoding (few queries, many keys) is included.
+// Element is float, bfloat16 or float16. Decoding (few queries, many keys) is included.
 template <typename Element>
 void best_attention(const FullAttentionArgs<Element>& args);
 template <typename Element>

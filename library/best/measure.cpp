@@ -1,6 +1,5 @@
 // Times every implementation that could run a shape, on both sides of every rule. Writes the times
-// as JSON and a table of winners as Markdown. Fails where results differ; tests compare with a
-// reference.
+// as JSON and a table of winners as Markdown. Fails where results differ.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -42,7 +41,7 @@ using ladder::program::Timing;
 enum class Operator { kWkv, kGla, kCausalDotProduct, kLinearAttention };
 constexpr const char* kOperatorNames[] = {"wkv", "gla", "causal_dot_product", "linear_attention"};
 
-// B = 1: the kernels see B * H only as a product.
+// B = 1, as the kernels see B * H only as a product.
 struct Shape {
   Operator op;
   Precision precision;

@@ -12,7 +12,7 @@ class Ring {
 
   explicit Ring(std::size_t bytes) : bytes_(bytes) {}
 
-  // Bytes of the pool that an array of `bytes` takes.
+  // Bytes of the pool used by an array of `bytes`.
   static constexpr std::size_t aligned(std::size_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }

@@ -9,7 +9,7 @@
 namespace ladder::best {
 namespace {
 
-// The kernel of a line of costs.inc; a kernel that cuts time into segments has a line of its own.
+// The kernel of a line of costs.inc. Segments of time have a line of their own.
 enum class Line {
   kTimeTiles,
   kChunkwiseFused,
@@ -138,7 +138,7 @@ constexpr const char* kSmallAndMany =
     "one step or two, K and V up to 32, more than 4 heads for each multiprocessor (K up to 16: "
     "more than 3)";
 
-// In one step the state is read and written once; chapter 06 has kernels for that.
+// In one step the state is read and written once, and chapter 06 has kernels for that.
 Choice choose_for_one_step(const RecurrenceShape& s, int multiprocessors) {
   if (s.gla) return {Kernel::kTimeTiles, "GLA, one step"};
   if (s.fp16) return {Kernel::kTimeTiles, "fp16, one step"};
@@ -255,7 +255,7 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
     return {strips ? Kernel::kStrips : Kernel::kLinearChunkwise,
             strips ? "K above 256, plain causal product in fp32: the only kernel that takes it"
                    : "K above 256: no kernel takes it, and this one says so"};
-  // Chapter 06 takes fp32 in 16-byte words only.
+  // Chapter 06 supports fp32 in 16-byte words only.
   if (s.bf16 || s.words != Words::kPieces)
     return {Kernel::kLinearChunkwise,
             "bf16, or rows that are no 16-byte pieces: the only kernel that takes them"};
@@ -279,7 +279,7 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
                                : kNever;
   const double packed = walk(one_tile ? Line::kPackedShort : Line::kPacked,
                              measured_blocks(s.heads * ceil_div(s.V, 16), multiprocessors));
-  // Each SM takes one of its blocks; more run in whole waves.
+  // Each SM runs one of its blocks, and more run in whole waves.
   const double in_waves =
       strips_of_8 <= multiprocessors
           ? measured_blocks(strips_of_8, multiprocessors)
@@ -307,7 +307,7 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
 
 namespace {
 
-// Most query rows that decoding takes in one tile. Measured with 1, 4 and 512 rows only.
+// Most query rows in one tile of decoding. Measured with 1, 4 and 512 rows only.
 constexpr std::int64_t kDecodedRows = 16;
 constexpr std::int64_t kMostGradientsHopper = 128;  // channels
 

@@ -50,10 +50,10 @@ enum class Words {
 
 struct RecurrenceShape {
   std::int64_t T = 1;
-  std::int64_t heads = 1;  // of all batches: B * H
+  std::int64_t heads = 1;  // of all batches, B * H
   std::int64_t K = 64, V = 64;
-  bool bf16 = false;  // q, k, v, u and o have 16 bits; fp32 otherwise
-  bool fp16 = false;  // q, k, v, u and o are fp16; chapters 06 and 07 have one kernel each for it
+  bool bf16 = false;  // q, k, v, u and o have 16 bits, otherwise 32
+  bool fp16 = false;  // q, k, v, u and o are fp16 (one kernel each in chapters 06 and 07)
   Words words = Words::kPieces;
   bool packed = false;  // cu_seqlens is given
   bool gla = false;
@@ -63,11 +63,11 @@ struct RecurrenceShape {
 struct Choice {
   struct Time {
     Kernel kernel = {};
-    double microseconds = 0;  // infinite where the kernel does not take the shape
+    double microseconds = 0;  // infinite if the kernel does not support the shape
   };
   Kernel kernel = {};
   const char* rule = "";  // in words
-  // From the fitted lines; empty if the rule compares no times.
+  // From the fitted lines, or empty if the rule compares no times.
   std::array<Time, 5> compared = {};
   std::size_t times = 0;
 };
@@ -80,7 +80,7 @@ inline Kernel choose(const RecurrenceShape& shape, int multiprocessors) {
 
 struct LinearAttentionShape {
   std::int64_t T = 1;      // steps: queries in the causal form, keys and queries otherwise
-  std::int64_t heads = 1;  // of all batches: B * H
+  std::int64_t heads = 1;  // of all batches, B * H
   std::int64_t K = 64, V = 64;
   bool bf16 = false;
   Words words = Words::kPieces;
@@ -95,11 +95,11 @@ inline Kernel choose(const LinearAttentionShape& shape, int multiprocessors) {
 }
 
 struct AttentionShape {
-  std::int64_t rows = 1;         // of queries that share a key head: T_q * H_q / H_kv
+  std::int64_t rows = 1;         // of queries that share a key head, T_q * H_q / H_kv
   std::int64_t D = 64, D_v = 0;  // 0: D
   bool fp32 = false;             // q, k, v and o have 16 bits otherwise
-  bool packed = false;           // cu_seqlens given; rows of a sequence of mean length, rounded up
-  bool one_query = false;        // in each batch, or in the mean sequence
+  bool packed = false;  // cu_seqlens given, and rows are of a sequence of mean length, rounded up
+  bool one_query = false;  // in each batch, or in the mean sequence
   bool negative_scale = false;
   bool extra = false;  // a window, a softcap or a scale of 0
   bool gradients = false;

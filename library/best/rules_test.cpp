@@ -102,7 +102,7 @@ TEST(BestRules, ChooseTheFastestOfAllRecordedTimes) {
   int shapes = 0, slower = 0;
   std::string list;
   for (const Measured& m : recorded()) {
-    // Recorded when wkv_chunkwise took up to 256 rows; docs/notebooks/chapter07.md has the rest.
+    // Recorded when wkv_chunkwise took up to 256 rows. docs/notebooks/chapter07.md has the rest.
     if (m.op == "wkv" && m.K > 256) continue;
     const std::string choice = chosen(m);
     double mine = std::numeric_limits<double>::infinity(), fastest = mine;
@@ -368,7 +368,7 @@ TEST(BestRules, ReadTheShapeOfLinearAttentionArguments) {
 
 // ---- Softmax attention ----
 
-// Whether a kernel takes a shape, as in its lesson's tests.
+// Whether a kernel supports a shape, as in its lesson's tests.
 bool takes(const std::string& kernel, const AttentionShape& s) {
   if (s.D_v != 0 && s.D_v != s.D) {
     const std::int64_t most = std::max(s.D, s.D_v);
@@ -485,7 +485,7 @@ TEST(BestRules, SendWhatOneKernelAloneTakesToIt) {
   EXPECT_EQ(chosen(gradients), "attention_backward_two_kernels");
 }
 
-// Any width that they take, with all options; the records include a window and a softcap.
+// Any supported width, with all options. The records include a window and a softcap.
 TEST(BestRules, SendWidthsAndOptionsToTheHopperKernels) {
   for (const std::int64_t D : {64, 80, 256}) {
     for (const bool extra : {false, true}) {

@@ -188,7 +188,7 @@ void expect_attention_runs(const std::string& expected, const std::string& other
   }
 }
 
-// Whether this program has Hopper kernels and a Hopper GPU; otherwise the choice is another.
+// Whether this program has Hopper kernels and a Hopper GPU. Otherwise the choice is another.
 bool is_hopper() {
   AttentionCase c{.B = 1, .T_q = 1, .T_k = 1, .H_q = 1, .H_kv = 1, .D = 64};
   c.precision = Precision::kBf16;

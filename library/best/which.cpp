@@ -1,5 +1,5 @@
 // Prints the rules' choice and its reason as JSON for ./ladder which. Needs no GPU and launches
-// nothing; the rules assume the measured one.
+// nothing. The rules assume the measured one.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>

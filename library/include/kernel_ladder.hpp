@@ -1,5 +1,5 @@
-// kernel_ladder.h for C++17 and later: structs with default values, arrays with checked sizes, and
-// errors as exceptions. Allocates nothing.
+// kernel_ladder.h for C++17 and later, with structs with default values, arrays with checked sizes,
+// and errors as exceptions. Allocates nothing.
 //
 //     kernel_ladder::Wkv call;
 //     call.B = 1, call.T = 54, ...

@@ -7,7 +7,7 @@
 
 namespace ladder {
 
-struct Matmul;  // the operator: matmul_operator.cpp
+struct Matmul;  // the operator, in matmul_operator.cpp
 
 struct MatmulSizes {
   std::int64_t M = 64, N = 64, K = 64;  // 0 or more

@@ -1,5 +1,5 @@
-// C = A B with 4-bit B: b(k, n) = scale(k / 32, n) * (code(k, n) - zero(k / 32, n)). Codes and zero
-// points are from 0 to 15. A word packs eight codes of a column, the first in its lowest bits.
+// C = A B with 4-bit B, where b(k, n) = scale(k / 32, n) * (code(k, n) - zero(k / 32, n)). Codes
+// and zero points are 0 to 15. A word packs eight codes of a column, lowest bits first.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace ladder {
 
-struct MatmulInt4;  // the operator: matmul_int4_operator.cpp
+struct MatmulInt4;  // the operator, in matmul_int4_operator.cpp
 
 constexpr std::int64_t kInt4Group = 32;  // rows of b that share scale and zero point
 
 struct MatmulInt4Sizes {
-  std::int64_t M = 16, N = 64, K = 64;  // 0 or more; K a multiple of 32
+  std::int64_t M = 16, N = 64, K = 64;  // 0 or more, K a multiple of 32
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {

@@ -1,5 +1,5 @@
 // The product with a 4-bit matrix as defined for the tests, the ladder and the X-ray. On the host,
-// codes are integers; they are packed only for storage.
+// codes are integers, and they are packed only for storage.
 #include <cmath>
 
 #include "common/core/generator.hpp"

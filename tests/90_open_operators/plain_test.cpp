@@ -16,7 +16,7 @@ namespace {
 
 const bool registered = testing::register_suite("matmul", "matmul_plain");
 
-// Verdict and diagnosis of a launcher's result for 3 x 4 times 4 x 5; empty if it is right.
+// Verdict and diagnosis of a launcher's result for 3 x 4 times 4 x 5, or empty if it is right.
 template <typename Element>
 std::string said_of(void (*launch)(const MatmulArgs<Element>&)) {
   const Implementation implementation{.name = "wrong", .launchers = launchers<Matmul>(launch)};
@@ -83,7 +83,7 @@ TEST(OpenOperator, RefusesWhatItDoesNotHave) {
   EXPECT_FALSE(matmul.computes({.name = "nothing"}, "fp32"));
 }
 
-// A launcher without checks accepts all bad input: 3 sizes, 3 null and 3 misaligned pointers.
+// A launcher without checks accepts bad input: 3 sizes, 3 null and 3 misaligned pointers.
 TEST(OpenOperator, ListsItsBadInput) {
   const Implementation careless{.name = "careless",
                                 .launchers = launchers<Matmul>([](const MatmulArgs<float>&) {})};

@@ -6,7 +6,7 @@ namespace {
 
 using namespace emulator::xray;
 
-// Sizes that do not fill a block; K = 12.
+// Sizes that do not fill a block, with K = 12.
 const ladder::Shape kShape = {{"M", 5}, {"N", 7}, {"K", 12}};
 const bool registered = ladder::testing::register_budget(
     "matmul_threads", "matmul", {.loads = 2 * 12, .stores = 1, .atomics = 0}, kShape);
