@@ -389,7 +389,7 @@ inline bool depends_on_batch(const std::string& kernel) {
 
 // ---- The checked mode ----
 
-// With KERNEL_LADDER_CHECKED=1 a call waits, and reports NaN or infinity that no input has.
+// With KERNEL_LADDER_CHECKED=1 a call waits, and NaN or infinity that no input has is an error.
 bool is_checked() {
   static const bool checked = [] {
     const char* const value = std::getenv("KERNEL_LADDER_CHECKED");

@@ -11,7 +11,7 @@ namespace ladder::cuda {
 
 struct Call {
   cudaStream_t stream = nullptr;
-  char* workspace = nullptr;  // Scratch's memory; null: the stream's pool
+  char* workspace = nullptr;  // Scratch's memory, or null for the stream's pool
   std::size_t bytes = 0;      // size of the workspace
   std::size_t used = 0;
   bool only_counts = false;      // Scratch adds up `used`, and the first launch ends the call

@@ -1,5 +1,5 @@
 // A launcher cannot reject lengths that are in device memory, because it does not read them. A
-// kernel clamps them instead: bad ones give wrong outputs, but no out-of-bounds access.
+// kernel clamps them instead, so bad ones give wrong outputs, but no out-of-bounds access.
 #pragma once
 
 #include <cuda_runtime.h>

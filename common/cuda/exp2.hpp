@@ -9,7 +9,7 @@ namespace ladder::cuda {
 
 constexpr float kLog2e = 1.44269504f, kLn2 = 0.693147181f;  // exp(x) = 2^(kLog2e x)
 
-// Relative error 2^-22; results below 2^-126 are 0. exp2f keeps those, at three more instructions.
+// Relative error 2^-22. Results below 2^-126 are 0. exp2f keeps those, for three instructions.
 inline __device__ float exp2_flushed(float x) {
 #ifdef __CUDACC__
   float y;

@@ -1,15 +1,15 @@
-// Hopper (sm_90a) beyond the older tensor-core instructions: TMA, bulk tensor copies that complete
-// on mbarriers, and wgmma, products that a warpgroup (four warps, 128 threads) issues and the
-// tensor cores execute asynchronously. One instruction per function: by nvcc for sm_90a, elsewhere
-// by the emulator (common/emulator/include/emulator/barriers.hpp, tensor_copies.hpp and
-// products.hpp). Kernels that use it are named *_sm90.cu.
+// Hopper (sm_90a) beyond the older tensor-core instructions: TMA (bulk tensor copies, which
+// complete on mbarriers) and wgmma (products that a warpgroup of 128 threads issues and the tensor
+// cores execute asynchronously). One instruction per function, compiled by nvcc for sm_90a and
+// elsewhere run by the emulator (common/emulator/include/emulator/barriers.hpp, tensor_copies.hpp
+// and products.hpp). Kernels that use it are named *_sm90.cu.
 //
-// A tile in shared memory. 64 elements of 16 bits, 128 bytes, are a row of a panel, and rows are
-// contiguous. A tile of more than 64 columns is several panels. In a panel the 16-byte vectors of
-// row r are swizzled: vector u is stored at index u ^ (r % 8), the 128-byte swizzle. So the vectors
-// of one column in 8 rows are in 8 different groups of banks, and a tile can be read by rows and by
-// columns without conflicts. TMA writes this order and wgmma reads it, both by the address bits, so
-// a panel begins at a multiple of 1024 bytes (8 rows, after which the pattern repeats).
+// A tile in shared memory. A row of a panel is 64 elements of 16 bits, 128 bytes, and rows are
+// contiguous. A tile of more than 64 columns has several panels. In a panel the 16-byte vectors of
+// row r are swizzled: vector u is stored at index u ^ (r % 8), the 128-byte swizzle. Therefore the
+// vectors of one column in 8 rows are in 8 different groups of banks, and a tile can be read by
+// rows and by columns without conflicts. TMA writes this order and wgmma reads it, both by address
+// bits, so a panel begins at a multiple of 1024 bytes (8 rows, after which the pattern repeats).
 //
 // A product D += A B has D (64 x N) in the registers of a warpgroup. A (64 x 16) comes from
 // registers or from shared memory, B (16 x N) from shared memory. A descriptor of 64 bits describes
@@ -27,7 +27,7 @@
 //
 // Registers are as in tensor_core.hpp, and each warp has 16 rows. With row = 16 (warp % 4) + lane /
 // 4 and pair = lane % 4, d[4 j], d[4 j + 1] are D[row][8 j + 2 pair, +1], and d[4 j + 2], d[4 j +
-// 3] are the same of row + 8. So d[8 s] to d[8 s + 7], packed in pairs, are the A of a next
+// 3] are the same of row + 8. Therefore d[8 s] to d[8 s + 7], packed in pairs, are the A of a next
 // product's terms 16 s to 16 s + 15.
 //
 // Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", "Tensor copies", "mbarrier",
@@ -57,7 +57,7 @@
 namespace ladder::cuda::hopper {
 
 constexpr int kWarpgroup = 128;   // threads
-constexpr int kPanel = 64;        // columns of 16 bits: 128 bytes
+constexpr int kPanel = 64;        // columns of 16 bits, 128 bytes
 constexpr int kTileAlign = 1024;  // of every panel, in bytes
 
 inline __device__ std::uint32_t shared_address(const void* pointer_smem) {
@@ -69,12 +69,12 @@ inline __device__ std::uint32_t shared_address(const void* pointer_smem) {
 // An mbarrier counts arrivals, and the bytes of copies in flight. When both are complete its phase
 // ends, and the next begins with the same count. Phases are distinguished by their parity, 0, 1, 0,
 // ...: wait(barrier, parity) returns when the phase of that parity is complete. On a fresh barrier
-// a wait for parity 1 returns at once: "the phase before the first".
+// a wait for parity 1 returns at once, as for "the phase before the first".
 
 using Barrier = std::uint64_t;
 
-// The n-th use of a ring of kLength stages: its stage, and the parity of its round. If n is
-// unsigned and kLength a power of two, both are a few of its bits.
+// The stage and the round's parity of the n-th use of a ring of kLength stages. If n is unsigned
+// and kLength a power of two, both are a few of its bits.
 template <int kLength, typename Count>
 __device__ int place_of(Count n) {
   return static_cast<int>(n % kLength);
@@ -86,7 +86,7 @@ __device__ std::uint32_t parity_of(Count n) {
 
 #ifdef __CUDACC__
 
-// By one thread; then fence_barriers and a __syncthreads before any thread uses the barrier.
+// By one thread, then fence_barriers and a __syncthreads before any thread uses the barrier.
 inline __device__ void init(Barrier* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
                :
@@ -128,8 +128,7 @@ inline __device__ void wait(Barrier* barrier, std::uint32_t parity) {
 
 // ---- Named barriers: some of a block's threads ----
 //
-// Barrier 0 is __syncthreads; 1 to 15 are free. `threads` counts those that wait and those that
-// only arrive.
+// Barrier 0 is __syncthreads, 1 to 15 are free. `threads` counts waiting and arriving ones.
 
 inline __device__ void sync_named(int name, int threads) {
   asm volatile("bar.sync %0, %1;" : : "r"(name), "r"(threads) : "memory");
@@ -157,9 +156,9 @@ __device__ void take_registers() {
 
 // ---- TMA: bulk tensor copies ----
 
-// One thread loads a box: one panel of a tile. Out-of-bounds elements arrive as zeros, and all of
-// the box's bytes count. Column, head and row are the box's first, the column a multiple of 8 (16
-// bytes); for a map by describe_batches they are column, row and batch. `map` is in a
+// One thread loads a box, which is one panel of a tile. Out-of-bounds elements arrive as zeros, and
+// all of the box's bytes count. Column, head and row are the box's first, the column a multiple of
+// 8 (16 bytes). For a map by describe_batches they are column, row and batch. `map` is in a
 // __grid_constant__ parameter.
 inline __device__ void copy_panel(void* panel_smem, const CUtensorMap* map, Barrier* barrier,
                                   int column, int head, int row) {
@@ -172,7 +171,7 @@ inline __device__ void copy_panel(void* panel_smem, const CUtensorMap* map, Barr
       : "memory");
 }
 
-// One thread stores the box from shared memory; out-of-bounds elements are not written. The panel
+// One thread stores the box from shared memory. Out-of-bounds elements are not written. The panel
 // must not change until this thread has waited, and no other thread can wait for it. Stores since
 // the last commit_stores are a group.
 inline __device__ void store_panel(const CUtensorMap* map, const void* panel_smem, int column,
@@ -194,7 +193,7 @@ __device__ void wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(kPending) : "memory");
 }
 
-// Waits until they are written, too: this thread can read the result.
+// Waits until they are written too, so that this thread can read the result.
 template <int kPending>
 __device__ void wait_stores() {
   asm volatile("cp.async.bulk.wait_group %0;" : : "n"(kPending) : "memory");
@@ -206,8 +205,7 @@ inline __device__ void fence_shared() {
   asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
 }
 
-// The same for global memory that threads of this launch accessed and a copy reads or a bulk store
-// overwrites.
+// The same for global memory that threads of this launch accessed and a copy then reads or writes.
 inline __device__ void fence_global() {
   asm volatile("fence.proxy.async.global;" : : : "memory");
 }
@@ -289,8 +287,8 @@ enum class Order {
   kOutputs,  // rows of A, or columns of B, are contiguous
 };
 
-// Descriptor of an operand that begins at `begin_smem`; `panel_bytes`, from one panel to the next,
-// matters for Order::kOutputs only.
+// Descriptor of an operand that begins at `begin_smem`, where `panel_bytes`, from one panel to the
+// next, matters for Order::kOutputs only.
 inline __device__ std::uint64_t describe(const void* begin_smem, int panel_bytes = 16) {
   constexpr std::uint64_t kSwizzle128 = 1, kEightRows = 1024;
   const auto units = [](std::uint64_t bytes) { return (bytes & 0x3ffff) >> 4; };
@@ -303,7 +301,7 @@ inline __device__ std::uint64_t advance(std::uint64_t descriptor, int bytes) {
   return descriptor + static_cast<std::uint64_t>(bytes >> 4);
 }
 
-// Offset of the next 16 terms of the sum: inside the panel (kSums) or down the rows (kOutputs).
+// Offset of the next 16 terms of the sum, inside the panel (kSums) or down the rows (kOutputs).
 constexpr int kNextSums = 32, kNextOutputs = 16 * 2 * kPanel;  // bytes
 
 #ifdef __CUDACC__
@@ -473,15 +471,15 @@ CUtensorMap describe_boxes(const Element* x, std::int64_t outer, std::int64_t mi
   return map;
 }
 
-// The tensor map of x (rows, H, D): a box is `box_rows` rows of one head.
+// The tensor map of x (rows, H, D), whose box is `box_rows` rows of one head.
 template <typename Element>
 CUtensorMap describe_tensor(const Element* x, std::int64_t rows, std::int64_t H, std::int64_t D,
                             int box_rows) {
   return describe_boxes(x, rows, H, D, box_rows, 1);
 }
 
-// The tensor map of x (B, T, H, D) as (B, T, H D): a box is `box_rows` rows of one batch, and rows
-// past that batch's T arrive as zeros. x may be empty: then no thread may copy from it.
+// The tensor map of x (B, T, H, D) as (B, T, H D), whose box is `box_rows` rows of one batch, and
+// rows past that batch's T arrive as zeros. If x is empty, no thread may copy from it.
 template <typename Element>
 CUtensorMap describe_batches(const Element* x, std::int64_t B, std::int64_t T, std::int64_t row,
                              int box_rows) {
@@ -493,7 +491,7 @@ CUtensorMap describe_batches(const Element* x, std::int64_t B, std::int64_t T, s
 
 #ifdef __CUDACC__
 
-// One thread's bulk copy of `bytes` contiguous bytes: a multiple of 16, both ends aligned to 16.
+// One thread's bulk copy of `bytes` contiguous bytes. Ends and size are multiples of 16.
 inline __device__ void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
@@ -510,8 +508,7 @@ inline __device__ void store_bytes(void* to, const void* from_smem, int bytes) {
                : "memory");
 }
 
-// Adds four floats to those at `to`, aligned to 16 bytes. Each addition is atomic, and no thread
-// waits for it.
+// Adds four floats to those at `to`, aligned to 16 bytes, atomically each and without a wait.
 inline __device__ void add_floats(float* to, float a, float b, float c, float d) {
   asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
                :
@@ -519,7 +516,7 @@ inline __device__ void add_floats(float* to, float a, float b, float c, float d)
                : "memory");
 }
 
-// The inverse of load_matrices in tensor_core.hpp: r[i] is elements [lane / 4][2 (lane % 4), +1] of
+// The inverse of load_matrices in tensor_core.hpp. r[i] is elements [lane / 4][2 (lane % 4), +1] of
 // the 8 x 8 matrix whose rows lanes 8 i to 8 i + 7 point to.
 inline __device__ void store_matrices(void* row_smem, const std::uint32_t (&r)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"

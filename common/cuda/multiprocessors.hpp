@@ -16,7 +16,7 @@ inline int multiprocessor_count() {
   return count;
 }
 
-// SMs that a launcher should fill. 0 if results must not depend on the number of batches: the
+// SMs that a launcher should fill. 0 if results must not depend on the number of batches. The
 // launcher then chooses as for the largest batch.
 inline int multiprocessors_to_fill() {
   return call.batch_invariant ? 0 : multiprocessor_count();

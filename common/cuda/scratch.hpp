@@ -13,9 +13,9 @@
 
 namespace ladder::cuda {
 
-// For programs that measure: freed memory of the current device's pool stays in the pool for the
-// next call. Otherwise the pool requests it from the driver again after each synchronisation, which
-// takes longer than many a kernel.
+// For programs that measure time. Freed memory of the current device's pool stays in the pool for
+// the next call. Otherwise the pool requests it from the driver again after each synchronisation,
+// which takes longer than many a kernel.
 inline void keep_freed_memory() {
   int device = 0;
   cudaMemPool_t pool = nullptr;
@@ -25,7 +25,7 @@ inline void keep_freed_memory() {
   CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &everything));
 }
 
-// Takes the next `bytes` of the call's workspace; null while they are only counted.
+// The next `bytes` of the call's workspace, or null while they are only counted.
 inline void* take_workspace(std::size_t bytes) {
   constexpr std::size_t kAlign = 256;  // as cudaMalloc aligns
   const std::size_t begin = (call.used + kAlign - 1) / kAlign * kAlign;

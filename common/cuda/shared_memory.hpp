@@ -1,5 +1,4 @@
-// Dynamic shared memory above 48 KB: a launcher must request it for a kernel, and a device allows
-// 64 to 227 KB per block.
+// Dynamic shared memory above 48 KB, on request only. Devices allow 64 to 227 KB per block.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,13 +20,12 @@ inline std::size_t most_shared_memory() {
 }
 
 // Lets `kernel` be launched with `bytes` of dynamic shared memory, or throws NotOnThisDevice in the
-// name of `who` ("attention_backward"). Launchers call it for all their kernels before they launch
-// or write anything.
+// name of `who` ("attention_backward"). Launchers call it for all their kernels before any work.
 template <typename... Parameters>
 void allow_shared_memory(const char* who, void (*kernel)(Parameters...), std::size_t bytes) {
   const std::size_t most = most_shared_memory();
   if (bytes > most) {
-    std::string text = who;  // in steps: for one sum g++ 12 gives a false warning at -O1
+    std::string text = who;  // in steps, as g++ 12 gives a false warning for one sum at -O1
     text.append(" needs ").append(std::to_string((bytes + 1023) / 1024));
     text.append(" KB of shared memory per block; this GPU allows ");
     text.append(std::to_string(most / 1024)).append(" KB");

@@ -1,7 +1,7 @@
 // A warp's tensor-core instructions, one per function, and their operands' layout in the lanes.
 //
-// All 32 lanes of a warp call together. With row = lane / 4 and pair = lane % 4, a lane's part of a
-// product D += A B is:
+// All 32 lanes call together. With row = lane / 4 and pair = lane % 4, a lane's part of D += A B
+// is:
 //
 //   bf16 and fp16,    A (16 x 16)  a[0]: A[row][2 pair, +1]      a[1]: A[row + 8][2 pair, +1]
 //                                  a[2]: A[row][2 pair + 8, +9]  a[3]: A[row + 8][2 pair + 8, +9]
@@ -13,9 +13,8 @@
 //                                  d[2], d[3]: D[row + 8][2 pair, +1]
 //
 // A register of bf16 or fp16 holds two elements, the one with the smaller index in its lower half.
-// Therefore the D of one product, packed, is the A of the next.
-// Source: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "mma.m16n8k8", "Warp-level matrix load
-// instruction: ldmatrix".
+// Therefore the D of one product, packed, is the A of the next. Source: PTX ISA, "Matrix Fragments
+// for mma.m16n8k16" and "mma.m16n8k8", "Warp-level matrix load instruction: ldmatrix".
 #pragma once
 
 #include <cuda_bf16.h>
@@ -68,8 +67,8 @@ inline __device__ void mma_fp16(float (&d)[4], const std::uint32_t (&a)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// A float rounded to tf32 (10 bits after the point; nearest, ties away from zero), as the bits of a
-// float.
+// A float rounded to tf32 (10 bits after the point, nearest, ties away from zero), as a float's
+// bits.
 inline __device__ std::uint32_t to_tf32(float x) {
   std::uint32_t bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
@@ -87,7 +86,7 @@ inline __device__ void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4],
 }
 
 // Four 8 x 8 matrices of 16-bit elements from shared memory. Lanes 8 i to 8 i + 7 give the
-// addresses of the eight rows of matrix i, 16 bytes each and aligned to 16; r[i] receives its
+// addresses of the eight rows of matrix i, 16 bytes each and aligned to 16, and r[i] receives its
 // elements [lane / 4][2 (lane % 4), +1].
 inline __device__ void load_matrices(std::uint32_t (&r)[4], const void* row_smem) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row_smem));
@@ -97,7 +96,7 @@ inline __device__ void load_matrices(std::uint32_t (&r)[4], const void* row_smem
                : "memory");
 }
 
-// The same, each matrix transposed: r[i] receives its elements [2 (lane % 4), +1][lane / 4].
+// The same with transposed matrices, so r[i] receives elements [2 (lane % 4), +1][lane / 4].
 inline __device__ void load_matrices_transposed(std::uint32_t (&r)[4], const void* row_smem) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row_smem));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -4,7 +4,7 @@
 
 namespace ladder::cuda {
 
-// Launches warpgroup MMAs on every SM and returns their FMAs; keep is one float per SM.
+// Launches warpgroup MMAs on every SM and returns their FMAs. `keep` has one float per SM.
 using WarpgroupCeiling = double (*)(int multiprocessors, float* keep);
 
 // Null if it is not compiled in.

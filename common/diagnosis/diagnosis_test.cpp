@@ -162,7 +162,7 @@ TEST(Shares, HaveNoEarlierAndLaterKeysWhereQueriesAreOthers) {
   EXPECT_EQ(explain_shares(shares, "v", "query", "key").words, "");
 }
 
-// A row's first block of keys is 0.9 times the right one. Its second is too small to judge.
+// A row's first block of keys is 0.9 times the right one. Its second is too small to show.
 TEST(Shares, AreInProportionOnlyWhereEachBlockOfKeysShowsIt) {
   SharesOfHead shares{{}, std::vector<double>(20, 0.06), 1, 20, 0.002};
   std::fill(shares.right.begin() + 16, shares.right.end(), 0.01);

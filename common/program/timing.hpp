@@ -26,7 +26,7 @@ struct TimingLimits {
   double most_seconds = 1.5;  // of measuring, from 3 samples on
 };
 
-// The load during a timing. A rested GPU has a higher clock than one after a tenth of a second.
+// The load during a timing. A rested GPU has a higher clock than after 0.1 s of work.
 enum class Regime {
   kPlain,      // one sample after another, without pauses or load
   kBurst,      // each sample follows a pause and one untimed replay

@@ -252,7 +252,8 @@ void SelfTest::add(const Problem& problem, Arithmetic arithmetic) {
   }
 }
 
-// Plants another misconception in every problem. If it shows, it must be rejected by name.
+// Plants another misconception in every problem. If it shows, it must be rejected,
+// with its name or an equal one's.
 void SelfTest::plant_one(const Problem& problem, Arithmetic arithmetic,
                          const std::vector<Truth>& truth, const Misconception& one) {
   const auto wrong = problem.stored(one.answer());

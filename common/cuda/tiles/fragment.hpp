@@ -1,5 +1,4 @@
-// Fragments: the operands of a warp's matrix instruction, C += A B, in the registers of its 32
-// lanes.
+// Fragments are the operands of a warp's matrix instruction, C += A B, in its lanes' registers.
 //
 //   Element      A (m x k)   B (k x n)   C (m x n), fp32   instruction
 //   bf16, fp16   16 x 16     16 x 8      16 x 8            mma.sync.m16n8k16
@@ -7,10 +6,10 @@
 //   float        16 x 16     16 x 8      16 x 8            six of m16n8k8: see product.hpp
 //
 // place(lane, i) is the row and column of the first element in a lane's register i. A register of
-// bf16 or fp16 holds two elements, and one of float is a pair of floats: the second is the first's
-// neighbour along k (A: the next column, B: the next row). Four neighbouring lanes, a quad, share a
-// row of A and of C and a column of B. Source: PTX ISA, "Matrix Fragments for mma.m16n8k16 with
-// floating point type" and "Matrix Fragments for mma.m16n8k8".
+// bf16 or fp16 holds two elements, and one of float is a pair of floats. The second is the first's
+// neighbour along k (in A the next column, in B the next row). Four neighbouring lanes, a quad,
+// share a row of A and of C and a column of B. Source: PTX ISA, "Matrix Fragments for mma.m16n8k16
+// with floating point type" and "Matrix Fragments for mma.m16n8k8".
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,8 +28,7 @@ struct Place {
   int row, column;
 };
 
-// A float rounded to 8 bits of exponent and 10 bits after the point, in 32 bits: to_tf32() in
-// tensor_core.hpp.
+// A float with 8 bits of exponent and 10 after the point (to_tf32() in tensor_core.hpp).
 struct Tf32 {};
 
 // ---- C: accumulators, always fp32 ----
@@ -43,7 +41,7 @@ inline __host__ __device__ constexpr Place accumulator_place(int lane, int i) {
 
 // ---- A and B ----
 
-// Neighbours along k in a lane's register: of a row of A, or of a column of B.
+// Neighbours along k in a lane's register, of a row of A, or of a column of B.
 template <typename Element>
 constexpr int kNeighbours = std::is_same_v<Element, Tf32> ? 1 : 2;
 
@@ -71,8 +69,7 @@ struct FragmentB {
 
 // ---- Conversions ----
 
-// Packs two floats into a fragment's register; 16-bit elements are rounded to nearest, ties to
-// even.
+// Packs two floats into a register. 16-bit elements are rounded to nearest, ties to even.
 template <typename Element>
 __device__ typename FragmentA<Element>::Register as_register(float first, float second) {
   if constexpr (std::is_same_v<Element, float>) {
@@ -82,8 +79,7 @@ __device__ typename FragmentA<Element>::Register as_register(float first, float 
   }
 }
 
-// Two neighbouring accumulators (16 x 16) as the A of the next product. Each lane has all of its
-// elements already.
+// Two neighbouring accumulators (16 x 16) as the A of the next product, lane by lane.
 template <typename Element>
 __device__ FragmentA<Element> as_a(const Accumulator& left, const Accumulator& right) {
   return {{as_register<Element>(left[0], left[1]), as_register<Element>(left[2], left[3]),

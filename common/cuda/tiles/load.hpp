@@ -1,5 +1,5 @@
 // Loads fragments from a tile of shared memory, and stores accumulators to it. Each name gives the
-// operand's order in the tile, [row][column]:
+// operand's order in the tile as [row][column].
 //
 //   mk   A from rows m, columns k      nk   B from rows n, columns k: A B^T, q k^T
 //   km   A from rows k, columns m      kn   B from rows k, columns n: A B
@@ -12,11 +12,11 @@
 // `rows` is a multiple of 8 and `columns` of 16. If both are known at compile time, the second step
 // costs at most one instruction besides the load, because the swizzle is an exclusive or.
 //
-// 16-bit elements are loaded by ldmatrix: lanes 8 i to 8 i + 7 give the addresses of the eight rows
+// 16-bit elements are loaded by ldmatrix. Lanes 8 i to 8 i + 7 give the addresses of the eight rows
 // of an 8 x 8 matrix, which becomes register i of all lanes. Its transposed form swaps rows and
 // columns. One instruction loads a whole A (16 x 16), or two neighbouring B (16 x 8 each). fp32
-// uses plain loads: pairs if k runs along a row, single elements if it runs down a column.
-// Source: PTX ISA, "Warp-level matrix load instruction: ldmatrix".
+// uses plain loads, pairs if k runs along a row, single elements if it runs down a column. Source:
+// PTX ISA, "Warp-level matrix load instruction: ldmatrix".
 #pragma once
 
 #include <cuda_runtime.h>
@@ -30,8 +30,8 @@
 
 namespace ladder::cuda::tiles {
 
-// A lane's part of 16 x 16 blocks, as four 8 x 8 matrices. kAlong: k runs along a row of the tile.
-// kDown: the second matrix is below the first one, otherwise to its right.
+// A lane's part of 16 x 16 blocks, as four 8 x 8 matrices. kAlong means that k runs along a row of
+// the tile. kDown means that the second matrix is below the first one, otherwise to its right.
 template <typename Tile, bool kAlong, bool kDown>
 struct Lane {
   using Element = typename Tile::Element;
@@ -60,7 +60,7 @@ struct Lane {
     return a;
   }
 
-  // Two neighbouring B: columns n to n + 7 and n + 8 to n + 15.
+  // Two neighbouring B, columns n to n + 7 and n + 8 to n + 15.
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     static_assert(kAlong != kDown, "this is an A");
     Register x[4];

@@ -1,12 +1,11 @@
-// Products of fragments: c += a b, one matrix instruction for bf16, fp16 and Tf32, and six of Tf32
-// for float.
+// Products of fragments, c += a b, in one matrix instruction, or for float in six of Tf32.
 //
-// A float has 24 bits, a tf32 has 11 and a sign. So x = big + small, both tf32, up to the last bit
-// of x, and a b = small big + big small + big big; small small is below the last bit. Each of the
-// three needs two instructions, because one covers 8 of the 16 k. Its columns `pair` and `pair + 4`
-// may be any two k as long as A and B agree: here 2 pair and 2 pair + 1, which a lane already has.
-// A tensor core truncates its sums towards zero. Therefore it adds only these 16 terms, and the
-// running sum is added outside, rounded to nearest.
+// A float has 24 bits, a tf32 has 11 and a sign. Therefore x = big + small, both tf32, except for
+// the last bit of x, and a b = small big + big small + big big, because small small is below the
+// last bit. Each of the three needs two instructions, which cover 8 of the 16 k each. Columns
+// `pair` and `pair + 4` may be any two k as long as A and B agree. Here they are 2 pair and 2 pair
+// + 1, which a lane already has. A tensor core truncates its sums towards zero. Therefore it adds
+// only these 16 terms, and the running sum is added outside, rounded to nearest.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,8 +21,8 @@ namespace ladder::cuda::tiles {
 // How a float becomes two tf32. Either way loses at most the last of 24 bits.
 enum class Split {
   kNearest,  // each part rounded to nearest by cvt.rna
-  // `big` rounded, `small` truncated, by integer instructions: on sm_90 fewer than cvt.rna, which
-  // also handles NaN. From 0x1.ffep127 on `big` is infinite.
+  // `big` rounded, `small` truncated, by integer instructions. On sm_90 they are fewer than
+  // cvt.rna, which also handles NaN. From 0x1.ffep127 on `big` is infinite.
   kCheap
 };
 

@@ -1,9 +1,9 @@
-// Rows of a tensor: neighbours that a thread copies to registers, and tiles that a block copies to
-// shared memory. Out-of-bounds elements are not read and become zeros, and are not written.
+// Rows of a tensor, as neighbours that a thread copies to registers, and tiles that a block copies
+// to shared memory. Out-of-bounds elements are not read and become zeros, and are not written.
 //
-// `aligned`: all rows begin at a multiple of the width of an access, and end in bounds at one. Then
-// an access moves that width, otherwise single elements. It is a bool, or a Width where halves of
-// 16-byte vectors may be moved too.
+// `aligned` means that all rows begin at a multiple of the width of an access, and end in bounds at
+// one. Then an access moves that width, otherwise single elements. It is a bool, or a Width where
+// halves of 16-byte vectors may be moved too.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -22,7 +22,7 @@ namespace ladder::cuda::tiles {
 
 constexpr int kVec = 4;  // floats in the widest access of a thread, 16 bytes
 
-// Copies kCount neighbours at once: 1, 2 or a multiple of 4.
+// Copies kCount (1, 2 or a multiple of 4) neighbours at once.
 template <int kCount>
 __device__ void copy(float* to, const float* from) {
   if constexpr (kCount % 4 == 0) {
@@ -58,8 +58,7 @@ __device__ void copy(Element* to, const float* from) {
   *reinterpret_cast<Word<Element, kCount>*>(to) = word;
 }
 
-// kCount neighbours in global memory, of which the first `count` are in bounds. `to_reg` keeps its
-// values for the others.
+// kCount neighbours in global memory. Beyond the first `count`, `to_reg` keeps its values.
 template <int kCount, bool kAligned, typename Element>
 __device__ void load(float* to_reg, const Element* from, int count) {
   if constexpr (kAligned) {
@@ -82,9 +81,9 @@ __device__ void store(Element* to, const float* from_reg, int count) {
 
 // ---- From global to shared memory ----
 
-// For 16-byte vectors: all rows begin at, and consist of, multiples of this width. kHalf is 8
-// bytes: a row of 100 16-bit elements is 12 vectors and a half. It is a char to be as small as a
-// bool among a kernel's parameters.
+// For 16-byte vectors. All rows begin at, and consist of, multiples of this width. kHalf is 8
+// bytes, since a row of 100 16-bit elements is 12 vectors and a half. It is a char to be as small
+// as a bool among a kernel's parameters.
 enum class Width : unsigned char { kElement, kHalf, kUnit };
 
 inline __device__ bool is_whole(bool aligned) {
@@ -101,10 +100,9 @@ inline __device__ bool is_half(Width width) {
 }
 
 enum class Copy {
-  kPlain,  // through a register: the thread waits for the load before it can store
+  kPlain,  // through a register, as the thread waits for the load before it can store
   // By cp.async, without registers. The data is visible to the issuing thread after its
-  // __pipeline_commit() and __pipeline_wait_prior(), and to other threads after a barrier that
-  // follows.
+  // __pipeline_commit() and __pipeline_wait_prior(), to others after a barrier.
   kAsync
 };
 
@@ -144,7 +142,7 @@ __device__ void copy_unit(Element* to_smem, const Element* from, int count, Alig
 
 // ---- A tile, by kThreads threads ----
 
-// Loops over vectors that are unrolled, so that their requests are issued back to back.
+// Which loops over vectors are unrolled, so that their requests are issued back to back.
 enum class Unroll { kNone, kColumns, kAll };
 
 // A thread's vectors in a tile of kRows rows. Neighbouring threads have neighbouring vectors of 128
@@ -177,9 +175,9 @@ struct Share {
   }
 };
 
-// Copies `rows` rows of `columns` elements, `stride` elements apart, to a tile of kRows rows; zeros
-// fill the rest. The threads are those of one Share: after its own wait, a thread may read its own
-// vectors without a barrier.
+// Copies `rows` rows of `columns` elements, `stride` elements apart, to a tile of kRows rows. Zeros
+// fill the rest. The threads are one Share's. After its own wait, a thread may read its vectors
+// without a barrier.
 template <int kRows, int kThreads, typename Tile, typename Aligned>
 __device__ void copy_rows_async(Tile to_smem, const typename Tile::Element* from,
                                 std::int64_t stride, int rows, int columns, Aligned aligned,
@@ -213,7 +211,7 @@ __device__ void copy_rows(Tile to_smem, const typename Tile::Element* from, std:
   });
 }
 
-// The way back. The streaming stores (__stcs) mark these lines as not read again soon.
+// From shared to global memory. Streaming stores (__stcs) mark lines that are not read again soon.
 template <int kRows, int kThreads, typename Tile, typename Aligned>
 __device__ void write_rows(typename Tile::Element* to, Tile from_smem, std::int64_t stride,
                            int rows, int columns, Aligned aligned, int thread) {

@@ -1,11 +1,10 @@
-// A tile: rows of elements in shared memory, swizzled so that neighbouring lanes do not conflict in
-// a bank.
+// A tile is rows of elements in shared memory, swizzled to avoid bank conflicts of lanes.
 //
 // A lane moves a 16-byte vector (a unit in the code) at once. Shared memory has 32 banks of 4 bytes
 // and serves eight vectors at once if their banks differ. Eight vectors of one row do. Eight
 // vectors of one column do not if a row is a multiple of 128 bytes, because all begin in the first
-// bank. Therefore the vectors of every row are swizzled: vector u of row r is stored at index u ^ r
-// % 8 of its row.
+// bank. Therefore the vectors of every row are swizzled, and vector u of row r is stored at index u
+// ^ r % 8 of its row.
 //
 //   vectors of a row of 128 bytes   row 0   0 1 2 3 4 5 6 7
 //                                   row 1   1 0 3 2 5 4 7 6
@@ -67,8 +66,8 @@ template <typename Tile>
 __host__ __device__ typename Tile::Element* moved(Tile tile, unsigned place, int rows,
                                                   int columns) {
   // Vectors are swizzled within 128 bytes, so higher bits may be added or join the exclusive or.
-  // With the sum, 16-bit kernels spilled registers: it leaves few different addresses, and the
-  // compiler kept them all.
+  // With the sum, 16-bit kernels spilled registers, because it leaves few different addresses, and
+  // the compiler kept them all.
   constexpr int kWidth = Tile::kColumns & -Tile::kColumns;
   constexpr int kAmong = sizeof(typename Tile::Element) == 4 ? 32 : kWidth;
   return tile.smem + ((place ^ columns % kAmong) + columns / kAmong * kAmong) +
