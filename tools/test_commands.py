@@ -48,16 +48,16 @@ class Places(Refusals):
             *((name, "allowed: 00.01_first_kernel .* 01 01.01_linear_attention") for name in ("", "99", "03.no_such_idea", "best"))))
 
     def test_a_lesson_without_an_exercise_is_to_read(self):
-        said = '^08.15_hopper is to read, it has no exercise; its question: "[A-Z].* .*\\?"; next: ./ladder exercise 08.18b'
+        said = '^08.15_hopper is a lesson to read, without an exercise; its question: "[A-Z].* .*\\?"; next: ./ladder exercise 08.18b'
         with self.assertRaisesRegex(place.ToRead, said):
             exercise_of("08.15")
-        with self.assertRaisesRegex(place.ToRead, "it has no exercise; its question: .*; next: ./ladder exercise 08.16_backward_scalar.scratch$"):
+        with self.assertRaisesRegex(place.ToRead, "without an exercise; its question: .*; next: ./ladder exercise 08.16_backward_scalar.scratch$"):
             exercise_of("08.16")
         with_exercise = {exercise.folder for exercise in exercises("exercise")}
         to_read = {kernel.parent.relative_to(ROOT) for kernel in ROOT.glob("[0-9][0-9]_*/*/kernel*.c*")} - with_exercise
         self.assertGreater(len(to_read), 10)
         for folder in to_read:
-            with self.assertRaisesRegex(place.ToRead, 'no exercise; its question: ".*\\?"; next: '):
+            with self.assertRaisesRegex(place.ToRead, 'without an exercise; its question: ".*\\?"; next: '):
                 exercise_of(place.lesson_of(folder))
 
     def test_every_help_fits_80_columns(self):
@@ -120,8 +120,8 @@ class Arguments(Refusals):
     def test_of_run_with_ones_own_kernel_name_one_lesson_that_was_begun(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(exercise_of("03").__class__, "mine", Path(folder) / "exercise.cu", create=True):
             self.assert_refused(lambda words: programs.run(words, "default", "/"), (
-                (["--mine"], "one lesson"), (["03", "04", "--mine"], "one lesson"), (["00.01", "--mine"], "is none"),
-                (["06.07", "--mine"], "06.07_time_tiles is to read"), (["03", "--mine", "--foo"], "option is '--foo'")))
+                (["--mine"], "one lesson"), (["03", "04", "--mine"], "one lesson"), (["00.01", "--mine"], "is not one"),
+                (["06.07", "--mine"], "06.07_time_tiles is a lesson to read"), (["03", "--mine", "--foo"], "option is '--foo'")))
 
     def test_of_run_that_are_wrong_are_refused(self):
         self.assert_refused(lambda words: programs.Arguments("run", words, "/tmp"), (
@@ -331,9 +331,9 @@ sys.exit(1)
     def test_what_the_compiler_found_strange_is_said_once(self):
         log = ("".join(f"{ROOT}/my/a.cu:46:11: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n   46 | sum += x;\n" for _ in range(3))
                + f"/a tree/{ROOT}/my/a.cu:9:3: warning: unused variable 'q' [-Wunused-variable]\n{ROOT}/common/b.hpp:1:1: warning: no [-Wfoo]\n")
-        used = "The compiler: line 46 of my/a.cu: 'sum' may be used uninitialized"
+        used = "Compiler warning, line 46 of my/a.cu: 'sum' may be used uninitialized"
         self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=True), [used])
-        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=False), ["The compiler: line 9 of my/a.cu: unused variable 'q'", used])
+        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=False), ["Compiler warning, line 9 of my/a.cu: unused variable 'q'", used])
 
     def test_an_asan_report_becomes_a_line(self):
         text = ("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1\nREAD of size 4 at 0x1 thread T0\n"
@@ -345,7 +345,7 @@ sys.exit(1)
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes, 0 bytes to the right of 48-byte region")
         guarded = text.replace("heap-buffer-overflow", "use-after-poison").replace("to the right of", "inside of")
         self.assertEqual(checking.asan_finding(guarded),
-                         "AddressSanitizer: out of bounds of an array at my/01_naive_cpu/exercise.cpp:31, called at "
+                         "AddressSanitizer: array access out of bounds at my/01_naive_cpu/exercise.cpp:31, called at "
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes")
         self.assertIsNone(checking.asan_finding("all is well"))
 
@@ -403,13 +403,13 @@ sys.exit(1)
         self.assertEqual(checking.compiler_messages("../my/a.cpp:3:7: error: no\n").splitlines()[0], "my/a.cpp:3:7: error: no")
         no_member = "my/a.cu:9:20: error: no match for 'operator*' (operand types are 'const uint3' and 'const dim3')"
         self.assertEqual(checking.compiler_messages(no_member).splitlines(),
-                         ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are.", no_member])
+                         ["threadIdx, blockIdx, blockDim and gridDim are not numbers. Use their members .x, .y and .z.", no_member])
 
     def test_what_the_emulator_lacks_may_be_right(self):
         said = "my/a.cu:9:20: error: '__float2int_rn' was not declared in this scope; did you mean '__float_as_int'?"
         self.assertEqual(checking.compiler_messages(said).splitlines()[0],
-                         "The emulator has no __float2int_rn. If CUDA has it, your line may be right: "
-                         "to check it here, do the same without it.")
+                         "The emulator has no __float2int_rn. If CUDA has it, your line may be right. "
+                         "To check it here, do the same without __float2int_rn.")
         own = "my/a.cu:9:20: error: 'frist' was not declared in this scope; did you mean 'first'?"
         self.assertEqual(checking.compiler_messages(own), own)
 
@@ -525,7 +525,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(building.run_program("sh", "-c", "exit 3"), 3)
         with self.assertRaisesRegex(place.Failed, "^sh was ended by SIGSEGV"):
             building.run_program("sh", "-c", "kill -SEGV $$")
-        with self.assertRaisesRegex(place.Failed, "^a program wanted a larger file than ulimit -f allows here"):
+        with self.assertRaisesRegex(place.Failed, "^a program needed a larger file than ulimit -f allows here"):
             building.run_program("sh", "-c", "kill -XFSZ $$")
 
     def test_limits_of_the_shell_are_told_where_something_failed(self):
@@ -534,7 +534,7 @@ class Reports(unittest.TestCase):
             done = subprocess.run(["bash", "-c", f"ulimit {limit}; exec {sys.executable} -c '{said}'"],
                                   env={"PYTHONPATH": str(place.ROOT / "tools")}, capture_output=True, text=True)
             self.assertIn(line, done.stdout)
-            self.assertEqual(bool(line), "it may be a limit of this shell" in done.stdout, done.stderr)
+            self.assertEqual(bool(line), "a limit of this shell may be the cause" in done.stdout, done.stderr)
 
     def test_a_failure_whose_reason_takes_several_lines_is_shown(self):
         out = io.StringIO()

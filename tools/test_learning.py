@@ -23,9 +23,9 @@ class Indices(unittest.TestCase):
         return learning.too_narrow(mine, self.OURS)
 
     def test_a_number_of_32_bits_is_named_where_ours_has_64(self):
-        for mine, words in (("\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n", "in line 2: i has 32 bits, so 2,147,483,648 and more"),
-                            ("  const auto i = blockIdx.x * blockDim.x + threadIdx.x;\n", "i has 32 bits, so 4,294,967,296 and more"),
-                            ("  for (int i = first; i < N; i += stride)\n", "i has 32 bits, so 2,147,483,648"),
+        for mine, words in (("\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n", "Line 2 fails for a larger problem, which no test here can show, because i has 32 bits and overflows at 2,147,483,648."),
+                            ("  const auto i = blockIdx.x * blockDim.x + threadIdx.x;\n", "i has 32 bits and overflows at 4,294,967,296."),
+                            ("  for (int i = first; i < N; i += stride)\n", "i has 32 bits and overflows at 2,147,483,648"),
                             ("  const int blocks = (static_cast<int>(N) + kThreads - 1) / kThreads;\n", "blocks has 32 bits"),
                             ("  const int i = warp / 2 * 64 + lane;\n", "Ours is a std::int64_t.")):
             self.assertIn(words, self.said_of(f"{mine}  const std::int64_t first = 0, warp = 0;\n  void of(const float* a, std::int64_t N);\n"))
@@ -43,7 +43,7 @@ class Indices(unittest.TestCase):
 
     def test_a_call_whose_error_is_lost_is_named_where_ours_looks_at_each(self):
         ours = "  check(cudaFree(a));\n"
-        self.assertIn("in line 2: nobody looks at what cudaMalloc returns", learning.unchecked("\n  cudaMalloc(&a, bytes);\n  check(cudaFree(a));\n", ours))
+        self.assertIn("Line 2 ignores the error that cudaMalloc returns", learning.unchecked("\n  cudaMalloc(&a, bytes);\n  check(cudaFree(a));\n", ours))
         self.assertEqual(learning.unchecked(ours, ours), "")
         self.assertEqual(learning.unchecked("  cudaFree(a);\n", "  cudaFree(a);\n"), "")
 
@@ -52,7 +52,7 @@ class Indices(unittest.TestCase):
                            ("CUDA_CHECK(cudaMemsetAsync(args.o, 0, args.T * channels));", "args.T * channels"), ("cudaMalloc(&a, bytes);", ""),
                            ("cudaMalloc(&a, N * sizeof(float));", ""), ("cudaMemcpy(a, b, size, kind);", "")):
             said = learning.counts_elements(f"const std::size_t size = N * sizeof(float);\n  {call}\n", "")
-            self.assertEqual([f" {size} * sizeof(float)."] if size else [], [line.partition("Of floats it is")[2] for line in said])
+            self.assertEqual([f" {size} * sizeof(float)."] if size else [], [line.partition("For floats, pass")[2] for line in said])
         self.assertEqual(learning.counts_elements("  cudaMalloc(&a, N);\n", "cudaMalloc(&a, N);\n"), [])
 
     def test_an_array_that_only_its_thread_has_is_named_where_ours_is_shared(self):
@@ -171,11 +171,11 @@ class Solved(InAFolder):
         self.assertIn(f"./ladder exercise {on_it[1]} ", text)
         for each in on_it:
             learning.note_solved(each)
-        self.assertIn("You have solved all of this path", printed(learning.learn, ["--path", name], "default", "/")[1])
+        self.assertIn("You have solved this whole path", printed(learning.learn, ["--path", name], "default", "/")[1])
 
     def test_arguments_of_learn(self):
         self.assert_refused(lambda words: learning.learn(words, "default", "/"), (
-            (["03"], "no arguments but --path"), (["--path"], "takes one name; allowed: evening day"), (["--path", "evening", "day"], "takes one name"),
+            (["03"], "no arguments except --path"), (["--path"], "takes one name; allowed: evening day"), (["--path", "evening", "day"], "takes one name"),
             (["--path", "nonsense"], "path is 'nonsense'; allowed: evening day week story flash linear"), (["--path", "evenin"], "did you mean evening")))
 
     def test_hours_are_no_more_exact_than_minutes(self):

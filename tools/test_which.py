@@ -38,7 +38,7 @@ class Which(InAFolder):
 
     def test_a_shape_that_is_not_recorded_gets_the_nearest(self):
         _, said = printed(which._by_records, "attention", [], {"T": 50000}, frozenset())
-        self.assertRegex(said, "nothing is recorded for T=50000; the nearest shape that is:\n.*T=65536")
+        self.assertRegex(said, "nothing is recorded for T=50000; the nearest recorded shape:\n.*T=65536")
         _, said = printed(which._by_records, "attention", [], {"T": 50000}, frozenset({"causal"}))
         self.assertRegex(said, "nothing is recorded for T=50000, causal; the nearest .*\n.*T=4096.*; causal;")
         _, said = printed(which._by_records, "transpose", [], {}, frozenset())

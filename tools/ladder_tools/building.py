@@ -60,7 +60,7 @@ def require_writable(folder):
     except OSError as problem:
         error = f" ({problem.strerror})"
     if error or not os.access(ROOT / folder, os.W_OK):
-        advice = "" if "space" in error else f"\nladder: copy the tree to a place of your own and call me there: cp -r {ROOT} ~/kernel-ladder"
+        advice = "" if "space" in error else f"\nladder: copy the tree to a folder of your own and run it there: cp -r {ROOT} ~/kernel-ladder"
         raise Failed(f"{folder}/ cannot be written{error}{advice}")
 
 
@@ -89,7 +89,7 @@ class Build:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"another ./ladder is at work in {self.name}: waiting until it is done")
+            say(f"another ./ladder is working in {self.name}; waiting until it is done")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def prepare(self, target=None):
@@ -147,7 +147,7 @@ class Build:
 
     def build(self, *targets):
         """Builds, or says what the compiler said and ends."""
-        say(f"building ({self.name})" + ("" if self.log.exists() else ": the first time takes some minutes"))
+        say(f"building ({self.name})" + ("" if self.log.exists() else ", which takes some minutes the first time"))
         if self.compile(*targets):
             return
         lines = text_of(self.log).splitlines()
@@ -207,7 +207,7 @@ def run_program(*command):
     status = subprocess.run(command, cwd=ROOT).returncode
     require_no_limit(status)
     if status < 0:
-        raise Failed(f"{os.path.basename(command[0])} was ended by {signal.Signals(-status).name}: this is a fault of the program, not of its arguments")
+        raise Failed(f"{os.path.basename(command[0])} was ended by {signal.Signals(-status).name}, which is a bug of the program, not of its arguments")
     return status
 
 

@@ -66,7 +66,7 @@ def _rules(cases):
                   for text, holds in _relations(one, other)]
     for axis in axes:
         values = sorted({sizes[axis] for sizes, _ in cases})
-        rules += [(f"where {axis} is no multiple of {of}", lambda sizes, words, axis=axis, of=of: sizes[axis] % of != 0)
+        rules += [(f"where {axis} is not a multiple of {of}", lambda sizes, words, axis=axis, of=of: sizes[axis] % of != 0)
                   for of in (2, 4, 8, 16, 32, 64, 128)]
         rules += [(f"where {axis} is at least {value}", lambda sizes, words, axis=axis, value=value: sizes[axis] >= value) for value in values[1:]]
         rules += [(f"where {axis} is at most {value}", lambda sizes, words, axis=axis, value=value: sizes[axis] <= value) for value in values[:-1]]

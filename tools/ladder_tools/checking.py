@@ -53,17 +53,17 @@ def how_to_compare(exercise):
 def introduce(exercise):
     """What to do with a copy that is as it was given: its tests are red, which says nothing."""
     if exercise.begins_with:
-        print(f"Open {exercise.mine} in your editor. It holds the kernel of the step before. It is right, but it costs more than this lesson "
-              f"allows; {exercise.folder}/README.md says why.\nYour task is {exercise.first_todo()[1]}\n"
-              f"Change it, save the file, and call ./ladder exercise {exercise.name}: it says whether it is still right and what it costs. A hint: --hint")
+        print(f"Open {exercise.mine} in your editor. It holds the kernel of the previous step, which is right, but over this lesson's budget; "
+              f"{exercise.folder}/README.md explains why.\nYour task is {exercise.first_todo()[1]}\n"
+              f"Change the kernel, save the file, and call ./ladder exercise {exercise.name}, which tests it and counts what it costs. For a hint, add --hint.")
         return
     holes = len(exercise.holes())
     goes = next(filter(until, text_of(exercise.mine).splitlines()), None)
-    print(f"Open {exercise.mine} in your editor. {'One piece is' if holes == 1 else f'{holes} pieces are'} missing there, where a line says "
-          f"TODO; {exercise.page} explains what {'it does' if holes == 1 else 'they do'}.\n"
+    print(f"Open {exercise.mine} in your editor. {f'One {exercise.piece} is' if holes == 1 else f'{holes} {exercise.piece}s are'} empty, each marked by TODO "
+          f"lines; {exercise.page} explains {'it' if holes == 1 else 'them'}.\n"
           f"{'It is' if holes == 1 else 'The first is'} {exercise.first_todo()[1]}\n"
-          + (f"The line `{goes.strip()}` lets the file compile; it and all that end like it go when you fill their hole.\n" if goes else "") +
-          f"Write it, save the file, and call ./ladder exercise {exercise.name}: it says what is right and what is not yet. A hint: --hint")
+          + (f"The line `{goes.strip()}` only lets the file compile. Delete it, and each line with the same ending, when you fill its hole.\n" if goes else "") +
+          f"Write it, save the file, and call ./ladder exercise {exercise.name}, which reports what is right and what is not yet. For a hint, add --hint.")
 
 
 def began_with_ours(exercise):
@@ -120,9 +120,9 @@ def compiler_messages(log, most_lines=30):
                 asked_for = ""
     if not errors:
         return "\n".join(said[:most_lines])
-    shown = ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are."] * bool(re.search(r"error: .*'(?:const )?(?:uint3|dim3)'", log))
-    shown += [f"The emulator has no {name}. If CUDA has it, your line may be right: "
-              "to check it here, do the same without it."
+    shown = ["threadIdx, blockIdx, blockDim and gridDim are not numbers. Use their members .x, .y and .z."] * bool(re.search(r"error: .*'(?:const )?(?:uint3|dim3)'", log))
+    shown += [f"The emulator has no {name}. If CUDA has it, your line may be right. "
+              f"To check it here, do the same without {name}."
               for name in dict.fromkeys(_LIKE_CUDAS.findall(log))]
     for _, (words, times) in sorted(errors.items(), key=lambda each: lines_of_mine[each[0]]):  # the cause stands above what follows from it
         shown += words + ([f"(and {times - 1} more of the same)"] if times > 1 else [])
@@ -134,7 +134,7 @@ def compiler_warnings(log, mine, unfinished, most=3):
     found = {}
     for path, line, words, kind in re.findall(r"^(.+?):([0-9]+):[0-9]+: warning: (.*) \[-W([a-z-]+)=?[0-9]*\]$", log, re.MULTILINE):
         if path.endswith(f"/{mine}") and not (unfinished and kind.startswith("unused")):
-            found.setdefault((int(line), kind), f"The compiler: line {line} of {mine}: {words}")
+            found.setdefault((int(line), kind), f"Compiler warning, line {line} of {mine}: {words}")
     return [found[place] for place in sorted(found)][:most]
 
 
@@ -234,7 +234,7 @@ def asan_finding(text):
         return None
     guarded = kind[1] == "use-after-poison"  # our own zone around an array
     where = re.sub(r" \[.*| in thread.*", "", report[2].splitlines()[0]) if report[2] and not guarded else ""
-    what = "out of bounds of an array" if guarded else kind[1]
+    what = "array access out of bounds" if guarded else kind[1]
     return (f"AddressSanitizer: {what} at {', called at '.join(places)}" + (f", {access[1].lower()} of {access[2]} bytes" if access else "")
             + (f", {where}" if where else ""))
 
@@ -354,7 +354,7 @@ class Check:
         return True
 
     def _say_building(self):
-        say(f"building ({self._build.name})" + ("" if self._build.log.exists() else ": the first time takes some minutes"))
+        say(f"building ({self._build.name})" + ("" if self._build.log.exists() else ", which takes some minutes the first time"))
 
     def told(self, findings):
         """As most_telling: what is said of the X-ray's findings, and how many are left out."""
@@ -424,12 +424,12 @@ class Check:
                 hole = self._mended_by_ours(target, written, holes, asked)
                 if hole:
                     self._red, self._green = [hole], [each for each in exercise.holes() if each != hole]
-                    return [f"With our lines of {exercise.piece} {hole} in place of yours your file is right."]
+                    return [f"With our lines of {exercise.piece} {hole} instead of yours, your file is right."]
                 number, line, stubs = self._guilty(written, holes, lambda text: self._fault(target, text, asked) not in ("", _NOT_COMPILED))
-                what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
+                what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside the {exercise.piece}s"
                 if fault == _NOT_COMPILED:  # which says nothing against the line: a name may be another one
                     self._unplaced = True
-                    return [f"The {exercise.piece}s are not looked at one by one: our own lines do not compile with line {number}, `{line.strip()}`, {what}."]
+                    return [f"The {exercise.piece}s were not tested one by one, because our own lines do not compile with line {number}, `{line.strip()}`, {what}."]
                 self._aside = number, line, stubs
                 self._not_all_aside = not self._empty() and bool(self._fault(target, without_aside(mine, written), asked, True))
                 written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
@@ -437,7 +437,7 @@ class Check:
             planted = self._planted(mine)
             self._aside = self._aside or (next(iter(written.aside), None) if planted else self._lacking(target, written, [*sum(tests.values(), []), self.failing]))
             self._unplaced = bool(written.aside) and not self._aside
-            return [f"Your lines are {planted}"] if planted else [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
+            return [f"Your lines are {planted}"] if planted else [f"The {exercise.piece}s were not tested one by one, because {written.why}."]
         piece, empty, alone = exercise.piece, self._empty(), len(exercise.holes()) == 1
         texts = {hole: text for hole in sorted(exercise.holes(), key=int)
                  if hole not in empty and (text := holes.with_lines_of(written, hole)) != kernel}
@@ -451,7 +451,7 @@ class Check:
             if faults:
                 break
         else:
-            faults = {hole: "the X-ray has a finding." for hole, text in texts.items() if not alone and self._is_found(f"{self._target}_xray", text)}
+            faults = {hole: "the X-ray finds a mistake." for hole, text in texts.items() if not alone and self._is_found(f"{self._target}_xray", text)}
         planted = {hole: said for hole, text in texts.items() if (hole in faults or alone) and (said := self._planted(text))}
         if alone:
             return [f"Your lines are {said}" for said in planted.values()]
@@ -472,7 +472,7 @@ class Check:
             return None
         restored, moved = put_back(mine, text_of(self._exercise.solution), lacks)
         if moved:
-            written.why = f"`{lacks[2].strip()}` does not stand where the stub has it"
+            written.why = f"`{lacks[2].strip()}` is not where the stub has it"
         fault = self._fault(target, restored, tests, True)
         self._not_all_aside = not moved and fault not in ("", _NOT_COMPILED)
         return None if moved and fault else lacks
@@ -524,7 +524,7 @@ class Check:
             for number, line in written.left(hole):
                 code = line.partition("//")[0].strip()
                 if code.startswith("return") and not log or re.search(rf"{re.escape(str(exercise.mine))}(?::{number}:|\({number}\))", log):
-                    said.append(f"Line {number} of {exercise.mine}, `{code}`, goes when {exercise.piece} {hole} is filled: delete it.")
+                    said.append(f"Delete line {number} of {exercise.mine}, `{code}`, now that {exercise.piece} {hole} is filled.")
         return said
 
     def _shows_alone(self, hole, empty, result, lights):
@@ -553,7 +553,7 @@ class Check:
         """The lines that come before what is said of our kernel with the learner's lines in this hole only."""
         piece = self._exercise.piece
         are = f"{piece.title()}s {', '.join(empty)} are" if len(empty) > 1 else f"{piece.title()} {empty[0]} is"
-        return [f"{result}. {are} empty, and {piece} {hole} {what} by itself.", *lights, f"Our kernel with your lines of {piece} {hole}:"]
+        return [f"{result}. {are} empty, and {piece} {hole} {what} on its own.", *lights, f"Our kernel with your lines of {piece} {hole}:"]
 
     def _found_alone(self, filled):
         """(hole, what it is, lines) of the first of these holes whose lines bring a finding of the X-ray into our kernel, end a launch there or
@@ -572,7 +572,7 @@ class Check:
             if found:
                 return hole, ("the X-ray finds a mistake", "is wrong"), self.told(placed_all(found, placed))[0]
             if done.is_dear():
-                return hole, ("too dear for the budget", "is too dear"), list(map(placed, self._budget(done, only_too_many=True)))
+                return hole, ("over budget", "is over budget"), list(map(placed, self._budget(done, only_too_many=True)))
         return None
 
     def _holes_at(self, numbers):
@@ -596,14 +596,14 @@ class Check:
 
     @staticmethod
     def _apart(places, ours):
-        """"; as ours but for line 54" of the lines at a hole's places, where nearly all are as ours."""
+        """"; like ours except for line 54" of the lines at a hole's places, where nearly all are as ours."""
         reordered = first_out_of_order(places, ours)
         if reordered:
             return f"; its lines are ours, in another order from line {reordered} on"
         differ, left_out = not_as_ours(places, ours)
         said = [f"line{'s' if len(differ) > 1 else ''} {' and '.join(map(str, differ))}"] if differ else []
-        said += [f"what ours has {place}" for place in left_out]
-        return f"; as ours but for {' and '.join(said)}" if said else ""
+        said += [f"missing code {place}" for place in left_out]
+        return f"; like ours except for {' and '.join(said)}" if said else ""
 
     def _seen_in_the_text(self):
         texts = text_of(self._exercise.mine), text_of(self._exercise.solution)
@@ -676,7 +676,7 @@ class Check:
         if done.timed_out or done.crashed:
             self.failing, said = done.last_begun()
             # "died in" is the test's name once more, and as it is in the source.
-            said = list(dict.fromkeys(_BEYOND_A_VECTOR.sub("an index lies beyond the end of a std::vector", line) for line in said if not line.startswith("died in ")))
+            said = list(dict.fromkeys(_BEYOND_A_VECTOR.sub("an index is past the end of a std::vector", line) for line in said if not line.startswith("died in ")))
             touches = _HOST_TOUCHES.search(done.text)
             if touches:
                 self._host_touches = touches[0]
@@ -690,12 +690,12 @@ class Check:
             skipped = f", {done.skipped()} {'is' if done.skipped() == 1 else 'are'} skipped" if done.skipped() else ""
             return [f"{where}: {done.passed()} of {len(done.tests)} tests pass{skipped}"]
         if failed is None:
-            return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
+            return [f"{where}: the tests ended with exit code {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
         self.failing, self._injected = failed["name"], failed["injects"]
         with_the_xrays = {words_of(f"\n{finding}")[0].strip() for finding in done.findings()} | {"Failed"}
         said = [line for line in lines_of(failed["failures"]) if line.strip().removeprefix("in another check: ") not in with_the_xrays]
         said = said or ["  the X-ray finds a mistake"]
-        before = f", after {done.passed()} that pass" if done.passed() else ""
+        before = f", after {done.passed()} that passed" if done.passed() else ""
         if len(said) > _MOST_LINES:
             said = [*said[:_MOST_LINES], "  ..."]
         return [f"{where}: {said[0].strip()}", *said[1:], f"  test: {shown_name(self.failing)}{before}"]
@@ -728,7 +728,7 @@ class Check:
         if closer:
             self.failing = one
             self._said += "\n".join(closer["failures"])
-            print("\n".join([f"  the plainest of them: {one}", *(f"  {line}" for line in words_of(closer["failures"][0], 7)[1:])]))
+            print("\n".join([f"  the simplest of them: {one}", *(f"  {line}" for line in words_of(closer["failures"][0], 7)[1:])]))
 
     def _asan(self):
         target = f"{self._target}_asan"
@@ -760,8 +760,8 @@ class Check:
         if set(self._holes_at([first])) & set(self._green):
             return False  # it is made of what a wrong hole has left
         above = next((line for line, its in places if its == who and line < first), None)
-        also = f". Another arises at {self._exercise.mine}:{above} in the same thread; the compiler may have changed the order of the two" if above else ""
-        print(f"The first NaN arises at {self._exercise.mine}:{first}{who}: an operation on finite or infinite numbers gives NaN{also}")
+        also = f". Another arises at {self._exercise.mine}:{above} in the same thread; the compiler may have swapped the two" if above else ""
+        print(f"The first NaN arises at {self._exercise.mine}:{first}{who}, in an operation on finite or infinite numbers{also}")
         return True
 
     def _nans(self, target, source):
@@ -817,8 +817,8 @@ class Check:
             self._red = self._holes_of(self._is_found if errors else self._is_dear, target)
             for hole in self._red:
                 piece = f"{self._exercise.piece} {hole}"
-                print(f"Your lines of {piece}, put into our kernel, " + (f"give a finding there too: the fault is in {piece}." if errors else
-                                                                         f"make it dearer than the budget too: the cost is in {piece}."))
+                print(f"Our kernel with your lines of {piece} " + (f"has a finding too, so the mistake is in {piece}." if errors else
+                                                                   f"is over budget too, so the cost is in {piece}."))
             self._green = [hole for hole in self._exercise.holes() if self._red and hole not in self._red]
         return clean
 
@@ -871,7 +871,7 @@ class Check:
         if mine == ours or not counted or not self._compile(target):
             return ""
         more = more_than_ours(counted, self._run(target, test_filter="*KeepsItsBudget").facts("counters"))
-        return f"More than in our kernel, in the case of the budget: {', '.join(more)}." if more else ""
+        return f"More than in our kernel, in the budget's case: {', '.join(more)}." if more else ""
 
     def _budget(self, done, only_too_many=False):
         """What the kernel uses of its budget; of one whose result is wrong only what is too much."""
@@ -915,11 +915,11 @@ class Check:
                 line = re.search(rf"^{re.escape(str(exercise.mine))}[:(]([0-9]+)", said, re.MULTILINE)
                 self._note_red(self._holes_at([int(line[1])]) if line else [])
                 print("".join(f"{line}\n" for line in self._left_beside(text_of(self._build.log))), end="")
-                print(f"{said}\n{exercise.mine} does not compile. Mend the first error above." if exercise.mine.name in said else
-                      f"{said}\nThe build failed, and not because of {exercise.mine} (whole log: {self._build.name}/build.log).")
+                print(f"{said}\n{exercise.mine} does not compile. Fix the first error above." if exercise.mine.name in said else
+                      f"{said}\nThe build failed, but not because of {exercise.mine} (whole log: {self._build.name}/build.log).")
                 return False
             if where == "On the GPU" and not self._build.runs_on_gpu():
-                print(f"{where}: compiled, but there is none to run it")
+                print(f"{where}: compiled, but not run, because no GPU was found")
                 continue
             warnings = warnings or self._warnings(exercise.first_todo())
             done = self._test(target)
@@ -952,7 +952,7 @@ class Check:
             report = [line for line in report if line not in test]
             several = [hole for hole in self._red if hole not in empty]
             if len(several) > 1 and not done.crashed:  # what both do together is neither's; the lights say what each does
-                report = [f"{report[0]}. Several {exercise.piece}s are wrong, each by itself: {', '.join(several)}"]
+                report = [f"{report[0]}. Several {exercise.piece}s are wrong, each on its own: {', '.join(several)}"]
             if done.crashed and not self._host_touches:
                 crash = report  # it says little: what is found elsewhere comes before it
             else:
@@ -986,8 +986,8 @@ class Check:
         """What is said where the holes `left` are empty, and the others right in the emulator."""
         are = f"{self._exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}"
         refused = (self._asked_nvcc() or ({}, []))[0]
-        but = ["It is right in the emulator, but nvcc refuses it:"] if refused else []
-        return [f"{where}: what is filled in is right. Not filled in yet: {are}", *lights,
+        but = ["They are right in the emulator, but nvcc rejects the file:"] if refused else []
+        return [f"{where}: the filled {self._exercise.piece}s are right. Not filled in yet: {are}", *lights,
                 *but, *self._refusals(refused)]
 
     def _asked_nvcc(self):
@@ -1014,14 +1014,14 @@ class Check:
         asked = self._asked_nvcc() if passed or self._xray_errors or self._timed_out else ({}, [])
         refused, doubles = asked or ({}, [])
         if refused:
-            print("\n".join(["All of it is right in the emulator, but nvcc refuses it:" if is_right else
-                             "nvcc refuses it, and what the X-ray found may come from that:" if self._xray_errors else "nvcc refuses it:",
+            print("\n".join(["Everything is right in the emulator, but nvcc rejects it:" if is_right else
+                             "nvcc rejects it, which may be the cause of the X-ray's finding:" if self._xray_errors else "nvcc rejects it:",
                              *self._refusals(refused)]))
             return False
         if passed and clean:
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
             if asked is None:
-                print("Whether nvcc takes it could not be asked: neither clang nor nvcc is here (apt-get install clang).")
+                print("We could not check whether nvcc accepts it, because neither clang nor nvcc is installed (apt-get install clang).")
             if began_with_ours(exercise).exists() and filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):
                 print("You began with our solution and have changed nothing, so ./ladder learn does not count it as yours.")
             else:
@@ -1034,37 +1034,37 @@ class Check:
             if more:
                 print(f"More of this lesson: ./ladder exercise {more}")
             following = next_exercise(exercise.name)
-            print(f"Next: ./ladder exercise {following}" if following else "That was the last one: all exercises are solved. ./ladder learn")
+            print(f"Next: ./ladder exercise {following}" if following else "All exercises are solved. ./ladder learn shows what you can do next.")
             return True
         if passed and self._dearer:
-            print("\n".join(filter(None, ["Right, but dearer than the budget.", self._of_the_only_hole()])))
+            print("\n".join(filter(None, ["Right, but over budget.", self._of_the_only_hole()])))
         found_by = "the X-ray" if self._xray_errors else "AddressSanitizer" if self._out_of_bounds else ""
-        chance = ", and what the result equals may be chance" if "It equals the result with" in self._said else ""
-        first = f"Mend first what {found_by} found: it may be all that is wrong{chance}." if found_by and not passed else ""
+        chance = ", and the result may equal that formula by chance" if "It equals the result with" in self._said else ""
+        first = f"Fix the finding of {found_by} first, because it may be the only mistake{chance}." if found_by and not passed else ""
         if len([hole for hole in self._red if hole not in empty]) > 1:
             first = ""  # each is wrong by itself, so it is not all
         elif first and self._aside and of_xray:
-            first = f"What {found_by} found in {exercise.piece} {of_xray[0]} may come from it, or be another mistake."
+            first = f"The finding of {found_by} in {exercise.piece} {of_xray[0]} may follow from it, or be another mistake."
         if self._aside:
             number, line, stubs = self._aside
-            what = f"{'where' if line else 'in front of which'} the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
-            too = f"Without what is changed outside of the {exercise.piece}s something is wrong as well, so look at the {exercise.piece}s, too." * self._not_all_aside
+            what = f"{'where' if line else 'before which'} the stub has `{stubs.strip()}`" if stubs else f"which is outside the {exercise.piece}s"
+            too = f"Without your changes outside the {exercise.piece}s something is still wrong, so check the {exercise.piece}s too." * self._not_all_aside
             print(" ".join(filter(None, [f"Next: {exercise.mine}:{number}, {what}.", first, too])))
         elif self._red and (todo is None or todo[0] != self._red[0]):
-            which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=int) else ", which is red"
+            which = "" if passed else ", the first red one" if self._red[0] == min(self._red, key=int) else ", which is red"
             print(f"Next: {exercise.piece} {self._red[0]}{which}{self._place_of(self._red[0])}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo and not (passed and self._xray_errors):
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
         elif together:
-            print(f"Each {exercise.piece} is right in our kernel, so look at what one leaves to another: a place, an order, a barrier. {first}".rstrip())
+            print(f"Each {exercise.piece} is right in our kernel, so check how they fit together: indices, order, barriers. {first}".rstrip())
             if of_xray:
                 print(f"Next: {exercise.piece} {of_xray[0]}{self._place_of(of_xray[0])}.\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
-                unknown = f"What is wrong may be in any {exercise.piece}, or outside of them." if self._unplaced else ""
+                unknown = f"The mistake may be in any {exercise.piece}, or outside them." if self._unplaced else ""
                 print(" ".join(filter(None, [unknown or self._of_the_only_hole(), first])) or "No TODO is left, but something is wrong.")
             elif not self._dearer:
-                print("The tests pass, but the X-ray has something to say.")
+                print("The tests pass, but see the X-ray's lines above.")
             of_one = f", or --hint HOLE for one of: {' '.join(exercise.holes())}" if len(exercise.holes()) > 1 else ""
             print(f"A hint: ./ladder exercise {exercise.name} --hint" + (f" HOLE, for one of: {' '.join(exercise.holes())}" if self._unplaced else of_one))
         return False

@@ -54,6 +54,6 @@ def main():
         if problem.errno not in _OF_THE_PLACE:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        advice = f"\nladder: copy the tree to a place of your own and call me there: cp -r {ROOT} ~/kernel-ladder" if isinstance(problem, PermissionError) else ""
-        print(f"ladder: {problem.filename or 'what is said here'} cannot be read or written ({problem.strerror}){advice}", file=sys.stderr)
+        advice = f"\nladder: copy the tree to a folder of your own and run it there: cp -r {ROOT} ~/kernel-ladder" if isinstance(problem, PermissionError) else ""
+        print(f"ladder: {problem.filename or 'the output'} cannot be read or written ({problem.strerror}){advice}", file=sys.stderr)
         return 1

@@ -21,7 +21,7 @@ _MOST_SCHEDULES = 9  # more than a test has
 def require_drawable(exercise):
     if not exercise.needs_device:
         known = " ".join(each.name for each in exercises() if each.needs_device)
-        raise Refused(f"{exercise.name} is a kernel for the CPU, and the X-ray draws CUDA kernels; allowed with --draw: {known}")
+        raise Refused(f"{exercise.name} is a kernel for the CPU, but the X-ray draws only CUDA kernels; allowed with --draw: {known}")
 
 
 def copy_at(word):
@@ -33,7 +33,7 @@ def copy_at(word):
         if path in (each.mine, each.mine.parent):
             require_drawable(each)
             if not (ROOT / each.mine).exists():
-                raise Refused(f"{each.mine} is not there; ./ladder exercise {each.name} puts the stub there")
+                raise Refused(f"{each.mine} does not exist; ./ladder exercise {each.name} creates it")
             return each
     raise refused("copy", word, [str(each.mine.parent) for each in exercises() if each.needs_device])
 
@@ -102,7 +102,7 @@ class Look(WithoutHoles):
     def _verdict(self, passed, clean):
         mistake = self._exercise
         if passed and clean:
-            print(f"These tests do not notice it; all of them: ./ladder test mistake.{mistake.name}.{mistake.mistake}")
+            print(f"These tests do not notice it. ./ladder test mistake.{mistake.name}.{mistake.mistake} runs all tests.")
             return False
         noticed = passed or self.failing is not None  # else it does not compile
         if noticed:
@@ -139,7 +139,7 @@ def draw(exercise, build, check, page):
     budget's, which fills whole warps. Whether there is a page."""
     failing = check.failing
     if not build.has_xray():
-        raise Failed("the X-ray needs g++, and this build uses another compiler")
+        raise Failed("the X-ray needs g++, but this build uses another compiler")
     theirs = "with the mistake" if isinstance(exercise, Mistake) else "yours"
     programs = {theirs: f"{exercise.target}_xray", "ours": f"{exercise.target}_ours"}
     if not build.compile(*programs.values()):
@@ -153,7 +153,7 @@ def draw(exercise, build, check, page):
             if has_errors(reports[theirs][0]) or test == failing and check.wrong_touch:
                 break
     if reports is None:
-        say("no page: no kernel was launched")
+        say("no page, because no kernel was launched")
         return False
     joined = join({whose: report for whose, (report, _) in reports.items()})
     failure = reports[theirs][1].first_failure()

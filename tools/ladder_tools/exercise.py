@@ -64,8 +64,8 @@ def fresh(exercise):
     stub = exercise.text
     before = next((each for each in exercises() if each.solution == exercise.begins_with), None)
     if before and before.name in solved() and (ROOT / before.mine).exists():
-        return under_head_of(stub, text_of(before.mine)), f"your own kernel of {before.name}, under the name of this lesson's"
-    return stub, f"our kernel of {before.name}, under the name of this lesson's" if before else "your copy of the stub"
+        return under_head_of(stub, text_of(before.mine)), f"your own kernel of {before.name}, renamed for this lesson"
+    return stub, f"our kernel of {before.name}, renamed for this lesson" if before else "your copy of the stub"
 
 
 def begin(exercise):
@@ -94,7 +94,7 @@ def bring_up_to_date(exercise):
         if (ROOT / before).exists() and not mine.exists():
             mine.parent.mkdir(parents=True, exist_ok=True)
             (ROOT / before).rename(mine)
-            say(f"{before} has a new place: {exercise.mine}")
+            say(f"{before} has moved to {exercise.mine}")
     if not mine.exists():
         return
     text, first = mine.read_text(errors="replace"), _BEFORE_LESSONS.get(exercise.name, 1)
@@ -113,7 +113,7 @@ def keep(exercise):
         while (ROOT / backup).exists():
             backup, number = exercise.mine.with_name(f"{mine.name}.bak{number}"), number + 1
         mine.rename(ROOT / backup)
-        say(f"what you had is kept as {backup}")
+        say(f"your old file is kept as {backup}")
 
 
 def reset(exercise):
@@ -130,7 +130,7 @@ def start_from_ours(exercise):
     keep(exercise)
     _write(text_of(exercise.solution), exercise)
     began_with_ours(exercise).touch()
-    say(f"{exercise.mine} is our solution now: change it and see what the tests say, or go on with the next lesson")
+    say(f"{exercise.mine} is now our solution; change it and run the tests, or go on with the next lesson")
 
 
 def _ask_boss(name, command):
@@ -138,7 +138,7 @@ def _ask_boss(name, command):
     subprocess.run([*command, name], cwd=ROOT)
     while name not in solved():
         try:
-            answer = input("LINE REASON (nothing: go on): ").split()
+            answer = input("LINE REASON (empty to go on): ").split()
         except EOFError:
             answer = []
         if not answer:
@@ -179,7 +179,7 @@ def watch(exercise, preset, caller):
             begin(exercise)
             introduce(exercise)
             seen = (ROOT / exercise.mine).stat().st_mtime_ns
-        say(f"watching {exercise.mine}: save it, and it is checked again (Ctrl-C ends)")
+        say(f"watching {exercise.mine}; save it to check it again (Ctrl-C ends)")
 
 
 def exercise(words, preset, caller):
@@ -201,7 +201,7 @@ def exercise(words, preset, caller):
     began = begin(one)
     others = [each.name for each in exercises() if each.folder.parts[0] == one.folder.parts[0] and each.name != one.name]
     if len(one.folder.parts) > 1 and place_of(arguments.name.removesuffix(".scratch")).lesson is None:
-        say(f"{arguments.name} has no exercise of its own: this is {one.name}, its first" + (f"; also {' '.join(others)}" if others else ""))
+        say(f"{arguments.name} has no exercise of its own; this is {one.name}, its first one" + (f"; also {' '.join(others)}" if others else ""))
     if page is None and text_of(one.mine) == fresh(one)[0]:
         introduce(one)
         build_ahead(one, Build(preset))

@@ -57,7 +57,7 @@ class Hints:
         if not hole:
             not_right = [each for each in exercise.holes() if each not in self._right()]
             if not not_right:
-                print(f"The last check blames no {exercise.piece}, so no hint is given; --hint HOLE gives one all the same.")
+                print(f"The last check found no mistake in any {exercise.piece}, so there is no hint; --hint HOLE gives one anyway.")
                 return
             todo = exercise.first_todo(not_right)
             if todo:
@@ -65,10 +65,10 @@ class Hints:
             else:
                 holes = exercise.holes()
                 of_one = f" (./ladder exercise {exercise.name} --hint HOLE for one of: {' '.join(holes)})" if len(holes) > 1 else ""
-                print(f"No TODO is left in {exercise.mine}; these are the hints for what the stub leaves out, in order{of_one}.")
+                print(f"No TODO is left in {exercise.mine}; these are the hints for its {exercise.piece}s, in order{of_one}.")
                 hole = next((each for each in holes if self.given(each) < _HINTS_PER_HOLE), "")
                 if not hole:
-                    print("All hints are given. From the first again:")
+                    print("You have had all hints. From the first again:")
                     self.forget()
                     hole = holes[0]
         given = self.given(hole)

@@ -127,7 +127,7 @@ def learn(words, preset, caller):
             raise Refused(f"--path takes one name; allowed: {' '.join(paths())}")
         return _learn_path(words[1], by_folder, days)
     if words:
-        raise Refused("learn takes no arguments but --path NAME")
+        raise Refused("learn takes no arguments except --path NAME")
     everything = 0
     for chapter in chapters():
         folders = lessons_of(chapter)
@@ -137,16 +137,16 @@ def learn(words, preset, caller):
         for folder in folders:
             print(_line_of(folder, by_folder.get(folder), days))
     print(f"\n{hours(everything)} h in all. {_sum_of(days, [each.name for each in by_folder.values()])}\n"
-          "A scratch is the same kernel from its signature on (./ladder exercise 03.scratch), a boss a mistake to find in a kernel (03.boss).\n"
-          f"A part of the way: ./ladder learn --path NAME, which is {', '.join(paths())}")
+          "A scratch is the same kernel, written from its signature (./ladder exercise 03.scratch). A boss is a kernel with a mistake to find (03.boss).\n"
+          f"For a shorter way, call ./ladder learn --path NAME; NAME is one of {', '.join(paths())}")
     following = next_exercise()
     if following:
         print(_how_to(following))
     else:
         left = [more for page in in_lessons("README.md") for more in more_of(lesson_of(page.parent)) if more not in days]
-        print("You have climbed the whole ladder. Where to go from here: "
-              + (f"what is left of {' '.join(left)}; " if left else "")
-              + "write a lesson of your own (./ladder new; docs/adding-a-chapter.md); or try to beat a kernel of chapter 07 or 08 (./ladder run 07 --all).")
+        print("You have climbed the whole ladder. Next you can "
+              + (f"solve {' '.join(left)}, " if left else "")
+              + "write a lesson of your own (./ladder new; docs/adding-a-chapter.md), or try to beat a kernel of chapter 07 or 08 (./ladder run 07 --all).")
     return 0
 
 
@@ -159,7 +159,7 @@ def _learn_path(name, by_folder, days):
     on_it = [by_folder[folder].name for folder in folders if folder in by_folder]
     print(f"\n{name}: {hours(sum(map(minutes_of, folders)))} h in all. {sum(each in days for each in on_it)} of {len(on_it)} exercises are solved.")
     following = next((each for each in on_it if each not in days), None)
-    print(_how_to(following) if following else "You have solved all of this path. ./ladder learn shows the whole way.")
+    print(_how_to(following) if following else "You have solved this whole path. ./ladder learn shows all lessons.")
     return 0
 
 
@@ -194,7 +194,7 @@ def prepare(words, preset, caller):
     if build.has_xray() and any(each.needs_device for each in chosen or exercises()):
         targets.append("ladder_xray_testing")
     build.build(*targets)
-    say(f"{len(targets)} programs and libraries are built: the first ./ladder exercise of each lesson compiles your file and its tests only")
+    say(f"{len(targets)} programs and libraries are built, so the first ./ladder exercise of each lesson compiles only your file and its tests")
     return 0
 
 
@@ -320,16 +320,16 @@ def too_narrow(mine, ours):
     for number, line in enumerate(mine.splitlines(), 1):
         if line in known:
             continue
-        where = f"One thing that no test of this size can show, in line {number}: "
+        where = f"Line {number} fails for a larger problem, which no test here can show, because "
         for declared in _DECLARED.finditer(line):
             bits = _narrow(declared)
             if declared["name"] in wide and bits and counts.search(declared["value"]) and not _CAST.fullmatch(declared["value"]):
-                return (f"{where}{declared['name']} has 32 bits, so {1 << bits:,} and more are too many for it. Ours is a std::int64_t"
-                        f"{', and the block number is converted before it is multiplied' if 'blockIdx.' in declared['value'] else ''}.")
+                return (f"{where}{declared['name']} has 32 bits and overflows at {1 << bits:,}. Ours is a std::int64_t"
+                        f"{', and it converts the block number before it multiplies' if 'blockIdx.' in declared['value'] else ''}.")
         product = _PRODUCT.search(line)
         if product and converts:
-            return (f"{where}{product[1]} is a product of 32 bits, whatever it is converted to afterwards: from 4,294,967,296 on it begins at 0 again. "
-                    "Ours converts the block's number before it is multiplied.")
+            return (f"{where}{product[1]} is a product of 32 bits, whatever it is converted to afterwards. It wraps to 0 at 4,294,967,296. "
+                    "Ours converts the block number before it multiplies.")
     return ""
 
 
@@ -342,7 +342,7 @@ def unchecked(mine, ours):
     if not calls or any(map(_CALL.match, ours.splitlines())):
         return ""
     number, name = calls[0]
-    return f"One thing that no test of a machine without faults can show, in line {number}: nobody looks at what {name} returns, so its error is lost."
+    return f"Line {number} ignores the error that {name} returns, which no test can show on a machine without faults."
 
 
 _ARRAY = re.compile(r"^(?P<shared>.*__shared__)?[^=(/]*?\b\w[\w:<>]* +(?P<arrays>\w+(?:\[[^\]]*\])+(?:, *\w+(?:\[[^\]]*\])+)*);")
@@ -370,7 +370,7 @@ _EXTERN = re.compile(r"^\s*extern __shared__ [^;]*?\b(\w+)\[\];")
 def without_size(mine, ours):
     """A sentence for each array of `mine` that gets its size from a launch, where no launch gives one and ours has no such array."""
     gives = re.search(r"<<<[^,>]+,[^,>]+,", mine) or "extern __shared__" in ours
-    return [f"Line {number}: {found[1]} is extern, so its bytes are the third number of a launch, <<<blocks, threads, bytes>>>. Without it the array has none."
+    return [f"Line {number}: {found[1]} is extern, so its size is the third launch argument, <<<blocks, threads, bytes>>>. Without it the array has 0 bytes."
             for number, line in enumerate(mine.splitlines(), 1) if not gives and (found := _EXTERN.match(line))]
 
 
@@ -399,7 +399,7 @@ def counts_elements(mine, ours):
         for name, rest in re.findall(rf"\b({'|'.join(_SIZED)})\((.*)", line) if line.strip() not in known else ():
             size = (_arguments(rest) + 3 * [""])[_SIZED[name]].strip()
             if size and not of_bytes.search(size):
-                said.append(f"Line {number}: {name} counts bytes; is {size} a number of elements? Of floats it is {size} * sizeof(float).")
+                said.append(f"Line {number}: {name} counts bytes. Is {size} a number of elements? For floats, pass {size} * sizeof(float).")
     return said
 
 
@@ -409,7 +409,7 @@ def in_double(mine, ours, lines):
     number = next((each for each in lines if text[each - 1] not in known), None)
     if lines and number is None:  # what becomes one is in ours too: a variable's type is another one
         number = next((at for at, line in enumerate(text, 1) if line not in known and re.search(r"\bdouble\b", line.partition("//")[0])), None)
-    return number and (f"One thing that no test can show, in line {number}: a float becomes a double there, which a GeForce RTX multiplies and adds at a "
+    return number and (f"In line {number} a float becomes a double, which no test can show. A GeForce RTX multiplies and adds doubles at a "
                        "sixty-fourth of a float's rate. 2.0f is a float, 2.0 a double.") or ""
 
 

@@ -58,8 +58,8 @@ def faults_of_mistake(program, patch, source):
             print(f"noticed: {header(patch, 'mistake')}\nsaid:    {diagnosis}")
             return []
     named = dict.fromkeys(line for test in done.tests for failure in test["failures"] for line in failure.splitlines() if line.startswith("It "))
-    print(f"no failing test says '{diagnosis}'; " + "\n  ".join(["they say:", *named] if named else ["none names a misconception"]))
-    return [f"no failing test says '{diagnosis}'"]
+    print(f"no failing test reports '{diagnosis}'; " + "\n  ".join(["they report:", *named] if named else ["none names a misconception"]))
+    return [f"no failing test reports '{diagnosis}'"]
 
 
 def faults_of_holes(exercise):
@@ -68,7 +68,7 @@ def faults_of_holes(exercise):
     for hole in exercise.holes():
         lines = "\n".join(line for line in stub.splitlines() if f"TODO({hole})" in line)
         if not re.search(r"roughly [0-9]* line", lines):
-            faults.append(f"hole {hole} does not say how many lines, roughly")
+            faults.append(f"hole {hole} does not give its number of lines (roughly N lines)")
         if "budget:" not in lines:
             faults.append(f"hole {hole} names no budget")
         hints = [title for title, text in Hints(exercise).texts(hole) if text]
@@ -92,7 +92,7 @@ def faults_of_stub(program, stub):
         return faults + [wrong_end(done, "a test fails")]
     if not any(said(done, words) for words in _FAILURES_OF_STUBS):
         print(done.text[-3000:])
-        faults.append(f"the failing test does not say {' or '.join(_FAILURES_OF_STUBS)}")
+        faults.append(f"the failing test does not report {' or '.join(_FAILURES_OF_STUBS)}")
     return faults
 
 
@@ -106,8 +106,8 @@ def faults_of_boss(program, patch):
     findings = boss.findings(program, _SECONDS)
     seen = [finding for finding in findings if finding.startswith(boss.shows) and (boss.on_the_cpu or any("/kernel.cu:" in places[0] for places in getattr(finding, "parties", ())))]
     if not seen:
-        who = f"{boss.test} does not say '{boss.shows}'" if boss.on_the_cpu else f"the X-ray does not say '{boss.shows}' of a line of the kernel in {boss.test}"
-        faults.append(f"{who}; it says: {findings}")
+        who = f"{boss.test} does not report '{boss.shows}'" if boss.on_the_cpu else f"the X-ray does not report '{boss.shows}' in a line of the kernel, in {boss.test}"
+        faults.append(f"{who}; it reports: {findings}")
     if any(re.search(r"\.(cu|hpp|cpp):[0-9]", without_lines(finding)) for finding in findings):
         faults.append(f"a finding gives its line away: {[without_lines(finding) for finding in findings]}")
     return faults

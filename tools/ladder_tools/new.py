@@ -48,7 +48,7 @@ git diff --no-index {source}/{kernel} {folder}/{kernel}
 """
 _REWRITE = """## The kernel walked through
 
-A rewrite: the operator is new.
+A rewrite, because the operator is new.
 """
 _TURN = """## Your turn
 
@@ -165,7 +165,7 @@ def _page(source, arguments):
     turn = _TURN.format(name=lesson_of(arguments.folder), holes=_holes_of(source.folder)) if has_exercise else ""
     without = [what for what, there in (("exercise", has_exercise), ("planted mistake", mistakes)) if not there]
     if without:
-        turn = f"*No {', no '.join(without)}: not written yet.*\n\n{turn}"
+        turn = f"*No {', no '.join(without)} yet.*\n\n{turn}"
     planted = "".join(f"- `./ladder exercise {lesson_of(arguments.folder)} --mistake {name}`\n" for name in mistakes)
     walk = _REWRITE if arguments.with_operator else _DIFF.format(
         source=source.folder, kernel=next(file for file in source.files if file.stem == "kernel"), folder=arguments.folder)
@@ -218,6 +218,6 @@ def new(words, preset, caller):
         path.write_text(text)
     _format(arguments.folder, written)
     name = lesson_of(arguments.folder)
-    say(f"{arguments.folder} is a copy of {source.folder} under new names. Begin with kernel.cu and its header; ./ladder test {name} "
-        "tests it. docs/adding-a-chapter.md says what each file is for")
+    say(f"{arguments.folder} is a copy of {source.folder} under new names. Begin with kernel.cu and its header, and run ./ladder test {name}. "
+        "docs/adding-a-chapter.md explains each file")
     return 0

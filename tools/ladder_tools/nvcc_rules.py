@@ -41,13 +41,13 @@ def _said(found):
     if called and called[1] in ("move", "forward") and notes[0]["file"].endswith("bits/move.h"):
         return ""  # nvcc takes these two
     if called and sides and sides[1] != sides[2]:
-        mend = ": it needs __device__" if sides[1] == "__host__" and notes[0]["file"] == message["file"] else ""
-        return f"{called[1] or called[2]} is a {sides[1]} function, called from a {sides[2]} function{mend}"
+        mend = "; it needs __device__" if sides[1] == "__host__" and notes[0]["file"] == message["file"] else ""
+        return f"{called[1] or called[2]} is a {sides[1]} function called from a {sides[2]} function{mend}"
     deleted = _DELETED.search(message["text"])
     types = next(filter(None, (_OF_TYPES.search(note["text"]) for note in notes)), None)
     if deleted and types:
-        return (f"{deleted[1]} of {types[1]} and {types[2]}: CUDA has none for these two types; "
-                "convert one to the other's")
+        return (f"CUDA has no {deleted[1]} of {types[1]} and {types[2]}; "
+                "convert one to the type of the other")
     return message["text"] if _RULES.search(message["text"]) else ""
 
 

@@ -90,12 +90,12 @@ def fault_of(exercise):
     ours = text_of(exercise.solution).splitlines()
     marked = next(filter(until, ours), None)
     if marked:
-        return f"{exercise.solution} is what a stub becomes; this line is a stub's: {marked.strip()}"
+        return f"{exercise.solution} is the solution, but this line belongs in a stub: {marked.strip()}"
     kernel = iter(ours)
     lines = [line for line in stub.splitlines() if not _TODO.search(line) and not until(line)]
     gone = next((line for line in lines if line not in kernel), None)  # `in` looks behind the line found last
     if gone is not None:
-        return f"solving {exercise.stub} must only add lines to reach {exercise.solution}; this one goes: {gone.strip()}"
+        return f"solving {exercise.stub} must only add lines to reach {exercise.solution}; this line disappears: {gone.strip()}"
     try:
         holes_of(exercise)
     except Unplaced as error:
@@ -176,7 +176,7 @@ def not_as_ours(places, ours, most=3):
             if kind in ("replace", "delete"):
                 differ += [number for number, _ in mine[at:to]]
             elif kind == "insert":
-                left_out.append(f"behind line {mine[at - 1][0]}" if at else f"in front of line {mine[0][0]}" if mine else "at another place")
+                left_out.append(f"after line {mine[at - 1][0]}" if at else f"before line {mine[0][0]}" if mine else "elsewhere")
         same = len(mine) - (len(differ) - before)
         alike, lacks = alike + same, lacks + len(theirs) - same
     return (differ, left_out) if max(len(differ) + len(left_out), lacks) <= min(most, alike) else ([], [])
@@ -266,7 +266,7 @@ class Holes:
                 go.append((len(self._fixed), todo[1], _code(line)))
         for at, hole, line in go:
             if hole not in todos.get(at, {}):
-                raise Unplaced(f"`{line.strip()}` does not stand beside a TODO({hole})")
+                raise Unplaced(f"`{line.strip()}` is not next to a TODO({hole})")
         self._given = {}
         for _, hole, line in go:
             self._given.setdefault(hole, set()).add(_bare(line))
@@ -274,7 +274,7 @@ class Holes:
         ours, lacks = self._added(kernel, todos)
         ours = {at: [line for _, line in lines] for at, lines in ours.items()}
         if lacks or any(at not in todos for at in ours) and spread is None:
-            raise ValueError("solving it must only add lines where a TODO stands")
+            raise ValueError("solving it must only add lines at its TODOs")
         for at in sorted(todos.keys() | ours.keys()):
             lines, holes = ours.get(at, []), todos.get(at, {spread: 0})
             for last, (hole, roughly) in enumerate(holes.items(), 1):
@@ -362,7 +362,7 @@ class Holes:
             beside = {number for place, number, _ in self.places if place == at}
             given = set().union(*(self._given.get(each, ()) for each in beside))
             if any(is_code(line) and _bare(line) not in given for line in added.get(at, [])) and beside != {hole}:
-                return Written(why=f"the lines of the holes {' and '.join(sorted(beside))} stand side by side without a TODO between them")
+                return Written(why=f"the lines of holes {' and '.join(sorted(beside))} are next to each other without a TODO between them")
             found[hole].append([] if len(beside) > 1 else added.get(at, []))
             of_found[hole].append([] if len(beside) > 1 else numbers.get(at, []))
         outside = {at: lines for at, lines in added.items() if at not in at_places and any(map(is_code, lines))}

@@ -56,7 +56,7 @@ def require_no_limit(status):
     """That a program which ended so was not ended by a limit of the shell's, which is no fault of it."""
     limit = {-signal.SIGXFSZ: "a larger file than ulimit -f", -signal.SIGXCPU: "more seconds than ulimit -t"}.get(status)
     if limit:
-        raise Failed(f"a program wanted {limit} allows here, and was ended; allowed: a larger limit, or none")
+        raise Failed(f"a program needed {limit} allows here, and was ended; allowed: a larger limit, or none")
 
 
 # What ulimit calls each, its unit, and how much is always enough.
@@ -73,7 +73,7 @@ def limits_of_the_shell():
             low.append(f"-{letter} {limit // unit}")
     if not low:
         return ""
-    return f"\nit may be a limit of this shell: ulimit {' '.join(low)}; allowed: larger ones, or none"
+    return f"\na limit of this shell may be the cause: ulimit {' '.join(low)}; allowed: larger ones, or none"
 
 
 def number_of(name):
@@ -162,7 +162,7 @@ def place_of(word):
             if after in (lesson, idea_of(lesson)) or number == number_of(lesson):
                 return Place(chapter, lesson)
         known = " ".join(f"{number_of(chapter)}.{lesson}" for lesson in lessons(chapter))
-        raise Refused(f"lesson is '{word}'; allowed: {known or f'none, {chapter} has no lessons beside its own'}",
+        raise Refused(f"lesson is '{word}'; allowed: {known or f'none, because {chapter} has no further lessons'}",
                       name, [f"{before}.{each}" for lesson in lessons(chapter) for each in (lesson, idea_of(lesson))])
     named = [Place(each, lesson) for each in chapters() for lesson in lessons(each) if name in (lesson, idea_of(lesson))]
     if len(named) == 1:
@@ -297,5 +297,5 @@ def exercise_of(name):
             return each
     if kind == "exercise" and place.lesson:
         follow = [each for each in exercises("scratch") if str(each.folder) == place.folder] + [each for each in known if str(each.folder) > place.folder]
-        raise ToRead(f"{lesson_of(place.folder)} is to read, it has no exercise; {question_of(place.folder)}next: ./ladder exercise {(follow or known)[0].name}")
+        raise ToRead(f"{lesson_of(place.folder)} is a lesson to read, without an exercise; {question_of(place.folder)}next: ./ladder exercise {(follow or known)[0].name}")
     raise wrong

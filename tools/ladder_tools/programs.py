@@ -120,7 +120,7 @@ class Arguments:
             elif option in self.paths:
                 self.paths[option] = Path(caller) / value
                 if not self.paths[option].parent.is_dir():
-                    raise Refused(f"{option} is '{value}'; allowed: a file in a folder that is there")
+                    raise Refused(f"{option} is '{value}'; allowed: a file in a folder that exists")
             else:
                 self.words.append(f"{option}={value}")
         require_known(given)
@@ -148,7 +148,7 @@ def plotting_python():
 def _draw(json, plot):
     python = plotting_python()
     if python is None:
-        print("no plot: no python3 here has matplotlib (pip install matplotlib, or apt-get install python3-matplotlib)")
+        print("no plot, because no python3 here has matplotlib (pip install matplotlib, or apt-get install python3-matplotlib)")
         return
     drawn = subprocess.run([python, _HELP / "plot.py", json, plot], stderr=subprocess.PIPE, text=True)
     if drawn.returncode == 0:
@@ -163,9 +163,9 @@ def _mine(places):
         raise Refused("--mine takes one lesson, such as 03 or 07.02")
     exercise = exercise_of(places[0])
     if not registered_names((ROOT / exercise.solution).read_text()):
-        raise Refused(f"--mine is for lessons that are rows of the ladder; {exercise.name} is none")
+        raise Refused(f"--mine works for lessons that are rows of the ladder; {exercise.name} is not one")
     if not (ROOT / exercise.mine).exists():
-        raise Refused(f"{exercise.mine} is not there; ./ladder exercise {exercise.name} puts it there")
+        raise Refused(f"{exercise.mine} does not exist; ./ladder exercise {exercise.name} creates it")
     if shutil.which("objcopy") is None:
         raise Failed("objcopy is not installed (it comes with binutils), and --mine needs it")
     return exercise
@@ -206,7 +206,7 @@ def run(words, preset, caller):
     targets = [program(each) for each in [back_end] + (["xray"] if xray else [])]
     if preset == "cuda" and back_end == "emulated":
         targets.append(program("cuda"))
-        say("no GPU is found: the CUDA program is compiled, and the emulator runs")
+        say("no GPU was found, so the CUDA program is compiled, but the emulator runs")
     build.build(*targets)
     json = arguments.paths["--json"]
     before = json.stat().st_mtime_ns if json.exists() else None
@@ -229,7 +229,7 @@ def xray(words, preset, caller):
     program = f"{ask_for_program(arguments, build.folder)}_xray"
     build.prepare()
     if not build.has_xray():
-        raise Failed("the X-ray needs g++, and this build uses another compiler")
+        raise Failed("the X-ray needs g++, but this build uses another compiler")
     build.build(program)
     paths = [f"{option}={path}" for option, path in arguments.paths.items()]
     return run_program(build.folder / program, *paths, *arguments.words)

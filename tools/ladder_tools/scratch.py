@@ -20,7 +20,7 @@ _CUT = re.compile(r'(?:below "([^"]+)": )?("[^"]+"(?: \.\. "[^"]*")*)')
 _TODO = re.compile(r"  ([0-9]+): (.+)")
 _FURTHER = re.compile(r"     (\S.*)")
 _CODE = re.compile(r"  \+ (.+)")
-_ALLOWED = 'allowed: "words" .. "words", and below it "  1: roughly 3 lines; what", and five blanks before what else it says'
+_ALLOWED = 'allowed: "words" .. "words", and below it "  1: roughly 3 lines; what", and five blanks before further lines'
 
 
 def depth_of(line):
@@ -41,7 +41,7 @@ class _Kernel:
                 self.at = number + 1
                 return number
         is_above = any(line.strip().startswith(words) for line in self.lines[:self.at])
-        raise ValueError(f'"{words}" begins no line of {self._path} below line {self.at}' + (", only one above it" if is_above else ""))
+        raise ValueError(f'no line of {self._path} after line {self.at} begins with "{words}"' + (", only an earlier one" if is_above else ""))
 
     def cut(self, above, names):
         """(first line, how far in it is, line behind the last)"""

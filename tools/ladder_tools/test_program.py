@@ -173,7 +173,7 @@ def main():
             before.keep(counts, skips)
     append(log, skips)
     print(f"{name}: {counts['OK']} passed, {counts['FAILED']} failed, {counts['SKIPPED']} skipped"
-          + " (as before: it is the same program)" * bool(kept))
+          + " (as before, because the program is the same)" * bool(kept))
     append(os.environ.get("LADDER_TEST_COUNTS"),
            f"{name} {counts['OK']} {counts['FAILED']} {counts['SKIPPED']} {int(bool(kept))}\n")
     return 0 if as_expected and not counts["FAILED"] else 1

@@ -238,7 +238,7 @@ def known_mistakes(words, build):
     build.build("known_mistakes")
     status = run_program(build.folder / "known_mistakes", *words)
     if not words:
-        print("\nPlanted in the lessons. ./ladder test mistake.NAME plants one; a test must fail and say its words:")
+        print("\nPlanted in the lessons. ./ladder test mistake.NAME plants one; a test must fail and print its sentence:")
         for name, path in mistakes().items():
             patch = (ROOT / path).read_text()
             print(f"    {name}\n        {header(patch, 'mistake')}\n        \"{header(patch, 'diagnosis')}\"")
@@ -270,5 +270,5 @@ def test(words, preset, caller):
         report.line(line.rstrip("\n"))
     status = process.wait()
     if status == 0 and report.tests() == 0:
-        raise Failed(f"no test is called {arguments.filter}; ./ladder test CHAPTER names all that fail, build/PROGRAM --gtest_list_tests all that are")
+        raise Failed(f"no test is called {arguments.filter}; ./ladder test CHAPTER lists the failing tests, build/PROGRAM --gtest_list_tests all tests")
     return status

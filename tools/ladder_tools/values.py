@@ -317,7 +317,7 @@ def first_wrong(yours, ours, half=None, stopped=False):
         said = []
         if stray is not None and (wrong is None or stray[2] == wrong[2]):
             touch = Touch(yours, stray)
-            said.append(f"First element read that our {'block' if alike else 'kernel'} never reads: {touch.name()} at {touch.where()}.")
+            said.append(f"First element that only your {'block' if alike else 'kernel'} reads: {touch.name()} at {touch.where()}.")
         if wrong is not None:
             touch = Touch(yours, wrong)
             beside = right.stored_at(mine.key(wrong))
@@ -325,12 +325,12 @@ def first_wrong(yours, ours, half=None, stopped=False):
             others = list(dict.fromkeys(other.text(half, pair) for other, pair in zip(beside, are_pairs)))
             others = others[len(others) > 1 and others[0] == "0":]  # which only clears it
             ours_is = ("our kernel stores nothing there" if not others else f"ours stores {others[0]}" if len(others) == 1
-                       else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there, one after the other")
+                       else f"ours stores {', '.join(others[:3])}{', ...' if len(others) > 3 else ''} there, in this order")
             if touch.operation == _ATOMIC:
-                said.append(f"First value that ours never stores there: {touch.name()}, the sum of what atomics add, is {touch.text(half, is_pair)} in the end; {ours_is}. "
-                            f"The last one is made at {touch.where()}.")
+                said.append(f"First difference from our kernel: the atomics add up to {touch.text(half, is_pair)} in {touch.name()}; {ours_is}. "
+                            f"The last one is at {touch.where()}.")
             else:
-                said.append(f"First value that ours never stores there: {touch.name()} = {touch.text(half, is_pair)} at {touch.where()}; {ours_is}.{touch.code()}")
+                said.append(f"First difference from our kernel: {touch.name()} = {touch.text(half, is_pair)} at {touch.where()}; {ours_is}.{touch.code()}")
             if stray is None:
                 said += _moved(mine, right, wrong, half) or _taken(mine, right, wrong) or list(filter(None, [_unread(mine, right, wrong, half)] if alike and not stopped else []))
         elif stray is None and not stopped:
@@ -374,9 +374,9 @@ def _moved(mine, right, wrong, half):
         return []
     of_wrong = (mine.stored[mine.key(wrong)].index(wrong), wrong)
     turn, one = of_wrong if of_wrong in moved else moved[0]
-    of = "This value" if one is wrong else f"What yours stores in {Touch(mine.trail, one).name()}"
-    return [f"{of} is right elsewhere: ours stores it in {Touch(right.trail, places[turn, one[7]]).name()}, and so it is with most values of {name} "
-            "that differ. An index, a condition or the order of lines may be wrong, or a step is left out."]
+    of = "this value" if one is wrong else f"your value of {Touch(mine.trail, one).name()}"
+    return [f"Ours stores {of} in {Touch(right.trail, places[turn, one[7]]).name()}, and most values of {name} that differ are right "
+            "at another element, too. An index, a condition or the order of lines may be wrong, or a step may be missing."]
 
 
 def _lanes(launch, row):
@@ -412,7 +412,7 @@ def _taken(mine, right, wrong):
         return []  # the same shuffles, in a loop that has fewer rounds
     if len(own) < len(taken):
         counts = f"{len(taken)} shuffle{'s' if len(taken) != 1 else ''}, yours {len(own) or 'none'}"
-        return [f"Before it our thread makes {counts}: is something not yet put together over the lanes?"]
+        return [f"Before this store our thread makes {counts}. Is a reduction over the lanes missing?"]
     # The row's own lane, or else the first: one lane's shuffles may be ours where those of all others are not.
     for lane in (wrong[3] % 32, *sorted(mine_take)):
         own, taken = mine_take.get(lane, []), ours_take.get(lane, [])
@@ -425,7 +425,7 @@ def _taken(mine, right, wrong):
         return []
     launched = mine.trail.places[wrong[4]][1:][-1:]  # which is all that the compiler has kept of some calls
     lines = ", ".join(dict.fromkeys(Touch.line(mine.trail, place) for _, place in own if mine.trail.places[place] != launched))
-    return [f"Before it, lane {lane} takes the values of lanes {lanes[0]} by shuffles{f' at {lines}' if lines else ''}; ours takes {f'those of lanes {lanes[1]}' if taken else 'none'}."]
+    return [f"Before this store, lane {lane} reads lanes {lanes[0]} by shuffles{f' at {lines}' if lines else ''}; ours reads {f'lanes {lanes[1]}' if taken else 'none'}."]
 
 
 def _other_input(mine, right, block, half):
@@ -435,9 +435,8 @@ def _other_input(mine, right, block, half):
         stored = any((key[0], its_block, key[1]) in launch.stored for launch in (mine, right) for its_block in (None, block))
         if not stored and key in ours and ours[key][7] != row[7]:
             touch, other = Touch(mine.trail, row), Touch(right.trail, ours[key])
-            copied = "look at what is copied there" if touch.kind["shared"] else f"was something else copied to {key[0]} before the launch?"
-            return (f"It reads {touch.name()} = {touch.text(half)}, which holds {other.text(half)} in ours, and no thread stores there: {copied}"
-                    + "." * touch.kind["shared"])
+            copied = "Check what is copied there." if touch.kind["shared"] else f"Was something else copied to {key[0]} before the launch?"
+            return f"It reads {touch.name()} = {touch.text(half)}, which is {other.text(half)} in ours, and no thread stores there. {copied}"
     return ""
 
 
@@ -456,7 +455,7 @@ def _read_by_another_thread(mine, right, wrong):
             break
         touch = Touch(mine.trail, row)
         if row[0] == _LOAD and row[2:4] == wrong[2:4] and mine.key(row) not in known and (both_differ or touch.kind["bytes"] <= 4):
-            return f"All that our block's threads read, yours read, but not by the same threads: this one reads {touch.name()} at {Touch.line(mine.trail, touch.place)}, and in ours it does not."
+            return f"Your block reads every element that ours reads, but not in the same threads. This one reads {touch.name()} at {Touch.line(mine.trail, touch.place)}, which it does not in ours."
     return ""
 
 
@@ -483,7 +482,7 @@ def _unread(mine, right, wrong, half):
     does_not = ("does not, except perhaps " + (one if kept == 1 else f"{kept} of them, which their threads stored themselves and may have in registers")
                 if kept else "does not")
     return (f"Our block also reads {' and '.join(_elements(count, name) for name, count in counts.items())}"
-            f" (the first that it reads: {Touch(right.trail, told[0]).name()}); "
+            f" (the first is {Touch(right.trail, told[0]).name()}); "
             f"yours {does_not if tell else f'overwrites {them} before it reads {them}, or does not read {them}'}.")
 
 
@@ -491,12 +490,12 @@ def _unwritten(mine, right):
     """What our kernel stores in arrays of the device, and this one does not; and where the thread of the first of these ends instead."""
     missed = [key for key in right.stored if key not in mine.stored and key[1] is None]
     counts = Counter(name for name, _ in dict.fromkeys(right.element(right.stored[key][0]) for key in missed))
-    said = [f"Yours stores nothing in {_elements(count, name)} that ours stores." for name, count in counts.items()]
+    said = [f"Yours does not store {_elements(count, name)} that ours stores." for name, count in counts.items()]
     if missed and mine.trail.launches[mine.number] == right.trail.launches[right.number]:
         touch = right.stored_at(missed[0])[0]
         end = _end_of(mine.trail, (mine.number, touch.block, touch.thread))
         if end is not None:
-            said.append(f"Ours stores {touch.name()} by {touch.who()}; the last lines of yours that this thread goes through begin at {Touch.line(mine.trail, end)}.")
+            said.append(f"In ours {touch.who()} stores {touch.name()}; in yours the last lines that this thread executes begin at {Touch.line(mine.trail, end)}.")
     return said
 
 

@@ -98,7 +98,7 @@ def _far(asked, one):
 
 def _with_rules(operator, precisions, asked, program, options=frozenset()):
     shape = {**_of_rules()[1], **asked}
-    print(f"{operator}, {shape_text(shape)}{''.join(', ' + name for name in sorted(options))}; the rules of an H200 (132 multiprocessors)")
+    print(f"{operator}, {shape_text(shape)}{''.join(', ' + name for name in sorted(options))}; the rules of an H200 (132 SMs)")
     for precision in precisions:
         said = subprocess.run([program, operator, precision, *(f"{name}={size}" for name, size in shape.items())], capture_output=True, text=True)
         if said.returncode:
@@ -122,14 +122,14 @@ def _with_rules(operator, precisions, asked, program, options=frozenset()):
 def _by_records(operator, precisions, asked, options):
     times = [each for each in recorded(operator) if not precisions or each.precision in precisions]
     if not times:
-        print(f"{operator}: no time on a GPU is recorded{' in ' + precisions[0] if precisions else ''}. ./ladder run --operator {operator} measures, where there is a GPU")
+        print(f"{operator}: no time on a GPU is recorded{' in ' + precisions[0] if precisions else ''}. ./ladder run --operator {operator} measures one if you have a GPU")
         return 0
     fits = [each for each in times if _matches(asked, each.shape) and options <= each.options]
     if not fits:
         with_options = [each for each in times if options <= each.options] or times
         near = min(with_options, key=lambda each: (_far(asked, each.shape), each.seconds))
         fits = [each for each in with_options if each.shape == near.shape]
-        print(f"{operator}: nothing is recorded for {shape_text(asked)}{''.join(', ' + name for name in sorted(options))}; the nearest shape that is:")
+        print(f"{operator}: nothing is recorded for {shape_text(asked)}{''.join(', ' + name for name in sorted(options))}; the nearest recorded shape:")
     groups = {}
     for each in fits:
         groups.setdefault((shape_text(each.shape), each.precision, ", ".join(sorted(each.options))), []).append(each)
@@ -137,7 +137,7 @@ def _by_records(operator, precisions, asked, options):
         group.sort(key=lambda each: each.seconds)
         best = group[0]
         print(f"{operator}, {shape}{'; ' + words if words else ''}; {precision}: {best.implementation}")
-        print(f"  why: the fastest of {len({each.implementation for each in group})} that are recorded there; there are no rules for this operator")
+        print(f"  why: the fastest of {len({each.implementation for each in group})} recorded kernels; this operator has no rules")
         print(f"  recorded: {duration(best.seconds)} ({best.where})")
     return 0
 
@@ -186,7 +186,7 @@ def which(words, preset, caller):
     no_rule = options - (_FOR_RECORDS if operator.startswith("attention") else set())
     if no_rule:
         raise Refused(f"--options is '{','.join(sorted(no_rule))}'; allowed for {operator}: "
-                      f"{', '.join(_FOR_RECORDS) if operator.startswith('attention') else 'none'}; the rules look at sizes and storage")
+                      f"{', '.join(_FOR_RECORDS) if operator.startswith('attention') else 'none'}; the rules depend on sizes and storage only")
     build = Build(preset)
     build.prepare("best_which")
     build.build("best_which")
@@ -204,9 +204,9 @@ def compare(words, preset, caller):
             raise refused("option", option, known)
     if not any(word.partition("=")[0] in ("--help", "--list", "--table") for word in words):
         if not ask_nvidia("name"):
-            raise Failed("compare needs an NVIDIA GPU, and nvidia-smi finds none. On a machine that has one it also needs nvcc and a python3 with "
-                         "PyTorch for CUDA; public kernels (FLA, RWKV-CUDA, fast-transformers) are taken as they are installed, or from .peers/: "
-                         "tools/upkeep/compare/README.md. What was measured: records/h200_compare.md")
+            raise Failed("compare needs an NVIDIA GPU, but nvidia-smi finds none. It also needs nvcc and a python3 with PyTorch for CUDA. It measures "
+                         "the public kernels (FLA, RWKV-CUDA, fast-transformers) that are installed or in .peers/ (tools/upkeep/compare/README.md). "
+                         "Our results are in records/h200_compare.md")
         build = Build("cuda" if preset == "default" else preset)
         build.prepare()
         build.build("ladder_launchers")
