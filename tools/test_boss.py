@@ -1,4 +1,4 @@
-"""Bosses: their answers, what is said of them, and that each is a mistake of its own."""
+"""Bosses: the replies to answers, and that no boss is a planted mistake."""
 from unittest import mock
 
 from for_tests import InAFolder, printed

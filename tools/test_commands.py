@@ -1,4 +1,5 @@
-"""Tests of what ./ladder hands over: arguments, exercises, hints, and what is read out of GoogleTest, ctest and the sanitizers."""
+"""Tests of ./ladder's commands: arguments, exercises, hints, and the output of GoogleTest, ctest
+and the sanitizers."""
 import io
 import json
 import re
@@ -92,9 +93,11 @@ class Places(Refusals):
             self.assertLessEqual(3, len(each.holes()))
             self.assertEqual(re.findall(r'"Stage([0-9]+)[A-Z]', test), sorted(each.holes()), each.name)
             owners = {}
-            for at, stage, _ in patches.holes_of(each).places:  # side by side nobody could say whose lines are whose
+            # adjacent lines of two stages could not be told apart
+            for at, stage, _ in patches.holes_of(each).places:
                 self.assertEqual(owners.setdefault(at, stage), stage, each.name)
-        self.assertEqual((exercise_of("03.scratch").piece, exercise_of("06").piece), ("hole", "hole"))  # 03's holes are those of its exercise
+        # the holes of 03.scratch are the exercise's
+        self.assertEqual((exercise_of("03.scratch").piece, exercise_of("06").piece), ("hole", "hole"))
         hole, stage = (hints.Hints(exercise_of(name)) for name in ("06", "06.scratch"))
         self.assertNotEqual(hole.texts("1"), stage.texts("1"))
         self.assertEqual((len(hole.texts("2")), len(stage.texts("5"))), (3, 3))
@@ -141,7 +144,7 @@ class Arguments(Refusals):
         below_03 = ["01", "02", "02.02_loop_order", "02.03_simd", "02.04_columns", "02.05_register_tiles", "03"]
         self.assertTrue({"01", "03", "07.15_wkv_and_gla", "08.08_pipelined", "best"} <= set(climbed), climbed)
         self.assertFalse({"00.09_sum", "03.01_causal_dot_product", "07.20_backward", "08.14_overlap"} & set(climbed), climbed)
-        self.assertIn("08.20_split_keys", climbed)  # best_attention asks for it
+        self.assertIn("08.20_split_keys", climbed)  # best_attention names it
         for words, lessons in ((["03"], below_03), (["03", "--shape=T=8"], ["03"]), (["05", "03"], ["03", "05"]), (["06.0"], ["06", "06.03_fused_recurrent", "06.07_time_tiles"]),
                                (["00.9"], ["00.09_sum"]), (["--operator", "softmax"], ["00.11_rows"]), (["--operator=gla_combine"], ["07.05_gla_steps"]),
                                (["01", "--operator=causal_dot_product"], ["01.01_linear_attention"]), (["07.06"], ["07.06_gla_layer", "07.15_wkv_and_gla"]),
@@ -152,7 +155,8 @@ class Arguments(Refusals):
 
     def test_without_a_place_it_is_the_story(self):
         own = {rung.name: rung for *_, rungs, summits in rows.story() if not summits for rung in rungs}
-        folders = [path for path in place.in_lessons("kernel.c*") if len(path.parts) == 2]  # chapters' own
+        # the chapters' own kernels
+        folders = [path for path in place.in_lessons("kernel.c*") if len(path.parts) == 2]
         self.assertEqual([Path(rung.source) for rung in own.values()], folders)
         self.assertEqual(own["wkv_shared_mem"].library, "06.00")
         self.assertNotIn("wkv_recurrent", own)  # in chapter 06's folder too, but not its kernel
@@ -165,7 +169,8 @@ class Arguments(Refusals):
         tables = programs.tables_of_story(here)
         self.assertIn("--table=summits: wkv fp32 B=1,T=1024,H=32,K=64,V=64 wkv_time_tiles=06_shared_mem/07_time_tiles/kernel.cu "
                       "wkv_chunkwise=07_chunkwise/15_wkv_and_gla/kernel.cu best_wkv=library/best/best.cu", tables)
-        self.assertNotIn(".cu", " ".join(programs.tables_of_story(on_gpu)))  # all are in the program
+        # the program contains all of them
+        self.assertNotIn(".cu", " ".join(programs.tables_of_story(on_gpu)))
 
     def test_a_program_is_asked_for_once(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -213,7 +218,7 @@ class Arguments(Refusals):
 
 
 class Programs(InAFolder):
-    """GoogleTest's side is played by scripts."""
+    """Scripts play GoogleTest's part."""
 
     def test_a_report_is_read(self):
         done = gtest.run(self.program("""
@@ -252,7 +257,7 @@ sys.exit(1)
         self.assertEqual(cases.smallest_case(tests), smallest)
         self.assertIsNone(cases.smallest_case([refuses]))
         of_a_hole = gtest.Test("wkv.Hole1Loads")
-        of_a_hole.case = "; ; bf16"  # which says only what its numbers are: hole.hpp
+        of_a_hole.case = "; ; bf16"  # the case only names its numbers' format: hole.hpp
         self.assertIsNone(cases.smallest_case([of_a_hole]))
         self.assertEqual(cases.first_tests(tests), [smallest])
         plain = [gtest.Test("wkv.PlainCase"), gtest.Test("gla.GlaPlainCase")]
@@ -281,7 +286,8 @@ sys.exit(1)
         self.assertEqual(said(tests, [tests[0], tests[3], tests[6]]), "wrong in 3 of 16 cases")
         self.assertEqual(cases.sizes_of(strong[0]), ([("B", 2), ("T", 37), ("H", 3), ("K", 4), ("V", 4)], ["decay=strong"]))
         self.assertEqual(cases.what_fails(tests, []), "")
-        self.assertEqual(cases.plainest(reverse + wider), self.case(37, 100, 64))  # it has columns for all its steps
+        # this case has columns for all its steps
+        self.assertEqual(cases.plainest(reverse + wider), self.case(37, 100, 64))
 
     def test_a_hole_has_tests_of_its_own(self):
         names = ["fill.Hole2Launches", "fill.MatchesReference/N1", "fill.Hole1Indexes", "fill.Hole2Checks", "fill.Holes", "Hole3Tests.It"]
@@ -484,7 +490,8 @@ class Reports(unittest.TestCase):
         out = io.StringIO()
         with tempfile.TemporaryDirectory() as folder:
             counts = Path(folder) / "counts"
-            counts.write_text("chapter01.a 7 0 2 1\nchapter01.b 11 1 0 0\n")  # of emulator.C there is one test, which is no program's
+            # emulator.C is one test and not a program's
+            counts.write_text("chapter01.a 7 0 2 1\nchapter01.b 11 1 0 0\n")
             report = testing.Report(["chapter01.a", "chapter01.b", "emulator.C"], counts, out, testing.Progress(io.StringIO()))
             for line in ("Test project /x", "    Start 1: chapter01.a", "1/3 Test #1: chapter01.a .......   Passed    0.10 sec",
                          "2/3 Test #3: emulator.C ...***Skipped   0.00 sec", "3/3 Test #2: chapter01.b ...***Failed    0.25 sec",

@@ -1,4 +1,4 @@
-"""Tests of what is drawn beside what: arguments, planted mistakes, and the page that is made of two X-rays."""
+"""Tests of --draw: arguments, planted mistakes, and the page made of two X-rays."""
 import json
 import re
 import tempfile
@@ -13,7 +13,7 @@ from ladder_tools.place import ROOT, Refused, chapters, exercise_of, lessons
 
 class Arguments(Refusals):
     def xray(self, *words):
-        """As if the learner had a copy of each exercise."""
+        """The arguments, as if the learner had a copy of each exercise."""
         with mock.patch.object(Path, "exists", return_value=True):
             return programs.Arguments("xray", words, "/tmp")
 
@@ -96,7 +96,7 @@ class Pages(InAFolder):
         return {"counters": [], "case": "T5", "kernels": [{"kernel": "k", "launches": 1, "errors": list(errors), "sites": [], "steps": []}]}
 
     def drawn(self, by_test, failing, values=(), touch=None):
-        """The report on the page, where each test's X-ray is by_test[test] of both programs."""
+        """The report on the page, if both programs give by_test[test] as a test's X-ray."""
         one, build = exercise_of("03"), mock.Mock(folder=Path("/none"))
         page = self.root / "page.html"
         tests = [{"name": failing, "failures": ["x.cpp:1\nWRONG RESULT in o"]}]

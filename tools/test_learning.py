@@ -1,4 +1,4 @@
-"""./ladder learn, prepare and diff, and what the exercises note of what is solved.    python3 -m unittest discover -s tools"""
+"""Tests of ./ladder learn, prepare and diff, and of the record of solved exercises."""
 import datetime
 import json
 import multiprocessing
@@ -80,7 +80,7 @@ class HintsOfTheTree(unittest.TestCase):
 
 
 class Solved(InAFolder):
-    """Of a tree of its own for what is in my/."""
+    """Tests with a my/ of their own."""
 
     def setUp(self):
         super().setUp()
@@ -110,13 +110,14 @@ class Solved(InAFolder):
 
     def test_behind_what_is_written_from_scratch_the_next_lesson_comes(self):
         self.assertEqual(learning.next_exercise(after="03.scratch"), "03.01_causal_dot_product")
-        self.assertEqual(learning.next_exercise(after="08.16.scratch"), "08.18b_gradients_wgmma")  # 16 to 18 have no exercise
+        # 16 to 18 have no exercise
+        self.assertEqual(learning.next_exercise(after="08.16.scratch"), "08.18b_gradients_wgmma")
         self.assertEqual(learning.more_of("03"), ["03.scratch", "03.boss"])
         self.assertEqual(learning.more_of("03.01_causal_dot_product"), [])
 
     @staticmethod
     def begun(work, arguments):
-        """A process for each argument."""
+        """Starts a process for each argument."""
         terminals = [multiprocessing.get_context("fork").Process(target=work, args=(each,)) for each in arguments]
         for terminal in terminals:
             terminal.start()
@@ -151,7 +152,8 @@ class Solved(InAFolder):
         self.assertEqual(text.count("[x]") + text.count("[ ]"), len(self.names) + len(exercises("scratch")) + len(bosses()))
         self.assertRegex(text, r"\n03_cuda_baseline: [0-9.]+ h\n  \[x\] 03 +[0-9]+ min  one thread per output channel  \[ \] scratch  \[ \] boss\n")
         self.assertRegex(text, r"\n +07.15_wkv_and_gla +reference  WKV and GLA\n")
-        self.assertRegex(text, r" 08.20_split_keys +[0-9]+ min  Split keys \(reference\)")  # it has an exercise
+        # a reference with an exercise
+        self.assertRegex(text, r" 08.20_split_keys +[0-9]+ min  Split keys \(reference\)")
         minutes = sum(int(each) for each in re.findall(r"  ([0-9]+) min  ", text))
         self.assertIn(f"\n{learning.hours(minutes)} h in all. 1 of ", text)
         today = datetime.date.today().isoformat()
@@ -163,7 +165,8 @@ class Solved(InAFolder):
         folders = learning.folders_of(name)
         on_it = [each.name for each in exercises() if str(each.folder) in folders]
         learning.note_solved(on_it[0])
-        learning.note_solved("03")  # the next of all is behind it, that of the path is not
+        # the next one of all lessons comes after it, the path's does not
+        learning.note_solved("03")
         text = printed(learning.learn, ["--path", name], "default", "/")[1]
         self.assertEqual(re.findall(r"^  \[.\] (\S+)", text, re.MULTILINE), on_it)
         minutes = sum(map(learning.minutes_of, folders))
@@ -211,17 +214,19 @@ class Prepare(unittest.TestCase):
 class Rewards(InAFolder):
     def test_a_step_that_was_measured_is_told_with_its_file(self):
         said = learning.recorded_step(exercise_of("04"))
-        if said:  # records may hold no file with both
+        if said:  # there may be no record with both
             self.assertRegex(said, r"^on NVIDIA H200 wkv_no_atomic takes [0-9.]+ ms, [0-9.]+ % of the bound, and wkv_atomic took [0-9.]+ ms, at .*\(h200_[\w.-]+, records/h200_wkv.json[,)]")
             runs = {run["name"]: run for _, run in recorded.runs(Path(learning.ROOT) / "records")}
             names = {row["implementation"] for row in runs[re.search(r"\((h200_[\w.-]+),", said)[1]]["rows"]}
             self.assertIn("wkv_no_atomic", names)
         self.assertEqual(learning.recorded_step(exercises()[0]), "")
-        self.assertIn("T_q=1", learning.recorded_step(exercise_of("08.20")))  # a kernel for decoding
+        # a kernel for decoding
+        self.assertIn("T_q=1", learning.recorded_step(exercise_of("08.20")))
 
     def test_budgets_are_read_as_cpp_computes_them(self):
         self.assertEqual([learning.budget_of(exercise_of(name)).get("loads") for name in ("03", "05", "06", "01", "00.14")],
-                         [257, 65, 4.2, None, None])  # 01 has none, and 00.14's has a shape of its own
+                         # 01 has no such budget, and 00.14's is for another shape
+                         [257, 65, 4.2, None, None])
 
     def test_the_line_says_the_learners_counts_ours_and_those_of_the_step_before(self):
         with mock.patch.object(learning, "recorded_step", return_value=""):
@@ -252,7 +257,7 @@ class Watch(InAFolder):
         class Stop(Exception):
             pass
 
-        def save(_):  # between two looks
+        def save(_):  # between two checks of the file
             name = next(saved, None)
             if name is None:
                 raise Stop

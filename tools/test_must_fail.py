@@ -1,4 +1,4 @@
-"""Tests of the judge of planted mistakes and stubs: what must not pass, does not. Their programs are played by scripts."""
+"""Tests of must_fail: what it must reject. Scripts play the programs."""
 import json
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ class MustFail(InAFolder):
         return str(self.root / name)
 
     def ends(self, failures, status):
-        """A program that ends so."""
+        """A program with these failures and this exit code."""
         report = {"testsuites": [{"name": "s", "testsuite": [{"name": "t", "failures": [{"failure": text} for text in failures]}]}]}
         return str(self.program(f"open(report, 'w').write({json.dumps(json.dumps(report))})\nsys.exit({status})\n"))
 
@@ -45,7 +45,7 @@ class MustFail(InAFolder):
         self.assertNotIn("[  FAILED  ]", said)
 
     def test_a_stages_own_tests_are_asked_last(self):
-        for with_them in (False, True):  # the diagnosis is said by other tests, by a stage's
+        for with_them in (False, True):  # other tests print the diagnosis, then a stage's
             report = json.dumps({"testsuites": [{"name": "s", "testsuite": [{"name": "t", "failures": [{"failure": "the bonus forgotten"}]}]}]})
             program = self.program(f"said = any('*.Stage' in word for word in sys.argv) != {with_them}\n"
                                    f"open(report, 'w').write({report!r} if said else '{{\"testsuites\": []}}')\nsys.exit(said)\n")

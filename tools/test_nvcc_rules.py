@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What nvcc refuses is said, with its line, and nothing of what it takes."""
+"""What nvcc rejects is reported with its line, and nothing else is."""
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -20,7 +20,7 @@ int of_the_host = 3;
 __global__ void begins(float* a) { a[threadIdx.x] = twice(a[0]); }
 void launch(float* a) { %s }
 """
-# (what stands in the file, on line 9, and the word of the sentence)
+# {line 9 of the file: a part of the sentence}
 REFUSED = {
     "__global__ void k(float* a) { a[0] = plus(a[1], a[2]); }": "plus is a __host__ function called from a __global__ function; it needs __device__",
     "__device__ float helps(float x) { return plus(x, x); }": "plus is a __host__ function called from a __device__ function",

@@ -1,4 +1,4 @@
-"""Exercises are made from kernels by patches."""
+"""Tests of exercises and mistakes, which are made from kernels by patches."""
 import re
 import unittest
 from contextlib import redirect_stdout
@@ -76,7 +76,8 @@ class Lines(unittest.TestCase):
         self.assertEqual(apart("  a();", "  c();", "  b();", "  d();"), "; its lines are ours, in another order from line 12 on")
         for lines in (("  a();", "  b();", "  c();", "  d();"), ("  a();", "  x();"), ("  e();", "  f();", "  c();"), ()):
             self.assertEqual(apart(*lines), "")
-        two = [list(enumerate(ours, 11)), []]  # what stands at one place says nothing of where another one is
+        # the lines at one place tell nothing about another place
+        two = [list(enumerate(ours, 11)), []]
         self.assertEqual(Check._apart(two, [ours, ["x();"]]), "; like ours except for missing code elsewhere")
         self.assertEqual(Check._apart([[], [(21, "  c();"), (22, "  d();")]], [["  b();"], ["  c();", "  d();", "  e();"]]),
                          "; like ours except for missing code elsewhere and missing code after line 22")
@@ -187,7 +188,8 @@ class HolesOfACopy(InAFolder):
         self.assertEqual(holes.of("f() {\n  // TODO(1): x\n  last(one, two);\n}\n").aside, [(3, "", "first(one, two);")])
 
     def lit(self, one, two, faults):
-        """The check of a copy with these lines, and its lights, where our kernel with a line of `faults` fails as it says, if all tests run for `all`."""
+        """The check of a copy with these lines, and its lights. Our kernel with a line of `faults`
+        fails with this sentence, or in the last tests only for "all"."""
         check = self.filled(one, two)
         check._names, check.failing = [], ""
         check._fault = lambda target, text, tests, whole: next((said for line, said in faults.items() if line in text and (whole or said != "all")), "")
@@ -480,7 +482,7 @@ class LinesThatGoWithAHole(InAFolder):
 
 class Kernels(unittest.TestCase):
     def test_give_no_variable_a_value_that_a_hole_overwrites(self):
-        """That is a stub's need: its line says until when."""
+        """Only a stub needs such a value, and its line ends with "until hole N is filled"."""
         declared = re.compile(r"( *)(?!const|return|using)[A-Za-z_][\w:<>]* (\w+ = [^;{]*(?:, \w+ = [^;{]*)*);(?:  //.*)?")
 
         def overwritten(lines):

@@ -1,4 +1,5 @@
-"""The stub of a kernel from scratch: which lines more/scratch.holes leaves out of the kernel, what stands there instead, and what is refused."""
+"""Tests of the stub of a kernel from scratch: which lines more/scratch.holes removes, what it puts
+there, and what is rejected."""
 import subprocess
 import sys
 import unittest
@@ -42,7 +43,7 @@ def stub(*holes):
 
 class Lines(unittest.TestCase):
     def assert_left_out(self, cut, *lines):
-        """That the cut leaves out these lines of the kernel, counted from 1, and nothing else."""
+        """Asserts that the cut removes exactly these lines of the kernel, counted from 1."""
         kept = [line for number, line in enumerate(KERNEL.splitlines(True), 1) if number not in lines]
         self.assertEqual([line for line in stub(cut, "  1: x").splitlines(True) if "TODO" not in line], kept, cut)
 

@@ -1,4 +1,4 @@
-"""What a learner's copies begin as; those from before the lessons are found."""
+"""Tests of new copies, and of copies from before the lessons."""
 from pathlib import Path
 from unittest import mock
 

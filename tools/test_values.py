@@ -1,4 +1,4 @@
-"""Tests of where the first value goes wrong: what two runs under the X-ray say of each other."""
+"""Tests of where the first value goes wrong, from two runs under the X-ray."""
 import json
 import struct
 import tempfile
@@ -15,8 +15,9 @@ _ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": "t=2, j=4"}, {"nam
 
 
 def trail(*touches, grid=(2, 1, 1), complete=True, takes=(), all_takes=True, ends=()):
-    """Of touches (operation, block, thread, array, element, number, launch or 0): each at a line of its own, 1, 2, ...; `takes`: (block, thread,
-    source, after) and `ends`: (block, thread), all at line 1, or at the two places that follow."""
+    """A Trail of touches (operation, block, thread, array, element, number, launch or 0), each on a
+    line of its own, 1, 2, ... `takes` are (block, thread, source, after) and `ends` (block,
+    thread), all on line 1, or at the two places that follow."""
     launches = 1 + max((launch for touch in touches for launch in touch[6:]), default=0)
     head = {"complete": complete, "all_takes": all_takes, "arrays": _ARRAYS, "launches": launches * [[grid, [32, 1, 1]]], "kernels": [f"kernel{at}" for at in range(launches)],
             "touches": len(touches), "takes": len(takes), "places": [[f"my/kernel.cu:{line}"] for line in range(1, len(touches) + 1)]}
@@ -107,7 +108,7 @@ class FirstWrong(unittest.TestCase):
         numbers = [bits(0.1 + n / 7) for n in range(14)]
         self.assertIn("kv_smem[0][0] = 9.3 at", said([bits(9.3), *numbers[1:]], numbers))
         self.assertIn("kv_smem[0][0] = 9.3 at", said([bits(9.3), *numbers[1:]], numbers, half="e"))
-        both = [*pairs, *numbers]  # of two lines of ours, the first of which stores pairs
+        both = [*pairs, *numbers]  # two lines of ours; the first stores pairs
         trails = [trail(*((_STORE, 0, 1, "kv_smem", n % 8, 0.0) for n in range(len(words)))) for words in (pairs, both)]
         for one, words in zip(trails, ([0x3E00BEC0, *pairs[1:]], both)):
             for n, word in enumerate(words):
@@ -156,7 +157,8 @@ class FirstWrong(unittest.TestCase):
 
         with mock.patch(f"{__name__}._ARRAYS", wide):
             self.assertIn("not in the same threads. This one reads k(t=0, j=0) from its byte 8 on at", said((2,), (1,)))
-            self.assertNotIn("Your block reads every element", said((1, 2), (1,)))  # it may only read more words at once
+            # perhaps it only loads wider vectors
+            self.assertNotIn("Your block reads every element", said((1, 2), (1,)))
 
     def test_an_input_that_holds_something_else_is_named(self):
         ours = ((_LOAD, 0, 1, "k", 1, 2.5), (_STORE, 0, 1, "o", 1, 3.0))
@@ -171,7 +173,7 @@ class FirstWrong(unittest.TestCase):
 
     def test_the_lanes_that_shuffles_take_from_are_said_where_they_make_another_sum(self):
         def of_lanes(*sources):
-            """Each of four lanes takes from those that are so far away."""
+            """Each of four lanes takes from the lanes at these distances."""
             return {"takes": [(0, lane, lane ^ source, 0) for source in sources for lane in range(4)]}
 
         def said(mine, ours):
@@ -179,14 +181,16 @@ class FirstWrong(unittest.TestCase):
 
         self.assertIn("Before this store, lane 0 reads lanes 0, 1 by shuffles at my/kernel.cu:1; ours reads lanes 2, 1.", said(of_lanes(0, 1), of_lanes(2, 1)))
         self.assertNotIn("lane 0 reads", said(of_lanes(1, 2), of_lanes(2, 1)))  # the same sum
-        same_lane = {"takes": [(0, lane, source, 0) for source in (2, 1) for lane in range(4)]}  # for lane 0 these are ours
+        # ours for lane 0 only
+        same_lane = {"takes": [(0, lane, source, 0) for source in (2, 1) for lane in range(4)]}
         self.assertIn("lane 1 reads lanes 2, 1 by shuffles at my/kernel.cu:1; ours reads lanes 3, 0.", said(same_lane, of_lanes(2, 1)))
         self.assertIn("our thread makes 2 shuffles, yours none. Is a reduction over the lanes missing?", said({}, of_lanes(2, 1)))
-        self.assertNotIn("shuffles", said({"all_takes": False}, of_lanes(2, 1)))  # not all were kept
+        # not all takes were kept
+        self.assertNotIn("shuffles", said({"all_takes": False}, of_lanes(2, 1)))
         self.assertIn("lane 0 reads lanes 2, 1 by shuffles at my/kernel.cu:1; ours reads lanes 1.", said(of_lanes(2, 1), of_lanes(1)))
 
     def test_shuffles_before_the_same_of_several_stores_are_compared(self):
-        """At first a place is set to zero, by both."""
+        """Both kernels first set the element to zero."""
         takes = {"takes": [(0, lane, lane ^ 1, 1) for lane in range(4)]}
         zero = (_STORE, 0, 0, "o", 1, 0.0)
         said = first_wrong(trail(zero, (_STORE, 0, 0, "o", 1, 9.0), **takes), trail(zero, (_STORE, 0, 0, "o", 1, 3.0), **takes))[0]
@@ -219,12 +223,14 @@ class FirstWrong(unittest.TestCase):
 
     def test_the_same_work_in_another_order_is_not_accused(self):
         self.assertEqual(self.said(_OURS[3], *_OURS[:3]), "")
-        self.assertEqual(self.said(*_OURS[:2], (_STORE, 0, 1, "o", 1, 3.0001), _OURS[3]), "")  # rounded otherwise
+        # another rounding
+        self.assertEqual(self.said(*_OURS[:2], (_STORE, 0, 1, "o", 1, 3.0001), _OURS[3]), "")
 
     def test_an_element_that_our_block_never_reads_is_named_first(self):
         said = self.said((_LOAD, 0, 1, "k", 3, 0), (_STORE, 0, 1, "kv_smem", 6, 2.5))
         self.assertRegex(said, r"^First element that only your block reads: k\(t=0, j=3\) at my/kernel.cu:1 by .*\. First difference")
-        # In other blocks the same work lies elsewhere: nothing is said of shared memory and of single blocks.
+        # Other blocks do the same work elsewhere, so nothing is reported about shared memory and
+        # single blocks.
         self.assertEqual(self.said((_LOAD, 3, 1, "k", 5, 0), (_STORE, 3, 1, "kv_smem", 6, 2.5), *_OURS[2:], grid=(4, 1, 1)), "")
 
     def test_what_ours_reads_and_yours_does_not_is_counted(self):
@@ -234,7 +240,8 @@ class FirstWrong(unittest.TestCase):
         ours = ((_LOAD, 0, 1, "o", 1, 7.0), (_STORE, 0, 1, "o", 1, 3.0))
         said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours)
         self.assertIn("Our block also reads 1 element of o (the first is o[1]); yours overwrites it before it reads it, or does not read it.", said)
-        said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=((_LOAD, 0, 1, "k", 5, 0), *ours))  # k is not stored to
+        # nothing stores to k
+        said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=((_LOAD, 0, 1, "k", 5, 0), *ours))
         self.assertIn("Our block also reads 1 element of k (the first is k(t=1, j=1)); yours does not.", said)
 
     def test_all_that_ours_reads_of_an_array_is_counted_also_what_may_be_in_registers(self):
@@ -293,11 +300,13 @@ class FirstWrong(unittest.TestCase):
 
     def test_values_that_stand_at_other_elements_are_said_to_stand_there(self):
         ours = [(_STORE, 0, element, "k", element, 1.5 + element) for element in range(8)]
-        moved = [(_STORE, 0, element, "k", element, 1.5 + element % 2 * 4 + element // 2) for element in range(8)]  # 4 x 2 for 2 x 4
+        # 4 x 2 instead of 2 x 4
+        moved = [(_STORE, 0, element, "k", element, 1.5 + element % 2 * 4 + element // 2) for element in range(8)]
         self.assertIn("k(t=0, j=1) = 5.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 2.5. "
                       "Ours stores this value in k(t=1, j=0), and most values of k that differ are right at another element, too.", self.said(*moved, ours=ours))
         shifted = [(_STORE, 0, 0, "k", 0, 0.0)] + [(_STORE, 0, element, "k", element, 0.5 + element) for element in range(1, 9)]
         self.assertIn("Ours stores your value of k(t=0, j=1) in k(t=0, j=0), and most values",
                       self.said(*shifted, ours=(*ours, (_STORE, 0, 8, "k", 8, 0.0))), "a zero is in many places")
-        halved = [(*each[:5], each[5] / 2) for each in ours]  # 0.75, 1.25, ...: only some are those of another element
+        # 0.75, 1.25, ...: only some are values of other elements
+        halved = [(*each[:5], each[5] / 2) for each in ours]
         self.assertNotIn("right at another element", self.said(*halved, ours=ours))

@@ -1,4 +1,4 @@
-"""Tests of ./ladder which, apply and compare, up to the programs that they start."""
+"""Tests of ./ladder which, apply and compare, without the programs that they start."""
 import json
 from unittest import mock
 
@@ -10,7 +10,7 @@ _SHAPE = {"B": 4, "T": 4096, "H": 16, "K": 128, "V": 128}
 
 
 def run_of(operator, times, shape=None, **more):
-    """A file of records/: {implementation: seconds}."""
+    """A file of records/, from {implementation: seconds}."""
     rows = [{"implementation": name, "seconds": seconds, "device": "NVIDIA X", "right": True, "code": "new"} for name, seconds in times.items()]
     run = {"name": "x", "operator": operator, "precision": "bf16", "shape": shape or _SHAPE, "date": "2026-01-02", "rows": rows, **more}
     return json.dumps({"schema": "kernel-ladder/runs/1", "runs": [run]})

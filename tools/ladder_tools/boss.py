@@ -1,5 +1,5 @@
-"""./ladder exercise 03.boss: a kernel with one mistake, what the X-ray says of it (of a kernel for the CPU, a test), and the answer: a line
-and a reason."""
+"""./ladder exercise 03.boss shows a kernel with one mistake and the X-ray's report of it (for a
+kernel on the CPU, a test's report), and checks the answer, a line and a reason."""
 import contextlib
 import re
 
@@ -31,8 +31,8 @@ REASONS_ON_THE_CPU = {
 
 
 class Boss:
-    """The patch `more/boss.patch` of a lesson: its hunk is the mistake, and its head says the reason, the test that shows it, how the X-ray's
-    sentence begins, and why."""
+    """The patch `more/boss.patch` of a lesson. Its hunk is the mistake. Its head names the reason,
+    the test that shows it, the beginning of the X-ray's sentence, and the explanation."""
 
     def __init__(self, name):
         known, lesson, self.name = bosses(), name.rpartition(".")[0], ""
@@ -52,14 +52,15 @@ class Boss:
         self.text = patched(self.kernel, self.patch)
 
     def lines(self):
-        """The lines that are the mistake; of a line that is missing, the two between which it is missing."""
+        """The mistake's lines, or the two lines around a missing line."""
         found = set()
         for begin, end, _ in changes(self.text.splitlines(), (ROOT / self.kernel).read_text().splitlines()):
             found |= set(range(begin + 1, end + 1)) or {begin, begin + 1}
         return found
 
     def findings(self, program, seconds):
-        """How the test ended: what the X-ray and the judge say. The judge looks for no name: that would be the answer."""
+        """The reports of the X-ray and the judge. The judge must not name the mistake, because that
+        is the answer."""
         done = gtest.run(program, seconds, test_filter=self.test, environment={"LADDER_NO_NAMES": "1"})
         failures = [failure for test in done.tests for failure in test["failures"] if "the X-ray found" not in failure]
         said = [line.removeprefix("  ") for failure in failures for line in words_of(failure) if line.strip() != "Failed"]
@@ -67,7 +68,7 @@ class Boss:
         return [findings.get(line, line) for line in said]
 
     def answer(self, line, reason):
-        """Whether it is right, and what to say."""
+        """(whether the answer is right, the reply)"""
         right_line, right_reason = line in self.lines(), reason == self.reason
         if right_line and right_reason:
             return True, f"Solved: {self.name}. {self.mine}:{line}: {self.text.splitlines()[line - 1].strip()}\n{self.why}"
@@ -79,12 +80,12 @@ class Boss:
 
 
 def without_lines(finding):
-    """What the X-ray said, without the places in the source; what else was said has none."""
+    """The X-ray's sentence without its places in the source; other sentences have none."""
     return getattr(finding, "without_places", finding)
 
 
 def boss(words, preset):
-    """`words`: the boss's name; behind it nothing, or a line and a reason."""
+    """`words`: the boss's name, alone or followed by a line and a reason."""
     name, *given = words
     one = Boss(name)
     usage = f"./ladder exercise {one.name} LINE REASON"

@@ -1,4 +1,4 @@
-"""What the script `ladder` hands over."""
+"""The commands that the script `ladder` hands over."""
 import errno
 import os
 import sys
@@ -29,7 +29,8 @@ _OF_THE_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 
 
 def main():
-    """usage: commands PRESET CALLER COMMAND WORD...    (CALLER: the folder that paths in the words are relative to)"""
+    """usage: commands PRESET CALLER COMMAND WORD...    (paths in the words are relative to
+    CALLER)"""
     preset, caller, command, *words = sys.argv[1:]
     sys.stdout.reconfigure(line_buffering=True)
     try:
@@ -50,7 +51,7 @@ def main():
     except BrokenPipeError:  # ./ladder learn | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except OSError as problem:  # a file of another user's, a full disk, a limit of the shell's
+    except OSError as problem:  # another user's file, a full disk, a limit of the shell
         if problem.errno not in _OF_THE_PLACE:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

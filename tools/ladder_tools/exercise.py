@@ -1,4 +1,4 @@
-"""./ladder exercise: the learner's loop."""
+"""./ladder exercise checks the learner's solution."""
 import re
 import subprocess
 import sys
@@ -21,7 +21,7 @@ class Arguments:
         name, self.action, self.hole, mistake, self.draws = "", "check", "", "", False
         words = iter(words)
         for word in words:
-            # --hint 04.00.1: the lesson and its hole.
+            # --hint 04.00.1 names the lesson and its hole.
             parts = re.fullmatch(r"(.+\..+)\.([1-9])", word)
             if self.action == "hint" and not name and parts:
                 name, self.hole = parts.groups()
@@ -60,7 +60,8 @@ def _write(text, exercise):
 
 
 def fresh(exercise):
-    """What a copy begins as, and what that is: the stub; of an exercise that goes on from a lesson which the learner has solved, their own kernel."""
+    """A new copy's text and its description. It is the stub, or, in an exercise that continues a
+    lesson which the learner has solved, their own kernel."""
     stub = exercise.text
     before = next((each for each in exercises() if each.solution == exercise.begins_with), None)
     if before and before.name in solved() and (ROOT / before.mine).exists():
@@ -69,7 +70,7 @@ def fresh(exercise):
 
 
 def begin(exercise):
-    """The learner's copy begins, if there is none. Whether there was none."""
+    """Writes the learner's copy if there is none. Whether there was none."""
     if (ROOT / exercise.mine).exists():
         return False
     text, what = fresh(exercise)
@@ -78,13 +79,14 @@ def begin(exercise):
     return True
 
 
-# The number of the first hole of each stub, and its place, as they were before chapters had lessons: TODO(07.3).
+# The number of each stub's first hole before chapters had lessons, as in TODO(07.3).
 _BEFORE_LESSONS = {"01.01_linear_attention": 3, "02.06_linear_attention": 3, "03.01_causal_dot_product": 2, "06.03_fused_recurrent": 3,
                    "07.02_chunk_walk": 1, "07.05_gla_steps": 3, "08.02_online_softmax": 1, "08.08_pipelined": 2, "08.20_split_keys": 3}
 
 
 def bring_up_to_date(exercise):
-    """A learner's copy from before the lessons goes to its lesson, and its holes get their numbers of today: TODO(1)."""
+    """Moves a learner's copy from before the lessons to its lesson, and renumbers its holes:
+    TODO(1)."""
     before, mine = exercise.mine, ROOT / exercise.mine
     if exercise.name in _BEFORE_LESSONS:
         folder = ROOT / "my" / exercise.folder.parts[0]
@@ -105,7 +107,7 @@ def bring_up_to_date(exercise):
 
 
 def keep(exercise):
-    """Puts aside what the learner has, if it is more than what a copy begins as."""
+    """Moves the learner's file to a backup if it differs from a new copy."""
     require_writable("my")
     mine = ROOT / exercise.mine
     if mine.exists() and text_of(exercise.mine) != fresh(exercise)[0]:
@@ -126,7 +128,7 @@ def reset(exercise):
 
 
 def start_from_ours(exercise):
-    """The learner's copy becomes our solution: for whoever joins late."""
+    """The learner's copy becomes our solution, for readers who join late."""
     keep(exercise)
     _write(text_of(exercise.solution), exercise)
     began_with_ours(exercise).touch()
@@ -134,7 +136,7 @@ def start_from_ours(exercise):
 
 
 def _ask_boss(name, command):
-    """Shows the lesson's broken kernel and takes answers, until one is right or none is given."""
+    """Shows the lesson's broken kernel and reads answers until one is right or empty."""
     subprocess.run([*command, name], cwd=ROOT)
     while name not in solved():
         try:
@@ -147,7 +149,8 @@ def _ask_boss(name, command):
 
 
 def _following(exercise, command):
-    """What is watched when this one is solved: what else the lesson has, then the next lesson; None behind the last one."""
+    """The next exercise to watch: the rest of the lesson, then the next lesson; None after the last
+    one."""
     for name in more_of(exercise.lesson):
         if name.endswith(".boss") and name not in solved():
             _ask_boss(name, command)
@@ -158,9 +161,11 @@ def _following(exercise, command):
 
 
 def watch(exercise, preset, caller):
-    """Checks whenever the file is saved, and goes on when it is solved. Each check is a process of its own, so another terminal may work
-    between two of them. Looks at the file's time: that works over ssh and in containers too."""
-    seen, again = None, exercise.name in solved()  # one that is solved is watched for its own sake
+    """Checks whenever the file is saved, and goes on when it is solved. Each check is a process of
+    its own, so another terminal may work between two checks. Compares the file's time, which works
+    over ssh and in containers too."""
+    # a solved one is watched again, and the loop stays with it
+    seen, again = None, exercise.name in solved()
     command = [sys.executable, sys.argv[0], preset, caller, "exercise"]
     while True:
         mine = ROOT / exercise.mine
@@ -170,7 +175,8 @@ def watch(exercise, preset, caller):
             continue
         seen = mine.stat().st_mtime_ns
         if sys.stdout.isatty():
-            print("\033[H\033[2J\033[3J", end="", flush=True)  # what was said of the file as it was before
+            # clears the report of the previous version
+            print("\033[H\033[2J\033[3J", end="", flush=True)
         status = subprocess.run([*command, exercise.name], cwd=ROOT).returncode
         if status == 0 and not again:
             exercise = _following(exercise, command)

@@ -1,4 +1,5 @@
-"""./ladder which: the kernel for a shape, the time that was recorded, and why. ./ladder compare: ours beside what is installed."""
+"""./ladder which names the kernel for a shape, its recorded time, and the reason. ./ladder compare
+measures ours beside installed public kernels."""
 import functools
 import json
 import math
@@ -15,12 +16,13 @@ from ladder_tools.rows import operators
 
 _BEST = "library/best/operators.inc"
 _STATES = {"initial_state", "final_state"}
-_FOR_RECORDS = {"causal"}  # changes no rule of attention, but the time
+_FOR_RECORDS = {"causal"}  # not in the rules of attention, but in its records
 
 
 @functools.cache
 def _of_rules():
-    """The operators that have rules, each with its storages; the usual sizes; and (name, operator) of sizes that an operator may have, and its gradients."""
+    """The operators with rules, and the storages of each; the usual sizes; and (size, operator) of
+    optional sizes, also for gradients."""
     text, storages = text_of(_BEST), {}
     for operator, storage in re.findall(r"^RULES\((\w+), (\w+),", text, re.MULTILINE):
         storages.setdefault(operator, []).append(storage)
@@ -38,7 +40,7 @@ def shape_text(shape):
 
 
 class Recorded:
-    """A time in records/. `old`: another version of the kernel took it."""
+    """A time in records/. `old`: an earlier version of the kernel was measured."""
 
     def __init__(self, implementation, seconds, shape, precision, options, where, old=False):
         self.implementation, self.seconds, self.shape, self.precision, self.options = implementation, seconds, shape, precision, options
@@ -51,7 +53,7 @@ def _options_of(run):
 
 
 def recorded(operator):
-    """Every right time of this operator on a GPU."""
+    """Every time of a right result of this operator on a GPU."""
     found, today = [], launched_today(ROOT / "records")
     for path, document in documents(ROOT / "records"):
         for run in runs_of(document):
@@ -67,7 +69,7 @@ def recorded(operator):
 
 
 def _asked_shape(words):
-    """{size: number} of "B=8,T=4096", or of a known name."""
+    """{size: number} of "B=8,T=4096", or of a named shape."""
     named = named_shapes()
     if words in named:
         return named[words]
@@ -83,12 +85,12 @@ def _asked_shape(words):
 
 
 def _matches(asked, one):
-    """Whether a recorded shape has the sizes that were asked for."""
+    """Whether a recorded shape has the requested sizes."""
     return all(one.get(name) == size for name, size in asked.items())
 
 
 def _as_heads(shape):
-    """Of a recurrence: kernels see B * H only as a product."""
+    """The shape with B * H as one size, because kernels of a recurrence use only the product."""
     return {**{name: size for name, size in shape.items() if name not in "BH"}, "heads": shape["B"] * shape["H"]}
 
 
@@ -194,7 +196,7 @@ def which(words, preset, caller):
 
 
 def compare(words, preset, caller):
-    """tools/upkeep/compare on this machine's GPU; its own options."""
+    """Runs tools/upkeep/compare on this machine's GPU, with its own options."""
     program = ROOT / "tools" / "upkeep" / "compare" / "compare.py"
     known = sorted(set(re.findall(r'add_argument\("(--[a-z]+)"', text_of(program))) - {"--warm-one"}) + ["--help"]
     words = [str(Path(caller) / word) if before in ("--out", "--table", "--library", "--peers") else word
