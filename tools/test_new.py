@@ -72,7 +72,7 @@ class New(InAFolder):
         self.assertIn("07_chunkwise/teaching_chunks.hpp", texts["kernel.cu"])
         self.assertIn('.name = "walk_again"', texts["kernel.cu"])
         texts = self.written("06.78_read_only", "--from", "06.07")
-        self.assertIn("\n*No exercise, no planted mistake yet.*\n", texts["README.md"])
+        self.assertIn("\n*No exercise, no planted mistake: not written yet.*\n", texts["README.md"])
 
     def test_what_is_wrong_is_refused_before_anything_is_written(self):
         before = self.files()

@@ -169,7 +169,7 @@ def _page(source, arguments):
     turn = _TURN.format(name=lesson_of(arguments.folder), holes=_holes_of(source.folder)) if has_exercise else ""
     without = [what for what, there in (("exercise", has_exercise), ("planted mistake", mistakes)) if not there]
     if without:
-        turn = f"*No {', no '.join(without)} yet.*\n\n{turn}"
+        turn = f"*No {', no '.join(without)}: not written yet.*\n\n{turn}"
     planted = "".join(f"- `./ladder exercise {lesson_of(arguments.folder)} --mistake {name}`\n" for name in mistakes)
     walk = _REWRITE if arguments.with_operator else _DIFF.format(
         source=source.folder, kernel=next(file for file in source.files if file.stem == "kernel"), folder=arguments.folder)

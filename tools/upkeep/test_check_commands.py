@@ -1,4 +1,4 @@
-"""Which command lines of pages are refused."""
+"""Tests of which command lines on pages are rejected."""
 import unittest
 
 import check_commands

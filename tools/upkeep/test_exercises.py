@@ -1,4 +1,5 @@
-"""exercises.py carries a change of a kernel into all that follows from it, lists what conflicts, and refuses a stale stub."""
+"""Tests of exercises.py, which carries a change of a kernel into its stub, patches and solutions,
+lists conflicts, and rejects a stale stub."""
 import contextlib
 import io
 import subprocess
@@ -27,7 +28,7 @@ class Carry(InAFolder):
             subprocess.run(["git", *words], cwd=self.root, check=True)
 
     def carried(self, *replaced):
-        """(how it ends, what it says is wrong) after these changes of the kernel."""
+        """(exit code, faults) after these changes of the kernel."""
         text = (self.root / "03_x/kernel.cu").read_text()
         for old, new in replaced:
             self.assertIn(old, text)

@@ -1,4 +1,4 @@
-"""Tests of the code on pages: which lines a mark names, and what is said where it names none."""
+"""Tests of the code on pages: the lines that a mark selects, and the error if it selects none."""
 import re
 import subprocess
 import unittest

@@ -1,4 +1,4 @@
-"""What is kept of a command's output, and whether it is that of today."""
+"""Tests of which part of a command's output is kept, and of the comparison with today's."""
 import json
 from unittest import mock
 

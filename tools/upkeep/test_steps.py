@@ -1,4 +1,4 @@
-"""Which kernels steps.py takes for steps."""
+"""Tests of which kernels steps.py accepts as steps."""
 from pathlib import Path
 
 import steps
@@ -60,7 +60,7 @@ class Steps(InAFolder):
         self.assertRegex(self.faults("from 06.01: a header.", shared + include("06_x/one.hpp") + CODE)[0], "35% of its lines are new")
 
     def test_lines_that_a_header_takes_over_are_not_new(self):
-        """Nor is there less that they are a part of."""
+        """The total, of which the new lines are a share, does not shrink either."""
         shared, own = "int x;\n" * 30, "int a;\n" * 12
         self.write({"06_x/both.hpp": shared, "06_x/01_a/kernel.cu": HEAD.format("none.") + shared + own})
         code = '#include "06_x/both.hpp"\n' + own + "int b;\n" * 12
