@@ -1,7 +1,8 @@
-"""Draws the picture of 07_chunkwise/README.md beside this script. usage: python3 docs/figures/chunk_of_steps.py"""
+"""Draws the picture of 07_chunkwise/README.md."""
 from drawing import DARK_BLUE, GREEN, GREY, LIGHT, NOTE, ORANGE, RED, Drawing
 
-BLUES = ["#6fa8dc", "#7fb2e0", "#8fbce4", "#9fc5e8", "#afcfec", "#bfd8f0", "#cfe2f4", "#dfecf8"]  # the more decays, the paler
+# the more decays, the paler
+BLUES = ["#6fa8dc", "#7fb2e0", "#8fbce4", "#9fc5e8", "#afcfec", "#bfd8f0", "#cfe2f4", "#dfecf8"]
 CHUNK, CELL = 16, 22
 
 # The worked example of the page: one channel of q, k, w and u, one column of v and of the state.
@@ -25,7 +26,7 @@ def product(factors):
 
 
 def by_chunk():
-    """The same, all of them from the state before."""
+    """The same results, all computed from the state before the chunk."""
     steps = range(len(Q))
     q_state = [Q[t] * product(W[:t]) for t in steps]
     k_state = [K[s] * product(W[s + 1:]) for s in steps]
@@ -35,7 +36,7 @@ def by_chunk():
 
 
 def chunk():
-    """Scores of 16 steps, and on their left and below the decays to the state."""
+    """Scores of 16 steps; to their left and below, the decays to the state."""
     d = Drawing(920, 560)
     left, top = 318, 70
     side = CHUNK * CELL

@@ -1,13 +1,12 @@
-"""Draws the pictures of chapter 07's lessons 07 to 10 beside this script.
-usage: python3 docs/figures/chunk_products.py"""
+"""Draws the pictures of chapter 07's lessons 07 to 10."""
 from drawing import DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, PALE, RED, Drawing
 
 SIDE = 4  # blocks of 16 along a side
-SHOWN = 6  # the lane that is followed
+SHOWN = 6  # the lane in red
 
 
 def chunk_products():
-    """The three products of a chunk: which warp has which blocks of their sums."""
+    """The three products of a chunk: which warp holds which blocks of their accumulators."""
     d = Drawing(900, 560)
     cell = 24
     size = SIDE * cell
@@ -77,13 +76,13 @@ def chunk_products():
 
 
 def sum_and_factor():
-    """A block of S^T as it lies in the lanes as a sum, and as two right factors."""
+    """A block of S^T in the lanes as accumulators, and as two right factors."""
     d = Drawing(900, 580)
     d.text(20, 28, "One block of the state, 16 value columns and 16 channels: which lane holds which element", 15, "start", bold=True)
     cell, top = 24, 128
 
     def elements(lane, register):
-        """Of S^T: (value column, channel) of what the sums have."""
+        """(value column, channel) of S^T that an accumulator holds."""
         half, i = register // 4, register % 4
         return lane // 4 + i // 2 * 8, half * 8 + lane % 4 * 2 + i % 2
 
@@ -126,7 +125,8 @@ def sum_and_factor():
 
 
 def four_loads():
-    """The four ways of an operand in a tile: which matrix of ldmatrix becomes which register, and the form."""
+    """The four ways of an operand in a tile: which matrix of ldmatrix becomes which register, and
+    the form."""
     d = Drawing(900, 430)
     d.text(20, 28, "16 x 16 elements of a tile as an operand: which 8 x 8 matrix becomes which register", 15, "start", bold=True)
     cell, top = 66, 128

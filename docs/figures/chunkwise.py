@@ -1,11 +1,11 @@
-"""Draws chapter 07's figures of decays, and of the GLA layer, beside this script.
-usage: python3 docs/figures/chunkwise.py"""
+"""Draws chapter 07's figures of decays, and of the GLA layer."""
 from math import cos, exp, inf
 
 from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, RED, Drawing
 
 PALE = ["#e8f0fa", "#edf5ea", "#fef3e8", "#f4e8ee"]  # of the four sub-chunks
-SCALE = ["#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70", "#7ad151", "#bddf26", "#fde725"]  # of 0 to 1
+# of 0 to 1
+SCALE = ["#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70", "#7ad151", "#bddf26", "#fde725"]
 CHUNK, SUB_CHUNK = 64, 16
 
 
@@ -41,7 +41,7 @@ def decayed_scores():
 
 
 def sub_chunk_anchor():
-    """Two plots, one below the other, of the same steps."""
+    """Two plots of the same steps."""
     d = Drawing(860, 600)
     left, wide = 90, 11.5
     log_w = [-2 + 0.5 * cos(0.9 * step) for step in range(CHUNK)]

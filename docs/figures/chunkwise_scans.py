@@ -1,4 +1,5 @@
-"""Draws the pictures of chunks and prefix sums of chapters 06 and 07, and of the lessons beside them. usage: python3 docs/figures/chunkwise_scans.py"""
+"""Draws the pictures of chunks and prefix sums of chapters 06 and 07, and of the lessons beside
+them."""
 from itertools import accumulate
 
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
@@ -169,7 +170,7 @@ def chunk_walk():
 
 
 def chunk_states():
-    """Two ways to pass the state on: one block walks, or a scan goes over all states in memory."""
+    """Two ways to pass the state on: one block walks, or a scan processes all states in memory."""
     d = Drawing(900, 530)
     left, pitch, width, names = 136, 190, 144, "abcd"
     before = ["0", "a", "a + b", "a + b + c"]
@@ -268,7 +269,8 @@ def exclusive_scan_over_warps():
 
 
 def packed_lanes():
-    """Which lane of a row reads which 16 bytes, and from which banks: side by side, and one lane's rows together."""
+    """Which lane of a row reads which 16 bytes, and from which banks: side by side, and with one
+    lane's rows together."""
     d = Drawing(900, 480)
     left, cell = 150, 22
     d.text(20, 26, "K = 256: 32 lanes share the 256 words of k. A lane reads eight of them, in two loads of 16 bytes", 14, "start", bold=True)

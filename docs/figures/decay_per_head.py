@@ -1,11 +1,11 @@
-"""Draws the figure of 07_chunkwise/11b_decay_per_head beside this script. usage: python3 docs/figures/decay_per_head.py"""
+"""Draws the figure of 07_chunkwise/11b_decay_per_head."""
 from math import exp
 
 from drawing import DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, RED, Drawing
 
-TOKENS = 16  # of a unit
+TOKENS = 16  # of a sub-chunk
 LOG_W = [-0.05, -0.1, -0.02, -0.15, -0.08, -0.05, -0.2, -0.04, -0.1, -1.6, -0.06, -0.1, -0.03, -0.12, -0.05, -0.09]
-QUERY, KEY = 12, 6  # the pair that is spelt out
+QUERY, KEY = 12, 6  # the highlighted pair
 
 
 def shade(factor):
@@ -14,7 +14,8 @@ def shade(factor):
 
 
 def mask():
-    """The factors of a unit's scores, with a column for the state before the unit; which row and column serve what."""
+    """The factors of a sub-chunk's scores, with a column for the state before it, and the uses of
+    rows and columns."""
     d = Drawing(900, 630)
     d.text(20, 28, "A sub-chunk of 16 tokens: the factor of each score, in percent", 15, "start",
            bold=True)

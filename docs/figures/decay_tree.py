@@ -1,15 +1,16 @@
 """Draws the figures of 07_chunkwise/12_pairs, 13_tree, 14_places_used_again, 15_wkv_and_gla,
-20_backward and 20b_reverse_tree beside this script. usage: python3 docs/figures/decay_tree.py"""
+20_backward and 20b_reverse_tree."""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, RED, Drawing
 
-TOKENS = 16  # of a unit
-QUERY, KEY = 11, 5  # the pair that is spelt out
+TOKENS = 16  # of a sub-chunk
+QUERY, KEY = 11, 5  # the highlighted pair
 LEVELS = {8: "#9fc5e8", 4: "#b6d7a8", 2: "#f9cb9c", 1: "#d5a6bd"}  # size of the blocks, colour
 OWN = "#ffe599"
 
 
 def pairs():
-    """Which tokens' decays are in a score's term, in q~ and in k~: one channel of a sub-chunk."""
+    """Which tokens' decays are in a score's term, in q~ and in k~, for one channel of a
+    sub-chunk."""
     d = Drawing(900, 350)
     d.text(20, 28, "One channel of a sub-chunk: which decays are between two moments", 15, "start",
            bold=True)
@@ -131,7 +132,7 @@ def places():
         bar(starts[2 * n], other, whole, f"q {n + 1} and k {n + 1} in flight", coming)
         bar(starts[2 * n], rows["log_w"], half, f"log_w {n}, then q u", used)
         bar(starts[2 * n + 1], rows["log_w"], half, f"log_w {n + 1} in flight", coming)
-        send = 52 * n  # the first round has no outputs to send yet
+        send = 52 * n  # the first iteration has no outputs to send yet
         if send:
             d.box(starts[2], rows["v"], send, 28, sent)
             d.text(starts[2] + send / 2, rows["v"] + 18, "store o", 12)
@@ -228,7 +229,7 @@ def spans():
     level, half, cell, top = 2, 4, 34, 120
 
     def one(t, r):
-        """As make_span of decay_tree.hpp, for WKV."""
+        """The same as make_span of decay_tree.hpp, for WKV."""
         is_query = t >> level & 1
         return t >> level == r >> level and (r > t if is_query else r < t)
 
@@ -275,7 +276,8 @@ def spans():
 
 
 def reverse():
-    """One join, taken apart: what the gradients lose, what the decays get, and what is added last."""
+    """One join in detail: the decays that gradients lack, the decays' own gradients, and the last
+    additions."""
     d = Drawing(900, 452)
     d.text(20, 28, "A join is taken apart: from the gradients of the joined block to those of its halves", 15, "start", bold=True)
     left, middle, right, top = 150, 500, 850, 62

@@ -1,14 +1,16 @@
-"""An SVG, a small one: what has the same style and overlaps nothing in between is one element or one group. Text stays text, the same file every time.
-The scripts beside this one draw with it."""
+"""Writes small SVGs for the scripts in this folder. Elements of one style with nothing in between
+that overlaps them become one element or one group. Text stays text, and the file is the same every
+time."""
 from html import escape
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
 INK, GREY, LIGHT = "#222222", "#888888", "#f2f2f2"
-NOTE = "#666666"  # of words beside the point
+NOTE = "#666666"  # colour of words beside a point
 BLUE, DARK_BLUE, ORANGE, GREEN, RED = "#9fc5e8", "#2c6fbb", "#f6b26b", "#3a8a3a", "#c0392b"
-PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]  # of what there are several of
-_INITIAL = {"fill": "#000", "stroke": "none", "stroke-width": "1", "text-anchor": "start"}  # what SVG takes where nothing is said
+PALE = ["#cfe2f3", "#d9ead3", "#fce5cd", "#ead1dc"]  # colours of repeated parts
+# SVG's defaults
+_INITIAL = {"fill": "#000", "stroke": "none", "stroke-width": "1", "text-anchor": "start"}
 
 
 def number(value):
@@ -32,7 +34,8 @@ def _pair(x, y):
 
 
 def _path(lines):
-    """Of several lines, each (points, whether it is closed): every point as a step from the one before, in tenths of a pixel."""
+    """The path of several lines, each (points, whether it is closed). Every point is a step from
+    the previous one, in tenths of a pixel."""
     at, text = (0, 0), ""
     for points, closed in lines:
         for n, (x, y) in enumerate((round(10 * x), round(10 * y)) for x, y in points):
@@ -46,7 +49,8 @@ def _path(lines):
 
 
 class _Group:
-    """Elements of one style: each a tag, what is in it (of a path its lines), and the boxes of what it is made of."""
+    """Elements of one style: the tag of each, its content (for a path its lines), and the boxes of
+    its parts."""
 
     def __init__(self, style):
         self.style, self.elements = style, []
@@ -55,7 +59,8 @@ class _Group:
         return (box for _, _, boxes in self.elements for box in boxes)
 
     def add(self, tag, content, box):
-        """A part of a path that overlaps no other goes into the path before: no part's fill may hide another's edge."""
+        """Joins a part of a path to the previous path if they do not overlap, because a fill must
+        not hide another part's edge."""
         last = self.elements[-1] if self.elements else (None, "", [])
         if tag == last[0] == "path" and "marker-end" not in self.style and not any(_overlap(box, each) for each in last[2]):
             self.elements[-1] = (tag, [*last[1], *content], [*last[2], box])
@@ -76,7 +81,8 @@ class Drawing:
         self.size, self.groups = (width, height), []
 
     def _add(self, style, tag, content, box):
-        """To the last group of that style, unless something that was drawn later lies below; then to a new one."""
+        """Adds to the last group of that style, unless a later drawing is below it; then to a new
+        group."""
         for group in reversed(self.groups):
             if group.style == style:
                 break
@@ -108,7 +114,7 @@ class Drawing:
         self._path([points], False, "none", colour, width, **more, **({"marker-end": "url(#arrow)"} if arrow else {}))
 
     def lines(self, pairs, colour=INK, width=1.2):
-        """Many straight pieces: (start, end) of each."""
+        """Many straight lines, (start, end) of each."""
         self._path(list(pairs), False, "none", colour, width)
 
     def circle(self, x, y, radius, colour="white", edge=INK, line=1):
@@ -118,7 +124,8 @@ class Drawing:
     def text(self, x, y, words, size=13, anchor="middle", colour=INK, bold=False):
         style = {"font-size": f"{size:g}", "text-anchor": anchor, "fill": _short(colour), **({"font-weight": "bold"} if bold else {})}
         for i, line in enumerate(words.split("\n")):
-            wide, top = 0.75 * size * len(line), y + 1.3 * size * i  # wider than any font draws it
+            # at least as wide as in any font
+            wide, top = 0.75 * size * len(line), y + 1.3 * size * i
             left = x - {"start": 0, "middle": wide / 2, "end": wide}[anchor]
             if line.strip():
                 self._add(style, "text", f'x="{number(x)}" y="{number(top)}">{escape(line, quote=False)}</text>', (left, top - size, left + wide, top + 0.3 * size))

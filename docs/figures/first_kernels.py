@@ -1,15 +1,15 @@
-"""Draws the figures of chapters 03 to 05 beside this script. usage: python3 docs/figures/first_kernels.py"""
+"""Draws the figures of chapters 03 to 05."""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, PALE, RED, Drawing
 
 WARP = 32
 
-# One H200, and the launch of chapter 03 at B=1, H=32, V=64.
+# One H200, and chapter 03's launch at B=1, H=32, V=64.
 MULTIPROCESSORS, SCHEDULERS = 132, 4
 B, H, V = 1, 32, 64
 
 
 def schedulers():
-    """One cell for each scheduler of the GPU; those that have a warp of the launch are filled."""
+    """One cell for each scheduler of the GPU. Those with a warp of the launch are filled."""
     warps = B * H * V // WARP
     per_row, cell, gap = 22, 8, 40
     d = Drawing(900, 470)
@@ -110,7 +110,8 @@ def wide_loads():
 
 
 def strips():
-    """A head's state in strips of 8 key rows: a block for each, and an atomic of each into one output."""
+    """A head's state in strips of 8 key rows: a block for each, and an atomic from each into one
+    output."""
     d = Drawing(900, 400)
     d.text(20, 28, "One head, K = 64: its state in 8 strips of 8 key rows, a block of V threads for each", 15, "start", bold=True)
     names = ("0 to 7", "8 to 15", "16 to 23", "...", "56 to 63")

@@ -1,4 +1,4 @@
-"""Draws chapter 08's figures beside this script. usage: python3 docs/figures/flash_attention.py"""
+"""Draws chapter 08's figures."""
 from math import exp
 
 from drawing import (BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED,
@@ -6,10 +6,10 @@ from drawing import (BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PAL
 
 
 def three_kernels():
-    """Lesson 01: what goes through global memory, as areas in the same scale."""
+    """Lesson 01: the arrays in global memory, as areas in the same scale."""
     d = Drawing(900, 560)
     matrix = 128  # the side of 2 GiB
-    array = round((matrix * matrix / 2048 * 32) ** 0.5)  # that of 32 MiB
+    array = round((matrix * matrix / 2048 * 32) ** 0.5)  # the side of 32 MiB
 
     def small(x, y, name):
         d.box(x, y, array, array, PALE[0])
@@ -121,7 +121,7 @@ def online_softmax():
     tile, width = 4, 26
     d = Drawing(900, 440)
 
-    # The scores, and the maximum so far.
+    # The scores and the running maximum.
     left, base, unit = 130, 190, 45
     d.text(left - 16, base - 100, "scores s", anchor="end")
     d.text(left - 16, base - 78, "m so far", anchor="end", colour=RED)
@@ -136,7 +136,7 @@ def online_softmax():
             d.text(x + tile * width + 6, base - m * unit + 4, f"m = {m:.1f}", 12, "start", RED)
     d.line([(left - 10, base), (left + 12 * width + 2 * 110 + 6, base)], GREY)
 
-    # The weights as they stand after each tile: relative to the maximum so far.
+    # The weights after each tile, relative to the running maximum.
     base, unit = 340, 90
     d.text(left - 16, base - 72, "weights\nexp(s - m)\nafter the tile", anchor="end")
     m, l = None, 0.0

@@ -1,10 +1,9 @@
-"""Draws the pictures of chapter 08's lessons 06 to 08 beside this script.
-usage: python3 docs/figures/flash_copies.py"""
+"""Draws the pictures of chapter 08's lessons 06 to 08."""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 from flash_turns import LEFT, bar, legend, row
 
-SHOWN = 2  # the unit of which a matrix is a column
-ROW = 3  # the row that is followed
+SHOWN = 2  # the vector column of the matrix
+ROW = 3  # the highlighted row
 
 
 def swizzle():
@@ -67,7 +66,7 @@ def swizzle():
 
 
 def asynchronous_copies():
-    """The way of a 16-byte vector to shared memory: through registers, and past them."""
+    """The path of a 16-byte vector to shared memory: through registers, and past them."""
     d = Drawing(900, 560)
 
     def store(x, y, words, colour):

@@ -1,11 +1,12 @@
-"""Draws the pictures of chapter 08's lessons 05a to 05c beside this script. usage: python3 docs/figures/flash_fragments.py"""
+"""Draws the pictures of chapter 08's lessons 05a to 05c."""
 from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, PALE, RED, Drawing
 
-SHOWN = 6  # the lane that is followed
+SHOWN = 6  # the lane in red
 
 
 def grid(d, left, top, cell, name, pairs):
-    """16 x 16 elements as they lie in a tile: pairs are (lane, register, row, column, whether the second lies to the right)."""
+    """16 x 16 elements of a tile. Pairs are (lane, register, row, column, whether the second is to
+    the right)."""
     d.text(left, top - 24, name, 13, "start", bold=True)
     for i in range(16):
         d.text(left + cell * (i + 0.5), top - 6, str(i), 9.5, colour=NOTE)
@@ -21,7 +22,7 @@ def grid(d, left, top, cell, name, pairs):
 
 
 def plain_loads():
-    """The way of a tile through one warp, and which lane loads which pair of K and of V."""
+    """The path of a tile through one warp, and which lane loads which pair of K and of V."""
     d = Drawing(900, 640)
     d.text(20, 26, "One warp and one tile of keys: what is in shared memory, and what in registers",
            14.5, "start", bold=True)

@@ -1,4 +1,4 @@
-"""Draws the pictures of chapter 08's lessons 18b to 18d beside this script. usage: python3 docs/figures/flash_gradient_steps.py"""
+"""Draws the pictures of chapter 08's lessons 18b to 18d."""
 from drawing import BLUE, DARK_BLUE, GREEN, INK, LIGHT, ORANGE, RED, Drawing
 from flash_turns import LEFT, NOTE, bar, legend, row
 
@@ -6,7 +6,7 @@ SHARED, REGISTERS, COPY, MADE = "#e3eef8", "#fce5cd", "#d9ead3", "#fff2cc"
 
 
 def factor(d, x, y, wide, high, name, order, colour):
-    """An operand; the arrow shows along which index elements are side by side in shared memory."""
+    """An operand. The arrow shows along which index elements are contiguous in shared memory."""
     d.box(x, y, wide, high, colour, INK, 1)
     d.text(x + wide / 2, y + high / 2 + 4, name, 12.5, bold=True)
     if order == "row":
@@ -54,7 +54,7 @@ def products():
 
 
 def producer():
-    """Steps of 18b and of 18c over time: which warps wait for what."""
+    """Steps of 18b and of 18c over time, with the waits of each warp."""
     d = Drawing(900, 500)
     step = 232
     d.text(20, 28, "18b: all warps wait for each tile of queries", 14.5, "start", bold=True)

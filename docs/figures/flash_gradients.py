@@ -1,16 +1,16 @@
-"""Draws the pictures of chapter 08's lessons 16 to 18 beside this script.
-usage: python3 docs/figures/flash_gradients.py"""
+"""Draws the pictures of chapter 08's lessons 16 to 18."""
 from drawing import (BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED,
                      Drawing)
 
 GROUND, NEXT, KEPT, PART = "#f7f7f7", "#fde9d0", "#d9ead3", "#f4cccc"
 TILE, D = 64, 128  # keys, and queries, of a tile; channels
-MINE, NOW = 1, 2   # the block's tile of keys, and the tile of queries that it is at
+MINE, NOW = 1, 2  # the block's tile of keys, and its current tile of queries
 KB = 1024
 
 
 def shared_bytes():
-    """Of gradient_tiles.hpp's Memory: k and v; q and d_o twice; P and dS; lse and delta twice."""
+    """The bytes of gradient_tiles.hpp's Memory: k and v; q and d_o twice; P and dS; lse and delta
+    twice."""
     return 2 * TILE * D * 2 + 4 * TILE * D * 2 + 2 * TILE * TILE * 2 + 2 * 2 * TILE * 4
 
 
@@ -92,7 +92,7 @@ def launched_twice():
 
 
 def partners():
-    """Lesson 17, D = 128: each warp's scores, and its channels of the sums."""
+    """Lesson 17, D = 128: each warp's scores, and its channels of the accumulators."""
     d = Drawing(900, 622)
     colours, unit = (BLUE, ORANGE, PALE[0], PALE[2]), 3
     d.text(20, 28, f"Lesson 17, D = {D}: key_gradients, a block of four warps, {TILE} keys and a "

@@ -1,17 +1,18 @@
-"""Draws the pictures of chapter 08's lessons 10, 11 and 15 beside this script. usage: python3 docs/figures/flash_hopper.py"""
+"""Draws the pictures of chapter 08's lessons 10, 11 and 15."""
 from drawing import BLUE, DARK_BLUE, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
-STEP = 1  # the second product of a tile: terms 16 to 31
+STEP = 1  # the second MMA of a tile: terms 16 to 31
 
 
 def bracket(d, x, top, bottom, words, colour=DARK_BLUE):
-    """Beside rows, to the right of x."""
+    """A bracket beside rows, to the right of x."""
     d.line([(x, top), (x + 7, top), (x + 7, bottom), (x, bottom)], colour, 1.4)
     d.text(x + 13, (top + bottom) / 2 + 4, words, 12, "start", colour)
 
 
 def descriptor():
-    """A 64 x 16 block of q and a 16 x 128 block of v in swizzled panels, and the descriptor of each."""
+    """A 64 x 16 block of q and a 16 x 128 block of v in swizzled panels, and the descriptor of
+    each."""
     d = Drawing(900, 616)
     d.text(20, 28, "Q, columns 16 to 31: kSums", 14.5, "start", bold=True)
     left, top, wide, high = 66, 76, 38, 24
@@ -79,7 +80,7 @@ def descriptor():
 
 
 def phases():
-    """Two stages of a ring, their barriers' phases, and what the warpgroups wait for."""
+    """Two stages of a ring, their barriers' phases, and the waits of the warpgroups."""
     d = Drawing(900, 590)
     d.text(20, 28,
            "A ring of two stages, D = 128. Tile t goes to stage t % 2, in its barrier's phase t / "
@@ -90,7 +91,7 @@ def phases():
     def at(time):
         return left + step * time
 
-    # Tile t is asked for when tile t - 1 begins; it is here a little before its turn.
+    # Tile t is requested when tile t - 1 begins, and arrives a little before its turn.
     asked = [-0.5] + [t - 1 - 0.02 for t in range(1, tiles)]
     here = [-0.04] + [t - 0.16 for t in range(1, tiles)]
     d.text(20, 76, "thread 0 starts\na tile's copies", 12.5, "start")
@@ -139,7 +140,8 @@ def phases():
 
 
 def factory():
-    """Lesson 15: a producer thread fills a ring of tiles, consumers multiply, and barriers go both ways."""
+    """Lesson 15: a producer thread fills a ring of tiles, consumers multiply, and barriers work in
+    both directions."""
     d = Drawing(900, 400)
 
     def part(x, y, width, words, colour, height=34):

@@ -1,9 +1,10 @@
-"""Draws the picture of chapter 08's lesson 20 beside this script. usage: python3 docs/figures/flash_splits.py"""
+"""Draws the picture of chapter 08's lesson 20."""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, Drawing
 
 COLOURS = [BLUE, "#d9ead3", "#fce5cd", "#ead1dc"]
 KEYS, SPLITS, D, GROUP, WARPS, STAGE_KEYS = 32768, 4, 128, 4, 4, 16
-PARTS = ((2, 8, 16), (5, 2, 4), (3, 4, -8), (4, 2, 6))  # an example: m, l and one channel of acc of each split
+# an example: m, l and one channel of acc of each split
+PARTS = ((2, 8, 16), (5, 2, 4), (3, 4, -8), (4, 2, 6))
 
 
 def number(x):

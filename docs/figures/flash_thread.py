@@ -1,4 +1,4 @@
-"""Draws the picture of chapter 08's own page beside this script. usage: python3 docs/figures/flash_thread.py"""
+"""Draws the picture of chapter 08's own page."""
 from math import exp
 
 from drawing import DARK_BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, Drawing
@@ -25,7 +25,7 @@ def block(d):
 
 
 def thread(d):
-    """What one of them holds, with their sizes."""
+    """The values that one thread holds, with their sizes."""
     left, top = 190, 158
     for row, (name, chosen) in enumerate((("thread 0: query 0", False), ("thread 1: query 1", True), ("...", False), ("thread 127: query 127", False))):
         y = top + 30 * row

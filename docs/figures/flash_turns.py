@@ -1,4 +1,4 @@
-"""Draws the pictures of chapter 08's lessons 12 to 14 beside this script. usage: python3 docs/figures/flash_turns.py"""
+"""Draws the pictures of chapter 08's lessons 12 to 14."""
 from drawing import BLUE, GREEN, INK, NOTE, ORANGE, RED, Drawing
 
 COPY, SOFTMAX = "#d9ead3", "#fce5cd"
@@ -99,13 +99,14 @@ def producer_consumer():
 
 
 def ping_pong():
-    """Three consumers over time: all at once, and in turns, so that the tensor cores never wait."""
+    """Three consumers over time: all at once, and in ping-pong, so that the tensor cores never
+    wait."""
     d = Drawing(900, 560)
-    unit = 24  # a product that has the tensor cores to itself; three that share them take three
+    unit = 24  # an MMA with the tensor cores to itself; three that share them take three units
     all_at_once, in_turns, end = 10 * unit, 6 * unit, 30 * unit
 
     def span(y, width, words):
-        """A round's length, below the tensor cores."""
+        """An iteration's length, below the tensor cores."""
         d.line([(LEFT + width - 2, y), (LEFT + 2, y)], INK, 1, arrow=True)
         d.line([(LEFT + 2, y), (LEFT + width - 2, y)], INK, 1, arrow=True)
         d.lines([((LEFT + x, y - 6), (LEFT + x, y + 6)) for x in (0, width)], INK, 1)
@@ -131,7 +132,7 @@ def ping_pong():
     top = 246
     d.text(20, top, "Lesson 13: one consumer multiplies, the other two compute their softmax", 14.5,
            "start", bold=True)
-    for turn in range(4):  # from the last consumer to the first, behind the bars of the other
+    for turn in range(4):  # from the last consumer to the first, below the other bars
         x = LEFT + in_turns * (turn + 1)
         d.line([(x, top + 104), (x, top + 43)], RED, 2, arrow=True)
     for number in range(3):
@@ -168,7 +169,8 @@ def ping_pong():
 
 
 def overlap():
-    """A consumer's two products and its softmax over time: lesson 13, lesson 14 as it is written, and as ptxas has it."""
+    """A consumer's two products and its softmax over time: lesson 13, lesson 14 as written, and as
+    compiled by ptxas."""
     d = Drawing(900, 560)
 
     def strip(y, title, cores, thread, waits):

@@ -1,7 +1,7 @@
-"""Draws the picture of chapter 08's lesson 09 beside this script. usage: python3 docs/figures/flash_window.py"""
+"""Draws the picture of chapter 08's lesson 09."""
 from drawing import BLUE, DARK_BLUE, GREY, LIGHT, NOTE, ORANGE, RED, Drawing
 
-T, WINDOW, QUERIES, KEYS = 512, 192, 128, 64  # those of a block, those of a tile
+T, WINDOW, QUERIES, KEYS = 512, 192, 128, 64  # QUERIES per block, KEYS per tile
 
 
 def first_key(query):
@@ -15,10 +15,11 @@ def tiles_of(block):
 
 
 def band(block, tile):
-    """The corners of what the block's queries see of a tile, clockwise; in queries and keys."""
+    """The corners of the area that the block's queries see of a tile, clockwise, in queries and
+    keys."""
     top, left = block * QUERIES, tile * KEYS
     upper, lower = [], []
-    for query in range(top, top + QUERIES + 1, KEYS):  # all corners are multiples of it
+    for query in range(top, top + QUERIES + 1, KEYS):  # a divisor of all corners
         begin, end = max(left, query - WINDOW), min(left + KEYS, query)
         if begin <= end:
             upper.append((query, end)), lower.append((query, begin))

@@ -1,12 +1,13 @@
-"""Draws the figure of 07_chunkwise/19_gradient_products beside this script. usage: python3 docs/figures/gradient_difference.py"""
+"""Draws the figure of 07_chunkwise/19_gradient_products."""
 from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, RED, Drawing
 
-STEPS, MINE, SIDE = 8, 3, 27  # of the chunk; the step t; of a cell
-SHADES = ["#e06666", "#f9cb9c", "#fff2cc"]  # of a pair: no decay between its steps, one, more
+STEPS, MINE, SIDE = 8, 3, 27  # steps of the chunk; the step t; the side of a cell
+# for a pair with no decay between its steps, with one, with more
+SHADES = ["#e06666", "#f9cb9c", "#fff2cc"]
 
 
 def pairs(d, x, y, name, words, holds):
-    """All pairs of a key and a later query; those that a sum holds are coloured."""
+    """All pairs of a key and a later query. Those in a sum are coloured."""
     d.text(x + STEPS * SIDE / 2, y - 58, name, 14.5, bold=True)
     d.text(x + STEPS * SIDE / 2, y - 40, words, 12.5, colour=NOTE)
     for n in range(STEPS):

@@ -1,8 +1,8 @@
-"""Draws the figures of 07_chunkwise/17_two_walks and 18_chunk_gradients beside this script. usage: python3 docs/figures/gradient_walks.py"""
+"""Draws the figures of 07_chunkwise/17_two_walks and 18_chunk_gradients."""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
 
 STEPS = 4
-CELLS, SIDE, MINE = 8, 13, 3  # of the small pictures of S and D; thread n's row and column
+CELLS, SIDE, MINE = 8, 13, 3  # cells of the small pictures of S and D; thread n's row and column
 
 
 def box(d, x, y, words, colour):
@@ -11,7 +11,7 @@ def box(d, x, y, words, colour):
 
 
 def matrix(d, x, y, name, row, column):
-    """A state of which a thread owns a row, and perhaps a column."""
+    """A state; a thread owns a row, and perhaps a column."""
     d.text(x + CELLS * SIDE / 2, y - 24, name, 14, bold=True)
     d.text(x + CELLS * SIDE / 2, y - 8, "value columns i", 12.5, colour=NOTE)
     for j in range(CELLS):
@@ -23,7 +23,8 @@ def matrix(d, x, y, name, row, column):
 
 
 def walks():
-    """Four steps: S from left to right, D from right to left, and which gradient is made where."""
+    """Four steps: S from left to right, D from right to left, and where each gradient is
+    computed."""
     d = Drawing(900, 590)
     d.text(20, 28, "The gradients of four steps: S forward in time, then D backward in time", 15, "start", bold=True)
     left, width, top, low = 74, 142, 112, 376
@@ -33,7 +34,7 @@ def walks():
         d.text(x[t] + 38, 68, f"step {t}", 13, colour=NOTE)
         box(d, x[t], top, f"S{t - 1}" if t else "0", BLUE)
         box(d, x[t], low, f"D{t}" if t < STEPS - 1 else "0", ORANGE)
-        # What each step makes of it.
+        # The gradients of each step.
         d.line([(x[t] + 38, top), (x[t] + 38, top - 16)], DARK_BLUE, 1.4, arrow=True)
         d.text(x[t] + 38, top - 22, f"dq{t}, du", 13, colour=DARK_BLUE)
         d.line([(x[t] + 38, top + 44), (x[t] + 38, low)], GREEN, 1.6, dashes="5,4", arrow=True)

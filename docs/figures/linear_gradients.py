@@ -1,15 +1,17 @@
-"""Draws the figure of 07_chunkwise/16b_linear_gradients beside this script. usage: python3 docs/figures/linear_gradients.py"""
+"""Draws the figure of 07_chunkwise/16b_linear_gradients."""
 from drawing import DARK_BLUE, GREY, INK, LIGHT, NOTE, ORANGE, Drawing
 
 PALE = "#f2f2f2"
-TOKENS, CHUNK, OWN = 6, 4, 3  # a chunk is drawn with 4 tokens; OWN's gradient is computed
+# tokens; tokens per chunk in the picture; the token whose gradient is computed
+TOKENS, CHUNK, OWN = 6, 4, 3
 RUNS = [("Run 1: dq", "d_o", "v", "k", "dq", False, "S transposed:\nthe sum of v k^T, tokens 0 to 3"),
         ("Run 2: dk", "v", "d_o", "q", "dk", True, "D transposed:\nthe sum of d_o q^T, tokens 3 to 5"),
         ("Run 3: dv", "k", "q", "d_o", "dv", True, "D:\nthe sum of q d_o^T, tokens 3 to 5")]
 
 
 def runs():
-    """Three runs of one kernel: which arrays are its q, k and v, what token 3 sees, and in which order the tokens come."""
+    """Three runs of one kernel: the arrays for its q, k and v, what token 3 sees, and the order of
+    tokens."""
     d = Drawing(900, 570)
     d.text(20, 28, "One kernel, three runs: the gradients of token 3 of six", 15, "start", bold=True)
     left, side = 250, 58

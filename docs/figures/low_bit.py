@@ -1,14 +1,14 @@
-"""Draws the figures of chapter 00's low-bit lessons and of its autotuner beside this script. usage: python3 docs/figures/low_bit.py"""
+"""Draws the figures of chapter 00's low-bit lessons and of its autotuner."""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
 
 def quantisation():
-    """The numbers of a group on the real line, and their whole numbers, of both kinds."""
+    """The real numbers of a group and their integers, for both kinds."""
     d = Drawing(900, 520)
     d.text(20, 28,
            "A group of weights from -1.0 to 3.0, and the whole numbers from 0 to 255 that encode "
            "them", 15, "start", bold=True)
-    left, unit = 450, 100  # 0 of the real line, pixels of 1
+    left, unit = 450, 100  # the position of 0, and pixels per 1
     weights = (-1.0, -0.55, -0.2, 0.35, 0.8, 1.3, 2.2, 3.0)
 
     def kind(y, title, least, most, q_of, names):
@@ -24,7 +24,8 @@ def quantisation():
             d.circle(left + unit * r, y, 5, BLUE, DARK_BLUE)
             d.line([(left + unit * r, y + 7), (left + unit * r, y + 64)], GREY, 0.9, arrow=True)
             end = r == weights[0] or r == weights[-1]
-            inside = {least: 10, most: -16}.get(r, 0)  # an end's number lies in the box, not on its border
+            # the outer integers are inside the box, not on its border
+            inside = {least: 10, most: -16}.get(r, 0)
             d.text(left + unit * r + inside, y + 84, str(q_of(r)), 12, colour=RED if end else INK)
         for x, words in names:
             d.line([(left + unit * x, y + 94), (left + unit * x, y + 104)], GREY)
@@ -137,7 +138,7 @@ def split_k():
 
 
 def autotuner():
-    """What happens in a call: the key, the list of candidates, the file."""
+    """A call of the autotuner: the key, the list of candidates, the file."""
     d = Drawing(900, 430)
     d.text(20, 28, "A call with M = 100, N = 4096, K = 4096", 15, "start", bold=True)
     d.box(20, 56, 250, 44, PALE[0])

@@ -1,4 +1,4 @@
-"""Draws the figures of chapter 00's lessons on what a model needs. usage: python3 docs/figures/model.py"""
+"""Draws the figures of chapter 00's lessons on what a model needs."""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
 
 PURPLE = "#ead1dc"
@@ -6,7 +6,8 @@ OF_BATCH = ["#cfe2f3", "#d9ead3", "#fce5cd"]
 
 
 def batches():
-    """The blocks of three batches, and where a batch's matrix begins: batch * M K, not batch + M K."""
+    """The blocks of three batches, and where a batch's matrix begins: batch * M K, not batch + M
+    K."""
     d = Drawing(900, 470)
     d.text(20, 28, "Batched matmul: blocks are numbered through all batches. Here a batch has 2 x 3 tiles", 15, "start", bold=True)
     side = 46
@@ -86,7 +87,7 @@ def columns():
 
 
 def window():
-    """A window of 3 x 3 in a tile of 4 x 4 lanes; and a lane for each of a row of results."""
+    """A window of 3 x 3 in a tile of 4 x 4 lanes, and one lane per result of a row."""
     d = Drawing(900, 510)
     d.text(20, 28, "A window of 3 x 3 on an image: which lanes of a warp work?", 15, "start", bold=True)
     side, left, top = 34, 40, 96
@@ -139,7 +140,8 @@ def window():
 
 
 def im2col():
-    """An image of 4 x 4, a window of 2 x 2: the unrolled matrix, and the tile that a block gathers from the image."""
+    """An image of 4 x 4, a window of 2 x 2: the unrolled matrix, and the tile that a block gathers
+    from the image."""
     d = Drawing(900, 520)
     d.text(20, 28,
            "im2col: a column holds the pixels below the window at one position. Here a window of 2 "

@@ -1,4 +1,4 @@
-"""Draws chapter 02's figures beside this script. usage: python3 docs/figures/openmp.py"""
+"""Draws chapter 02's figures."""
 from drawing import BLUE, GREY, NOTE, ORANGE, PALE, RED, Drawing
 
 LINE = 16  # floats of a cache line
@@ -142,7 +142,7 @@ def tile():
 
 
 def passes():
-    """What goes through the cache for each step: the classic loop, and a tile of 32 steps."""
+    """The traffic of each step through the cache: the classic loop, and a tile of 32 steps."""
     d = Drawing(900, 250)
     d.text(20, 28, "Linear attention, K = V = 64: bytes of the state through the cache, for 32 steps of a head", 15, "start", bold=True)
     state = 64 * 64 * 4

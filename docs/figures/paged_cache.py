@@ -1,4 +1,4 @@
-"""Draws the picture of lesson 08.20b beside this script. usage: python3 docs/figures/paged_cache.py"""
+"""Draws the picture of lesson 08.20b."""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, RED, Drawing
 
 MINE, THEIRS, BOTH = BLUE, "#d9ead3", "#fce5cd"

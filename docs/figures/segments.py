@@ -1,4 +1,4 @@
-"""Draws the figure of 07_chunkwise/16_segments beside this script. usage: python3 docs/figures/segments.py"""
+"""Draws the figure of 07_chunkwise/16_segments."""
 from drawing import DARK_BLUE, GREEN, GREY, NOTE, PALE, RED, Drawing
 
 STAGES = 8

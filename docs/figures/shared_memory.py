@@ -1,4 +1,4 @@
-"""Draws the figures of chapter 06 beside this script. usage: python3 docs/figures/shared_memory.py"""
+"""Draws the figures of chapter 06."""
 from drawing import DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, PALE, RED, Drawing
 
 CHANNELS, STEPS = 64, 16
@@ -14,7 +14,8 @@ def barrier(d, x, y, height):
 
 
 def staging():
-    """A step's row of q: loaded by every thread, and loaded once and shared; and the two barriers of a step."""
+    """A step's row of q, loaded by every thread, or loaded once and shared; and the two barriers of
+    a step."""
     d = Drawing(900, 500)
     cell, cells = 22, 16
 
@@ -57,7 +58,8 @@ def staging():
 
 
 def one_barrier():
-    """Two steps of one thread: with two barriers and a wait for memory, and with one barrier and the loads ahead."""
+    """Two steps of one thread: with two barriers and a wait for memory, and with one barrier and
+    loads ahead."""
     d = Drawing(900, 380)
     d.text(20, 28, "06: a step loads its rows, and waits for them", 15, "start", bold=True)
     x = 20
@@ -97,7 +99,8 @@ def one_barrier():
 
 
 def fused_tiles():
-    """The grid of the fused recurrent tiles at B = H = 4, K = V = 100: the state of each of 16 heads in 4 x 4 tiles."""
+    """The grid of the fused recurrent tiles at B = H = 4, K = V = 100: the state of each of 16
+    heads in 4 x 4 tiles."""
     d = Drawing(900, 390)
     d.text(20, 28, "B = H = 4, K = V = 100: a grid of 4 x 4 x 16 blocks, one warp each", 15, "start", bold=True)
     edges, scale = (0, 32, 64, 96, 100), 2.1
@@ -195,7 +198,7 @@ def shared_columns():
 
 
 def four_steps():
-    """What the outputs and the state of a step group read from where."""
+    """From where the outputs and the state of a step group get their data."""
     d = Drawing(900, 400)
     d.text(20, 28, "Four steps a, b, c, d at once: what each result reads", 15, "start", bold=True)
     columns = ("S before them", "v_a", "v_b", "v_c", "v_d")

@@ -1,9 +1,9 @@
-"""Draws the figures of 07_chunkwise/11_three_products beside this script. usage: python3 docs/figures/three_products.py"""
+"""Draws the figures of 07_chunkwise/11_three_products."""
 import struct
 
 from drawing import GREEN, GREY, INK, LIGHT, NOTE, PALE, RED, Drawing
 
-X = 0x3f9e0d53  # bits; twelve of the last 13 are needed
+X = 0x3f9e0d53  # its bits; the products need twelve of the last 13
 KEPT, HALF = 0xffffe000, 0x1000
 SHOWN = 6  # the lane in red
 

@@ -1,4 +1,4 @@
-"""Draws chapter 00's figures beside this script. usage: python3 docs/figures/warmup.py"""
+"""Draws chapter 00's figures."""
 import json
 import sys
 from math import log10
@@ -11,7 +11,8 @@ from ladder_tools.recorded import runs  # noqa: E402
 
 LANES = 32
 
-# One H200. Official: SMs, registers, shared memory, HBM. Measured for this repository: the others.
+# One H200. SMs, registers, shared memory and HBM are official; the others were measured for this
+# repository.
 MULTIPROCESSORS = 132
 COPY, FMA = 4.26e12, 63e12  # bytes and fp32 operations per second
 # One H100, lesson 12a: nanoseconds from a load to its value, while nothing else runs.
@@ -43,7 +44,7 @@ def machine():
            f"at most {fits} such blocks at a time on each, "
            f"{fits * MULTIPROCESSORS:,} on all.", 13, "start")
 
-    # One block, magnified.
+    # One block, enlarged.
     left, top, cell = 92, 240, 10
     d.text(20, 220, f"Block {shown}: {threads} threads, {warps} warps of {LANES} lanes", 15, "start", bold=True)
     thread = 2 * LANES + 6
@@ -63,7 +64,7 @@ def machine():
     last = elements - (blocks - 1) * threads
     d.text(20, 588, f"Block {blocks - 1:,} has {threads} threads too, but only {last}\nelements are left: the guard stops the others.", 13, "start")
 
-    # One multiprocessor, magnified.
+    # One SM, enlarged.
     left, top, width = 450, 240, 104
     d.text(left, 220, "An SM: four schedulers", 15, "start", bold=True)
     d.box(left - 6, top - 6, 4 * width + 12, 372, "none", INK, 1.5)
@@ -170,7 +171,8 @@ def memory():
 
 
 def sectors():
-    """A warp's request in the five patterns of lesson 04, for the reader to count, and in one more that is counted."""
+    """A warp's request in the five patterns of lesson 04, for the reader to count, and in a sixth
+    as an example."""
     d = Drawing(900, 792)
     d.text(20, 28,
            "One request of a warp: 32 lanes above, sectors of 8 floats below. How many sectors "
@@ -387,7 +389,7 @@ def in_flight():
            15, "start", bold=True)
 
     def loads(y, groups, colour):
-        """Bars of loads, and below them how many are in flight. -> when the last one arrives"""
+        """Bars of loads, and below them the number in flight. Returns when the last one arrives."""
         now, number, spans = 0, 0, []
         for group in groups:
             for start in (now + issue * k for k in range(group)):
@@ -420,7 +422,7 @@ def in_flight():
     end = loads(298, [4, 4], PALE[1])
     d.text(left + end + 14, 298 + 7 * pitch + 11, "a little more than 2 latencies", 13, "start",
            GREEN)
-    moved = COPY / 2  # the other half of a copy's bytes is stored, and no thread waits for a store
+    moved = COPY / 2  # the other half of a copy's bytes is stores, for which no thread waits
     idle = IDLE_LATENCY["device memory"] * 1e-9
     need = moved * idle
     d.text(20, 510, "Little's law: bytes in flight = bandwidth * latency. A copy loads"
@@ -434,7 +436,8 @@ def in_flight():
     d.save("warmup_in_flight.svg")
 
 
-# Operations and bytes of an element, from the definitions: name, operations, bytes, operator (as records/ calls it), label's place.
+# Operations and bytes of an element, from the definitions: name, operations, bytes, operator (in
+# records/), the label's position.
 KERNELS = (
     ("vector add, matrix add: 1 / 12", 1, 12, ("vector_add", "matrix_add"), "right"),
     ("scale: 1 / 8", 1, 8, ("scale",), "left"),
@@ -452,7 +455,8 @@ PRODUCTS = (  # bytes that the threads load from global memory for each FMA
 
 
 def measured():
-    """Operator or implementation -> bytes (or operations) per second of its fastest row, from this chapter's records."""
+    """{operator or implementation: bytes (or operations) per second of its fastest row}, from this
+    chapter's records."""
     rates = {}
     for _, run in runs(FOLDER.parent.parent / "records"):
         for row in run["rows"] if run["name"].startswith("h200_00_") else []:
@@ -469,7 +473,8 @@ def measured():
 
 
 def roofline():
-    """Operations per second against operations per byte: the roof, and where the chapter's kernels stand under it."""
+    """Operations per second against operations per byte: the roof, and the chapter's kernels below
+    it."""
     d = Drawing(900, 600)
     left, right, top, bottom = 80, 870, 64, 500
     x_low, x_high, y_low, y_high = -1.5, 3.5, 10.9, 14.1
@@ -531,7 +536,7 @@ def _shift(point, dx, dy):
 
 
 def tiles():
-    """A block's tile of C, and the tiles of A and B that walk along K."""
+    """A block's tile of C, and the tiles of A and B that move along K."""
     d = Drawing(900, 600)
     side, count, row, column = 44, 5, 2, 3
     d.text(20, 28,

@@ -1,10 +1,9 @@
-"""Draws chapter 00's figures of the order of threads and blocks, beside this script.
-usage: python3 docs/figures/warmup_order.py"""
+"""Draws chapter 00's figures of the order of threads and blocks."""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
 
 def stride():
-    """A grid that fills the GPU walks through an array in iterations."""
+    """A grid that fills the GPU covers an array in iterations."""
     d = Drawing(900, 470)
     elements, threads, each, multiprocessors = 1_000_000, 256, 8, 132
     blocks = each * multiprocessors
@@ -55,7 +54,8 @@ def stride():
 
 
 def race():
-    """Two threads and one word: two orders without a barrier, and the order that two barriers leave."""
+    """Two threads and one word: two orders without a barrier, and the order that two barriers
+    enforce."""
     d = Drawing(900, 478)
     d.text(20, 28,
            "One step of the running sum, s = 1: thread 2 reads the word that thread 1 changes", 15,
@@ -112,7 +112,8 @@ def race():
 
 
 def contention():
-    """The same additions to one bin, over time: on one word of all blocks, and on a word of each block's own."""
+    """The same additions to one bin over time, to one word for all blocks, and to a word per
+    block."""
     d = Drawing(900, 424)
     blocks, values, slot, left = 3, 8, 28, 150
     d.text(20, 28,

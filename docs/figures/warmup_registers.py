@@ -1,5 +1,4 @@
-"""Draws the pictures of chapter 00's lessons 11, 13 and 15a to 15d beside this script.
-usage: python3 docs/figures/warmup_registers.py"""
+"""Draws the pictures of chapter 00's lessons 11, 13 and 15a to 15d."""
 from drawing import BLUE, DARK_BLUE, GREEN, GREY, INK, NOTE, ORANGE, RED, Drawing
 
 PALE_BLUE, PALE_GREEN, PALE_ORANGE = "#cfe2f3", "#d9ead3", "#fce5cd"
@@ -7,12 +6,13 @@ SIDE = 8  # rows and columns of a thread's results
 
 
 def rows():
-    """The elements of a row that one lane loads: by a warp that reads it three times, and once."""
+    """The elements of a row that one lane loads, in a warp that reads the row three times, and in
+    one that reads it once."""
     d = Drawing(900, 560)
     left, unit, N, lane = 150, 2.8, 256, 1
 
     def strip(y, first, width, count, name):
-        """The row, cut where a request of the warp ends; in orange the lane's elements."""
+        """The row, cut where a request of the warp ends, with the lane's elements in orange."""
         d.text(left - 12, y + 18, name, 12.5, "end")
         for n in range(0, N, count):
             d.box(left + unit * n, y, unit * count, 26, PALE_BLUE if n // count % 2 else "#e8f0fa")
@@ -69,7 +69,8 @@ def rows():
 
 
 def elements_of_a_warp():
-    """What one warp loads and stores for one k: threadIdx.x as the column, and as the row."""
+    """The elements that one warp loads and stores for one k, with threadIdx.x as the column, and as
+    the row."""
     d = Drawing(900, 574)
     M, N, K, unit, k = 16, 64, 24, 6, 5
     d.text(20, 28, "One warp, one k: the elements that its 32 lanes load and store", 15, "start",
@@ -143,7 +144,7 @@ def eight_results():
     d.box(c_left + column * unit, b_top + k * unit, unit, unit, RED, INK, 0.6)
     d.box(c_left + column * unit, c_top + row * unit, unit, SIDE * unit, GREEN, INK, 0.6)
     d.text(c_left + 4, c_top + tile * unit + 18, "C: 64 x 64, 16 warps. Darker: one of them", 12.5, "start")
-    # The thread, magnified.
+    # The thread, enlarged.
     x0, y0, side = 560, 170, 34
     for corner, target in (((column + 1, row), (x0, y0)), ((column + 1, row + SIDE), (x0, y0 + SIDE * side))):
         d.line([(c_left + corner[0] * unit, c_top + corner[1] * unit), target], GREY, 0.9, "3 3")
@@ -172,12 +173,12 @@ def eight_results():
 
 
 def lane_place(lane):
-    """Row and column of a lane's first four rows and columns, in fours."""
+    """Row and column of a lane's first vector of four rows and of four columns."""
     return lane // 16 * 2 + lane % 2, lane % 16 // 2
 
 
 def register_blocks():
-    """A block's warps, the fours of a warp's lanes, and one lane's outer product."""
+    """A block's warps, the vectors of four of a warp's lanes, and one lane's outer product."""
     d = Drawing(900, 580)
     shown = 9
     d.text(20, 28, "A thread keeps 8 x 8 results in registers. One step of K: 16 reads, 64 FMAs",
@@ -238,7 +239,7 @@ def register_blocks():
 
 
 def wide_loads():
-    """The transposed tile of A, and which lanes' 16 bytes come in one wavefront."""
+    """The transposed tile of A, and which lanes' 16 bytes are in one wavefront."""
     d = Drawing(900, 640)
     d.text(20, 28,
            "The tile of A is stored transposed: a thread loads four floats of a row, and reads "

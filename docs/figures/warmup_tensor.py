@@ -1,7 +1,7 @@
-"""Draws the pictures of chapter 00's lessons 16 and 17 beside this script. usage: python3 docs/figures/warmup_tensor.py"""
+"""Draws the pictures of chapter 00's lessons 16 and 17."""
 from drawing import BLUE, GREEN, GREY, INK, LIGHT, NOTE, ORANGE, PALE, RED, Drawing
 
-SHOWN = 6  # the lane that is followed
+SHOWN = 6  # the lane in red
 
 
 def fragments():
@@ -59,7 +59,7 @@ def tensor_tiles():
     d = Drawing(900, 525)
     d.text(20, 28, "A block computes 128 x 128 elements of C, each of its four warps 64 x 64", 15,
            "start", bold=True)
-    unit = 1.75  # pixels for an element
+    unit = 1.75  # pixels per element
     tile, depth, warp = 128 * unit, 64 * unit, 64 * unit
     a_left, c_left, b_top = 30, 30 + depth + 26, 84
     c_top = b_top + depth + 26
@@ -76,7 +76,7 @@ def tensor_tiles():
         d.text(x + warp / 2, y + warp / 2 + 5, f"warp {i}", 13, bold=i == 1)
     d.text(c_left + tile / 2, c_top + tile + 20, "C's tile", 13)
     d.text(a_left, c_top + tile + 20, "16 columns per step", 12, "start", NOTE)
-    # One warp, magnified.
+    # One warp, enlarged.
     x0, y0, block = 470, 210, 42
     d.line([(c_left + tile, c_top), (x0 - 66, y0)], GREY, 0.9, "3 3")
     d.line([(c_left + tile, c_top + warp), (x0 - 66, y0 + 4 * block)], GREY, 0.9, "3 3")
@@ -130,7 +130,7 @@ def ldmatrix():
     d.text(left, top + cell * 16 + 42,
            "16 x 16 elements of a tile in shared memory. Lane 9 (red)\naddresses row 1 of "
            "matrix 1. Matrix i becomes\nregister i of all lanes.", 12.5, "start")
-    # What lane 9 receives of a matrix.
+    # The values of a matrix that lane 9 receives.
     x0, small = 500, 20
     for number, (title, words, place) in enumerate((("Received: ldmatrix",
                 "Lane l receives two elements of\nrow l / 4, from column 2 (l % 4) on:\ntwo "
@@ -199,7 +199,7 @@ def swizzle():
 
 
 def copies_ahead():
-    """Which tile each of three stages holds over time, with what is copied and what is multiplied."""
+    """The tile in each of three stages over time, with copies and products."""
     d = Drawing(900, 470)
     d.text(20, 28, "Three stages: while tile t is multiplied, tiles t + 1 and t + 2 are in flight",
            15, "start", bold=True)
@@ -219,7 +219,8 @@ def copies_ahead():
             stop = min(used, end)
             d.box(begin, top + height * stage + 10, stop - begin, height - 20, colours["copy"], "#b45f06", 0.9)
             if stop - begin > 60:
-                d.text(begin + 8, top + height * (stage + 0.5) + 5, f"copy tile {tile}", 12, "start")  # left of the next dashed line
+                # left of the next dashed line
+                d.text(begin + 8, top + height * (stage + 0.5) + 5, f"copy tile {tile}", 12, "start")
         if used < end:
             d.box(used, top + height * stage + 4, width, height - 8, colours["use"], GREEN, 1.6)
             d.text(used + width / 2, top + height * (stage + 0.5) + 5, f"multiply tile {tile}", 12, bold=True)

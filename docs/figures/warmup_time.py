@@ -1,11 +1,12 @@
-"""Draws the figures of chapter 00 about time beside this script. usage: python3 docs/figures/warmup_time.py"""
+"""Draws the figures of chapter 00 about time."""
 from drawing import DARK_BLUE, GREY, LIGHT, NOTE, RED, Drawing
 
-PALE = ["#cfe2f3", "#fce5cd"]  # of the two buffers
+PALE = ["#cfe2f3", "#fce5cd"]  # colours of the two buffers
 
 
 def streams():
-    """The host, the stream of copies and the stream of kernels over time. Lengths are chosen."""
+    """The host, the stream of copies and the stream of kernels over time. Lengths are
+    illustrative."""
     d = Drawing(900, 500)
     left, row, high = 116, 92, 40
     rows = {name: 70 + row * i for i, name in enumerate(("host", "copies", "kernels"))}

@@ -1,5 +1,5 @@
-"""Makes a kernel from scratch: the kernel without the lines that a lesson's more/scratch.holes names,
-in the kernel's order, and with TODOs instead:
+"""Makes a kernel from scratch: the kernel without the lines that more/scratch.holes of its lesson
+names, in the kernel's order, and with TODOs instead:
 
     "const Vec3 x" .. "store("        the next line that begins with the first words, up to the next
                                       one that begins with the last words

@@ -1,5 +1,5 @@
-"""Finds where the first value goes wrong: compares what a learner's kernel and ours store and read in
-the same test under the X-ray.
+"""Finds where the first value goes wrong: compares what a learner's kernel and ours store and read
+in the same test under the X-ray.
 
 Values are compared by array and element, not by time, because a kernel that works in another order
 stores the same values. An element's value counts as right if our kernel ever stores it there."""

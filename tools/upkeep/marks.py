@@ -1,4 +1,4 @@
-"""Renders code on Markdown pages. A mark selects lines, and below it come these lines of today's tree:
+"""Renders code on Markdown pages. A mark selects lines of today's tree, which follow below it:
 
     <!-- code: kernel.cu:wkv_no_atomic -->            a whole function, kernel, struct, lambda or
                                                       initialised variable
