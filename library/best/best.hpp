@@ -1,8 +1,10 @@
-// The fastest kernel that the chapters have, for every shape and precision. Which one that is: rules.hpp.
+// The chapters' fastest kernel for every shape and precision. rules.hpp chooses it.
 //
-// Arguments, shapes and errors are those of common/operators: wkv, linear_attention and attention. All pointers are the device's. Work is queued on the calling thread's default stream. Bad arguments, and shapes that no chapter's kernel takes, throw
-// std::invalid_argument with a sentence before anything is launched. Gradients of WKV, GLA and
-// linear attention have one kernel only and are not here.
+// Arguments, shapes and errors are those of common/operators: wkv, linear_attention and attention.
+// All pointers are device pointers. Work is queued on the calling thread's default stream. Bad
+// arguments, and shapes that no chapter's kernel accepts, throw std::invalid_argument with a sentence
+// before anything is launched. Gradients of WKV, GLA and linear attention have only one kernel each,
+// so they are not here.
 #pragma once
 
 #include "common/operators/attention/attention.hpp"
@@ -23,7 +25,7 @@ void best_gla(const BasicWkvArgs<Element, LogW>& args);
 template <typename Element>
 void best_linear_attention(const BasicLinearAttentionArgs<Element>& args);
 
-// Element: float, bfloat16 or float16. Few queries and many keys, which is decoding, are among its shapes.
+// Element: float, bfloat16 or float16. Shapes may have few queries and many keys, as in decoding.
 template <typename Element>
 void best_attention(const FullAttentionArgs<Element>& args);
 template <typename Element>

@@ -1,5 +1,5 @@
-// Which kernel is the fastest for a shape. Pure functions: nothing is launched. What they compare are times that were measured on both
-// sides of every choice; README.md says how.
+// Chooses the fastest kernel for a shape. These are pure functions that launch nothing. They
+// compare times that were measured on both sides of every choice; README.md explains how.
 #pragma once
 
 #include <array>
@@ -38,14 +38,14 @@ enum class Kernel {
   kGradientsHopper,
 };
 
-// As it is registered: "wkv_time_tiles".
+// Its registered name: "wkv_time_tiles".
 const char* name_of(Kernel kernel);
 
-// Which words a row of an array consists of.
+// The words that a row of an array consists of.
 enum class Words {
-  kPieces,  // 16 bytes
-  kFour,    // four elements, where that is less than 16 bytes
-  kSingle,  // elements
+  kPieces,  // vectors of 16 bytes
+  kFour,    // four elements, if these have less than 16 bytes
+  kSingle,  // single elements
 };
 
 struct RecurrenceShape {
@@ -53,21 +53,21 @@ struct RecurrenceShape {
   std::int64_t heads = 1;  // of all batches: B * H
   std::int64_t K = 64, V = 64;
   bool bf16 = false;  // q, k, v, u and o have 16 bits; fp32 otherwise
-  bool fp16 = false;  // those of fp16, which chapters 06 and 07 have one kernel each for
+  bool fp16 = false;  // as bf16, but fp16, for which chapters 06 and 07 have one kernel each
   Words words = Words::kPieces;
   bool packed = false;  // cu_seqlens is given
   bool gla = false;
 };
 
-// What was chosen, and why.
+// The choice and its reason.
 struct Choice {
   struct Time {
     Kernel kernel = {};
-    double microseconds = 0;  // infinite where the kernel does not take the shape
+    double microseconds = 0;  // infinite if the kernel does not accept the shape
   };
   Kernel kernel = {};
   const char* rule = "";  // in words
-  // By the lines fitted to what was measured; none where the rule asks no time.
+  // From the lines fitted to the measured times; none if the rule uses no times.
   std::array<Time, 5> compared = {};
   std::size_t times = 0;
 };
@@ -86,7 +86,8 @@ struct LinearAttentionShape {
   Words words = Words::kPieces;
   bool plain = false;  // identity, no normaliser
   bool strips =
-      false;  // plain and causal, as many keys as queries, no lengths, V up to 1024: what chapter 03 takes
+      // plain and causal, as many keys as queries, no lengths, V up to 1024: chapter 03's problem
+      false;
 };
 
 Choice explain(const LinearAttentionShape& shape, int multiprocessors);
@@ -96,22 +97,21 @@ inline Kernel choose(const LinearAttentionShape& shape, int multiprocessors) {
 }
 
 struct AttentionShape {
-  std::int64_t rows = 1;         // of queries that share a key head: T_q * H_q / H_kv
-  std::int64_t D = 64, D_v = 0;  // 0: D
+  std::int64_t rows = 1;         // rows of queries that share a key head: T_q * H_q / H_kv
+  std::int64_t D = 64, D_v = 0;  // D_v = 0 means D
   bool fp32 = false;             // q, k, v and o have 16 bits otherwise
   bool packed =
-      false;  // cu_seqlens is given; rows are those of a sequence of the mean length, rounded up
-  bool one_query = false;  // in each batch, or in the mean of the sequences
+      false;  // cu_seqlens is given; `rows` are those of a sequence of the mean length, rounded up
+  bool one_query = false;  // in each batch, or on average in the sequences
   bool negative_scale = false;
   bool extra = false;  // a window, a softcap or a scale of 0
   bool gradients = false;
-  // The caller's.
-  bool repeatable = false;  // the same bits again, whatever else the batch holds
-  bool hopper =
-      false;  // a GPU of compute capability 9.0, and the kernels of its instructions are in this program
+  // Set by the caller.
+  bool repeatable = false;  // the same bits every time, whatever else is in the batch
+  bool hopper = false;  // a GPU of compute capability 9.0, and this program has the Hopper kernels
 };
 
-// None of its times is fitted: what is recorded says who wins, README.md which records, and what lies between them.
+// Uses no fitted times. The records decide; README.md names them, and lists what lies between them.
 Choice explain(const AttentionShape& shape);
 
 inline Kernel choose(const AttentionShape& shape) {
@@ -124,7 +124,7 @@ RecurrenceShape shape_of(const BasicWkvArgs<Element, LogW>& args, Recurrence rec
 template <typename Element>
 LinearAttentionShape shape_of(const BasicLinearAttentionArgs<Element>& args);
 
-// `repeatable` and `hopper` are left to the caller.
+// The caller sets `repeatable` and `hopper`.
 template <typename Element>
 AttentionShape shape_of(const FullAttentionArgs<Element>& args);
 template <typename Element>

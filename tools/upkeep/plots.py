@@ -142,7 +142,7 @@ def batches(times):
 
 
 def channels(times):
-    plot = Plot("WKV, 1,024 steps, 32 heads, bf16, K = V", [times.said, "peaks: rows that are no 16-byte pieces"], "K = V", "time", (4, 256), (5e-6, 1e-2))
+    plot = Plot("WKV, 1,024 steps, 32 heads, bf16, K = V", [times.said, "peaks: rows that are not whole 16-byte vectors"], "K = V", "time", (4, 256), (5e-6, 1e-2))
     for kernel, name, colour in _KERNELS:
         plot.series(name, times.points(kernel, lambda T, heads, K: K, lambda T, heads, K: T == 1024 and heads == 32), colour)
     return plot.svg()
