@@ -329,7 +329,7 @@ def run_cheap(pages, root):
                     if done.returncode:
                         wrong.append(f"{page}:{number}: {text}\n    exit {done.returncode}: {(done.stderr or done.stdout).strip()[:300]}")
                 elif not " ".join(command).startswith(tuple(ELSEWHERE)):
-                    wrong.append(f"{page}:{number}: {text}\n    is run nowhere: tools/upkeep/check_commands.py says what is run, and where")
+                    wrong.append(f"{page}:{number}: {text}\n    runs nowhere; tools/upkeep/check_commands.py lists which commands run, and where")
     return wrong, sum(map(is_cheap, map(list, seen)))
 
 
@@ -350,7 +350,7 @@ def looking_once():
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/check_commands.py", description=__doc__)
-    parser.add_argument("--run", nargs="+", metavar="PAGE", help="run the cheap commands of these pages, here: they write into my/")
+    parser.add_argument("--run", nargs="+", metavar="PAGE", help="run the cheap commands of these pages in this tree; they write into my/")
     options = parser.parse_args(arguments)
     begin = time.process_time()
     if options.run:

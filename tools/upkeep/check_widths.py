@@ -87,7 +87,7 @@ def cut_and_multiplied(factors):
 def cut(words, code):
     """A sentence if a number loses bits. `code` begins at the operator."""
     if "loses integer precision" in words and code[:2] in ("* ", "+ "):
-        return "a number of 64 bits is cut to 32 behind this operator"
+        return "a number of 64 bits is cut to 32 after this operator"
     return None
 
 

@@ -184,7 +184,7 @@ def faults(folders):
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/exercises.py", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; ends with 1 when a stub or a patch does not fit its kernel")
-    parser.add_argument("--since", default="HEAD", metavar="REF", help="what kernels have changed against; default: %(default)s")
+    parser.add_argument("--since", default="HEAD", metavar="REF", help="the revision to compare the kernels with; default: %(default)s")
     parser.add_argument("lesson", nargs="?", help="such as 06.03; without it, all of them")
     options = parser.parse_args(arguments)
     try:

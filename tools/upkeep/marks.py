@@ -147,7 +147,7 @@ def code(page, what):
     """The fenced lines that a mark selects."""
     mark = _WHAT.fullmatch(what)
     if not mark or mark["ranges"] and _RANGE.sub("", mark["ranges"]):
-        raise Wrong('allowed: FILE:NAME, and behind it, or behind FILE, "first" .. "last" or "words", further ones after `and`')
+        raise Wrong('allowed: FILE:NAME, and after it, or after FILE, "first" .. "last" or "words", further ones after `and`')
     file = Path(posixpath.normpath((Path(page).parent / mark["file"]).as_posix()))
     if file.parts[0] == ".." or not (ROOT / file).is_file():
         raise Wrong(f"there is no {file}; allowed: files of the tree, from the page's folder on")
@@ -191,7 +191,7 @@ def diff(page, lesson):
     the command. First comments and the kernels' names do not count."""
     folder = Path(page).parent
     if not list((ROOT / folder).glob("kernel*.c*")):
-        raise Wrong("beside the page is no kernel; allowed: on the page of a lesson with a kernel.cu, kernel_sm90.cu or kernel.cpp")
+        raise Wrong("there is no kernel beside the page; allowed: on the page of a lesson with a kernel.cu, kernel_sm90.cu or kernel.cpp")
     try:
         before, after = (kernel_of(each).read_text() for each in (lesson, str(folder)))
     except Refused as error:

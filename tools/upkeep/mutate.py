@@ -585,11 +585,11 @@ def main(arguments=None):
     parser.add_argument("--chapters", default=",".join(ROOMS), metavar="LIST", help="default: %(default)s")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="mutants at a time (default: all processors)")
     parser.add_argument("--out", type=Path, default=nvcc.ROOT / "out/mutate", metavar="FOLDER",
-                        help="a run that was interrupted there goes on (default: out/mutate)")
+                        help="an interrupted run there continues (default: out/mutate)")
     parser.add_argument("--again", type=Path, metavar="RESULTS", help="only the survivors in this results.jsonl")
     parser.add_argument("--files", default="", metavar="REGEX", help="only kernels whose path has this in it, such as _sm90")
     parser.add_argument("--gpu", action="store_true", help="only the *_sm90.cu kernels, with nvcc and on this machine's GPU")
-    parser.add_argument("--list", action="store_true", help="only print what would be planted")
+    parser.add_argument("--list", action="store_true", help="only list the mutants")
     options = parser.parse_args(arguments)
     try:
         return execute(options)
@@ -597,7 +597,7 @@ def main(arguments=None):
         print(f"mutate: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("mutate: interrupted; the same call goes on", file=sys.stderr)
+        print("mutate: interrupted; the same call continues", file=sys.stderr)
         return 2
 
 

@@ -338,7 +338,7 @@ def add(files, folder):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/records.py", description="Puts runs of ./ladder run into records/, each under its file's name.")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what ./ladder run --json CARD_NAME.json wrote")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="written by ./ladder run --json CARD_NAME.json")
     try:
         print("\n".join(f"written: {path}" for path in add(parser.parse_args(arguments).files, nvcc.ROOT / "records")))
     except (OSError, ValueError) as error:

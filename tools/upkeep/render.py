@@ -91,7 +91,7 @@ def main(arguments=None):
     parser.add_argument("--check", action="store_true", help="change nothing; end with 1 where something is not up to date")
     parser.add_argument("--show", nargs="?", const="", metavar="NAME", help="print a run's or a case's rows, or a page's table; without a name all runs")
     parser.add_argument("--record", nargs="*", metavar="SAMPLE", help="first run the sample outputs' commands anew (all, or those named)")
-    parser.add_argument("--translated", action="store_true", help="README.zh-CN.md says today what README.md says: keep that")
+    parser.add_argument("--translated", action="store_true", help="README.zh-CN.md translates today's README.md: record that")
     options = parser.parse_args(arguments)
     root = nvcc.ROOT
     try:
@@ -114,7 +114,7 @@ def main(arguments=None):
         print(f"{sentence}\n  put it into records/ and render it (tools/README.md, render)", file=sys.stderr)
     if options.check:
         for path in stale:
-            print(f"{path} is not what records/, the lessons and their kernels say: run tools/upkeep/render.py, and look at what it changes", file=sys.stderr)
+            print(f"{path} is out of date with records/, the lessons or their kernels: run tools/upkeep/render.py, and review its changes", file=sys.stderr)
         print(f"{len(result)} generated files, {len(stale)} not up to date; {len(bare)} tables of figures without a record")
         return 1 if stale or bare else 0
     for path in stale:
@@ -122,7 +122,7 @@ def main(arguments=None):
         print(f"written: {path}")
     for path, text in result.items():
         if blocks.STALE in text and path.suffix == ".md" and blocks.TRANSLATES.search(text):
-            print(f"{path} is marked as stale: translate what has changed, then tools/upkeep/render.py --translated")
+            print(f"{path} is marked as stale: translate the changes, then tools/upkeep/render.py --translated")
     return 0
 
 

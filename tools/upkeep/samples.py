@@ -123,8 +123,8 @@ def changed(names, json_of=None):
         today = of_json(sample, json_of) if json_of else taken(sample)
         kept = {key: sample[key] for key in today}
         if today != kept:
-            wrong.append(f"{name}: {sample['command']} says\n{_text(today)}\nand records/samples.json has\n{_text(kept)}\n"
-                         f"tools/upkeep/render.py --record {name} takes it anew")
+            wrong.append(f"{name}: {sample['command']} prints\n{_text(today)}\nbut records/samples.json has\n{_text(kept)}\n"
+                         f"tools/upkeep/render.py --record {name} records it again")
     return wrong
 
 
@@ -135,7 +135,7 @@ def _text(kept):
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/samples.py", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="the JSON that the sample's command has written")
-    parser.add_argument("sample", nargs="+", help="ends with 1 where the command says something else than what is kept")
+    parser.add_argument("sample", nargs="+", help="ends with 1 if the command's output differs from the record")
     options = parser.parse_args(arguments)
     try:
         wrong = changed(options.sample, options.json)
@@ -144,7 +144,7 @@ def main(arguments=None):
         return 2
     for sentence in wrong:
         print(sentence, file=sys.stderr)
-    print(f"{len(options.sample)} samples, {len(wrong)} say something else today")
+    print(f"{len(options.sample)} samples, {len(wrong)} differ today")
     return 1 if wrong else 0
 
 

@@ -90,18 +90,18 @@ def fault_of_change(kernel):
     named = lesson_named_by(kernel)
     before = kernel_of(named) if named else None
     if named and not before:
-        return f"{kernel}: its Change: names {named}, and there is no such lesson"
+        return f"{kernel}: its Change: names {named}, but there is no such lesson"
     rewrite = re.search(r"\brewrite\b", change)
     if rewrite and "rewrite" not in text_of(kernel.parent / "README.md"):
-        return f"{kernel}: its Change: says rewrite, and its page does not say why"
+        return f"{kernel}: its Change: contains rewrite, but its page does not give the reason"
     if not before:
         first = re.match("none\\b", change)
-        return "" if rewrite or first else f"{kernel}: its Change: should name the lesson that it changes, as 06.04, or say rewrite or none"
+        return "" if rewrite or first else f"{kernel}: its Change: should name the lesson that it changes, as 06.04, or contain rewrite or none"
     new, together = lines_new(kernel, before)
     share = new / max(min(together, length_of(kernel)[1]), 1)
     if rewrite:
-        return f"{kernel}: its Change: says rewrite, and only {share:.0%} of its lines are new against {named}" if share <= MOST_NEW else ""
-    return f"{kernel}: {share:.0%} of its lines are new against {named}; allowed: {MOST_NEW:.0%}, or its Change: says rewrite" if share > MOST_NEW else ""
+        return f"{kernel}: its Change: contains rewrite, but only {share:.0%} of its lines are new against {named}" if share <= MOST_NEW else ""
+    return f"{kernel}: {share:.0%} of its lines are new against {named}; allowed: {MOST_NEW:.0%}, or rewrite in its Change:" if share > MOST_NEW else ""
 
 
 def length_of(kernel):
