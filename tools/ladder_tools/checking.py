@@ -69,7 +69,7 @@ def introduce(exercise):
         return
     holes = len(exercise.holes())
     goes = next(filter(until, text_of(exercise.mine).splitlines()), None)
-    print(f"Open {exercise.mine} in your editor. {f'One {exercise.piece} is' if holes == 1 else f'{holes} {exercise.piece}s are'} empty, each marked by TODO "
+    print(f"Open {exercise.mine} in your editor. {f'One {exercise.piece} is' if holes == 1 else f'{holes} {exercise.piece}s are'} empty, {'' if holes == 1 else 'each '}marked by TODO "
           f"lines; {exercise.page} explains {'it' if holes == 1 else 'them'}.\n"
           f"{'It is' if holes == 1 else 'The first is'} {exercise.first_todo()[1]}\n"
           + (f"The line `{goes.strip()}` only lets the file compile. Delete it, and each line with the same ending, when you fill its hole.\n" if goes else "") +

@@ -9,7 +9,7 @@ Peers are Python packages or source trees in .peers/ (peers.py). A missing one
 is listed as such.
 
   compare.py --warm                fills the compilers' caches, on all cores
-  compare.py --out compare.json    measures, and writes each case when it is done
+  compare.py --out compare.json    measures; writes each case when it is done
   compare.py --table compare.json  prints the tables, on any machine"""
 import argparse
 import contextlib
