@@ -90,7 +90,7 @@ def boss(words, preset):
     one = Boss(name)
     usage = f"./ladder exercise {one.name} LINE REASON"
     if given and (len(given) != 2 or not re.fullmatch("[1-9][0-9]*", given[0])):
-        raise Refused(f"{one.name} takes nothing, or a line and a reason: {usage}")
+        raise Refused(f"{one.name} takes no answer, or a line and a reason: {usage}")
     if given and int(given[0]) > len(one.text.splitlines()):
         raise Refused(f"line is {given[0]}; allowed: 1 to {len(one.text.splitlines())}, the lines of {one.mine}")
     if given and given[1] not in one.reasons:

@@ -60,7 +60,7 @@ def faults_of_mistake(program, patch, source):
         if done.timed_out or done.status != 1:
             return [wrong_end(done, "tests fail")]
         if said(done, diagnosis):
-            print(f"noticed: {header(patch, 'mistake')}\nsaid:    {diagnosis}")
+            print(f"noticed:  {header(patch, 'mistake')}\nreported: {diagnosis}")
             return []
     named = dict.fromkeys(line for test in done.tests for failure in test["failures"] for line in failure.splitlines() if line.startswith("It "))
     print(f"no failing test reports '{diagnosis}'; " + "\n  ".join(["they report:", *named] if named else ["none names a misconception"]))
@@ -91,7 +91,7 @@ def faults_of_stub(program, stub):
         done = gtest.run(program, _SECONDS, test_filter=":".join(first_tests(names)))
         faults += [] if done.succeeded else [wrong_end(done, "it is right")]
         done = gtest.run(program, _SECONDS, test_filter="*.KeepsItsBudget")
-        return faults + ([wrong_end(done, "it is dearer than the budget")] if done.timed_out or done.status != 1 else [])
+        return faults + ([wrong_end(done, "it is over budget")] if done.timed_out or done.status != 1 else [])
     done = gtest.run(program, _SECONDS, "--gtest_fail_fast", test_filter=_NO_LONG_SEQUENCES)
     if done.timed_out or done.status != 1:
         return faults + [wrong_end(done, "a test fails")]
