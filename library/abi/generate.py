@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes library/include/kernel_ladder.h, the C interface, and library/kernel_ladder_exports.inc, its
-definitions, from the operators' lists (abi/lists.cpp prints them).
+"""Writes library/include/kernel_ladder.h, the C interface, and library/kernel_ladder_exports.inc,
+its definitions, from the operators' lists (abi/lists.cpp prints them).
 
 A struct's members never move: members of the existing header keep their order, and new ones are
 appended. A member that a list no longer has, or has with another type, is an error.

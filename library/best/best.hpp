@@ -2,9 +2,9 @@
 //
 // Arguments, shapes and errors are those of common/operators: wkv, linear_attention and attention.
 // All pointers are device pointers. Work is queued on the calling thread's default stream. Bad
-// arguments, and shapes that no chapter's kernel accepts, throw std::invalid_argument with a sentence
-// before anything is launched. Gradients of WKV, GLA and linear attention have only one kernel each,
-// so they are not here.
+// arguments, and shapes that no chapter's kernel accepts, throw std::invalid_argument with a
+// sentence before anything is launched. Gradients of WKV, GLA and linear attention have only one
+// kernel each, so they are not here.
 #pragma once
 
 #include "common/operators/attention/attention.hpp"

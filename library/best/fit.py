@@ -6,9 +6,9 @@ usage: library/best/fit.py RECORD.json costs.inc    writes costs.inc; CMake call
        library/best/fit.py --record RUN.json        writes records/best_h200.json; the rules' test
                                                     reports how good the choice is
 
-The time of a kernel is nearly linear in the number of its steps or chunks. A line is fitted for each
-kernel, form of data, width of K and number of blocks, by least squares of relative errors. A line
-that its neighbours give is left out."""
+The time of a kernel is nearly linear in the number of its steps or chunks. A line is fitted for
+each kernel, form of data, width of K and number of blocks, by least squares of relative errors. A
+line that its neighbours give is left out."""
 import collections
 import json
 import math

@@ -1,6 +1,6 @@
 // Included by nvcc_rules.py before a .cu file, for clang's CUDA front end only, which checks calls
-// between host and device functions. The emulator cannot check them, because both are the same there.
-// Functions of the emulator's headers are for both sides here.
+// between host and device functions. The emulator cannot check them, because both are the same
+// there. Functions of the emulator's headers are for both sides here.
 #pragma once
 
 #include <cstddef>
@@ -64,8 +64,8 @@
 extern __device__ const uint3 threadIdx, blockIdx;
 extern __device__ const dim3 blockDim, gridDim;
 
-// CUDA has min and max for these pairs, the emulator for all. nvcc rejects arguments that fit no pair,
-// or several equally well.
+// CUDA has min and max for these pairs, the emulator for all. nvcc rejects arguments that fit no
+// pair, or several equally well.
 namespace nvcc_rules {
 #define NVCC_RULES_PAIR(A, B) __device__ int fits(A, B);
 #define NVCC_RULES_PAIRS(A, B) \

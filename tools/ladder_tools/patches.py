@@ -224,7 +224,7 @@ def put_back(text, ours, lacks):
 
 
 class Written:
-    """A learner's lines, sorted by hole. A line that goes with a hole belongs to it while it is there.
+    """A learner's lines, sorted by hole. A line that goes with a hole belongs to it while there.
     holes    {hole: its lines, for each of its places}; None if the lines cannot be attributed
     numbers  {hole: the numbers of these lines, for each of its places}
     outside  {line of the stub: lines of code that were added before it, where there is no TODO}

@@ -3,20 +3,20 @@ names, in the kernel's order, and with TODOs instead:
 
     "const Vec3 x" .. "store("        the next line that begins with the first words, up to the next
                                       one that begins with the last words
-      1: roughly 3 lines; what;       becomes `// TODO(1): roughly 3 lines; what;`, indented like the
-         budget: what it may cost     first line, and `// TODO(1): budget: what it may cost`
+      1: roughly 3 lines; what;       becomes `// TODO(1): roughly 3 lines; what;`, indented like
+         budget: what it may cost     the first line, and `// TODO(1): budget: what it may cost`
     "copy(q)"                         one line
       1: roughly 1 line; the copy
       2: roughly 2 lines; the rest    two adjacent TODOs
     "return sum"
       1: roughly 1 line; the mean
       + return 0;                     a line of code in addition, so that the stub compiles
-    "for (int i" .. "int sum" .. "}"  with a line between, if the last words also begin an earlier one
+    "for (int i" .. "int sum" .. "}"  with a line between, if the last words also begin another
     below "void f(": "int n" .. "}"   after a line that stays, if the first words also begin an
                                       earlier one
 
-A #pragma goes with the next line. Words that begin with a } match no line that is indented more than
-the first line; "" is an empty line."""
+A #pragma goes with the next line. Words that begin with a } match no line that is indented more
+than the first line; "" is an empty line."""
 import math
 import re
 

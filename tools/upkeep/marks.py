@@ -14,8 +14,8 @@
     <!-- end -->
 
 A mark is alone on its line, and its path is relative to the page. launch#2 is the second of several
-definitions of one name. A whole file may have at most 40 lines, and a diff at most 25; a longer diff
-is replaced by a sentence with the command."""
+definitions of one name. A whole file may have at most 40 lines, and a diff at most 25; a longer
+diff is replaced by a sentence with the command."""
 import difflib
 import posixpath
 import re

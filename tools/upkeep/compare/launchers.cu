@@ -1,7 +1,7 @@
 // Chapter 00's CUDA launchers for ours.py, and functions for its stopwatch. (The other chapters'
-// launchers are in library/.) The interface is plain C with device pointers. A function returns null,
-// or a sentence if something is rejected or fails, which is valid until the thread's next call. Sizes,
-// shapes and units are those of the operators' arguments.
+// launchers are in library/.) The interface is plain C with device pointers. A function returns
+// null, or a sentence if something is rejected or fails, which is valid until the thread's next
+// call. Sizes, shapes and units are those of the operators' arguments.
 //
 // Launchers work in the calling thread's default stream (cudaStreamPerThread), and do not wait.
 #include <cuda_runtime.h>

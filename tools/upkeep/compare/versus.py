@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares two builds of the ladder's program, such as an old commit's and today's, on the same
-cases and one GPU, alternately: old, new, old, new, old, new. A case whose three pairs all differ by more
-than 3 % has changed, so find, fix or explain the cause.
+cases and one GPU, alternately: old, new, old, new, old, new. A case whose three pairs all differ by
+more than 3 % has changed, so find, fix or explain the cause.
 
     versus.py OLD_PROGRAM NEW_PROGRAM [--cases FILE] [--out FILE.json]
 
