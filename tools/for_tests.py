@@ -1,4 +1,4 @@
-"""What tests have in common."""
+"""Helpers that the tests share."""
 import contextlib
 import io
 import tempfile
@@ -19,14 +19,15 @@ def printed(work, *arguments):
 
 class Refusals(unittest.TestCase):
     def assert_refused(self, work, rows):
-        """By a sentence, for each row of words and a regular expression of the sentence."""
+        """Expects a Refused for each row of words, with a sentence that matches the row's regular
+        expression."""
         for words, said in rows:
             with self.subTest(words), self.assertRaisesRegex(Refused, said):
                 work(words)
 
 
 class InAFolder(Refusals):
-    """`root` is a folder of the test's own, which is empty before and gone behind it."""
+    """`root` is the test's own folder, empty at first and removed at the end."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -46,18 +47,18 @@ class InAFolder(Refusals):
         return self.root / name
 
     def program(self, text):
-        """One that is told to write GoogleTest's report to `report`."""
+        """A program that plays GoogleTest and writes the report to `report`."""
         return self.executable("program", "#!/usr/bin/env python3\n"
                                "import json, os, signal, sys, time\n"
                                "report = next(word for word in sys.argv if 'output' in word)"
                                ".split(':', 1)[1]\n" + text)
 
     def during(self, *patches):
-        """These of unittest.mock's, until the test ends."""
+        """Applies these of unittest.mock's patches until the test ends."""
         for patch in patches:
             patch.start()
             self.addCleanup(patch.stop)
 
     def as_root_of(self, *modules):
-        """What these modules take for the tree."""
+        """Makes these modules take `root` for the tree."""
         self.during(*(mock.patch.object(module, "ROOT", self.root) for module in modules))

@@ -1,4 +1,4 @@
-"""Bosses: their answers, what is said of them, and that each is a mistake of its own."""
+"""Bosses: the replies to answers, and that no boss is a planted mistake."""
 from unittest import mock
 
 from for_tests import InAFolder, printed
@@ -51,7 +51,7 @@ class Bosses(InAFolder):
         self.say("05.boss", "1", "race")
         self.assertEqual((self.root / "boss.cu").read_text(), boss.Boss("05.boss").text)
         (self.root / "boss.cu").write_text("// mine\n" + boss.Boss("05.boss").text)
-        self.assertIn("is not as it was given", self.say("05.boss", "1", "race")[1])
+        self.assertIn("has changed, but lines are counted in the original", self.say("05.boss", "1", "race")[1])
 
     def test_arguments(self):
         self.assert_refused(lambda words: self.say(*words), (

@@ -1,4 +1,5 @@
-"""Tests of what ./ladder hands over: arguments, exercises, hints, and what is read out of GoogleTest, ctest and the sanitizers."""
+"""Tests of ./ladder's commands: arguments, exercises, hints, and the output of GoogleTest, ctest
+and the sanitizers."""
 import io
 import json
 import re
@@ -48,16 +49,16 @@ class Places(Refusals):
             *((name, "allowed: 00.01_first_kernel .* 01 01.01_linear_attention") for name in ("", "99", "03.no_such_idea", "best"))))
 
     def test_a_lesson_without_an_exercise_is_to_read(self):
-        said = '^08.15_hopper is to read, it has no exercise; its question: "[A-Z].* .*\\?"; next: ./ladder exercise 08.18b'
+        said = '^08.15_hopper is a lesson to read, without an exercise; its question: "[A-Z].* .*\\?"; next: ./ladder exercise 08.18b'
         with self.assertRaisesRegex(place.ToRead, said):
             exercise_of("08.15")
-        with self.assertRaisesRegex(place.ToRead, "it has no exercise; its question: .*; next: ./ladder exercise 08.16_backward_scalar.scratch$"):
+        with self.assertRaisesRegex(place.ToRead, "without an exercise; its question: .*; next: ./ladder exercise 08.16_backward_scalar.scratch$"):
             exercise_of("08.16")
         with_exercise = {exercise.folder for exercise in exercises("exercise")}
         to_read = {kernel.parent.relative_to(ROOT) for kernel in ROOT.glob("[0-9][0-9]_*/*/kernel*.c*")} - with_exercise
         self.assertGreater(len(to_read), 10)
         for folder in to_read:
-            with self.assertRaisesRegex(place.ToRead, 'no exercise; its question: ".*\\?"; next: '):
+            with self.assertRaisesRegex(place.ToRead, 'without an exercise; its question: ".*\\?"; next: '):
                 exercise_of(place.lesson_of(folder))
 
     def test_every_help_fits_80_columns(self):
@@ -92,9 +93,11 @@ class Places(Refusals):
             self.assertLessEqual(3, len(each.holes()))
             self.assertEqual(re.findall(r'"Stage([0-9]+)[A-Z]', test), sorted(each.holes()), each.name)
             owners = {}
-            for at, stage, _ in patches.holes_of(each).places:  # side by side nobody could say whose lines are whose
+            # adjacent lines of two stages could not be told apart
+            for at, stage, _ in patches.holes_of(each).places:
                 self.assertEqual(owners.setdefault(at, stage), stage, each.name)
-        self.assertEqual((exercise_of("03.scratch").piece, exercise_of("06").piece), ("hole", "hole"))  # 03's holes are those of its exercise
+        # the holes of 03.scratch are the exercise's
+        self.assertEqual((exercise_of("03.scratch").piece, exercise_of("06").piece), ("hole", "hole"))
         hole, stage = (hints.Hints(exercise_of(name)) for name in ("06", "06.scratch"))
         self.assertNotEqual(hole.texts("1"), stage.texts("1"))
         self.assertEqual((len(hole.texts("2")), len(stage.texts("5"))), (3, 3))
@@ -120,8 +123,8 @@ class Arguments(Refusals):
     def test_of_run_with_ones_own_kernel_name_one_lesson_that_was_begun(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(exercise_of("03").__class__, "mine", Path(folder) / "exercise.cu", create=True):
             self.assert_refused(lambda words: programs.run(words, "default", "/"), (
-                (["--mine"], "one lesson"), (["03", "04", "--mine"], "one lesson"), (["00.01", "--mine"], "is none"),
-                (["06.07", "--mine"], "06.07_time_tiles is to read"), (["03", "--mine", "--foo"], "option is '--foo'")))
+                (["--mine"], "one lesson"), (["03", "04", "--mine"], "one lesson"), (["00.01", "--mine"], "is not one"),
+                (["06.07", "--mine"], "06.07_time_tiles is a lesson to read"), (["03", "--mine", "--foo"], "option is '--foo'")))
 
     def test_of_run_that_are_wrong_are_refused(self):
         self.assert_refused(lambda words: programs.Arguments("run", words, "/tmp"), (
@@ -141,7 +144,7 @@ class Arguments(Refusals):
         below_03 = ["01", "02", "02.02_loop_order", "02.03_simd", "02.04_columns", "02.05_register_tiles", "03"]
         self.assertTrue({"01", "03", "07.15_wkv_and_gla", "08.08_pipelined", "best"} <= set(climbed), climbed)
         self.assertFalse({"00.09_sum", "03.01_causal_dot_product", "07.20_backward", "08.14_overlap"} & set(climbed), climbed)
-        self.assertIn("08.20_split_keys", climbed)  # best_attention asks for it
+        self.assertIn("08.20_split_keys", climbed)  # best_attention names it
         for words, lessons in ((["03"], below_03), (["03", "--shape=T=8"], ["03"]), (["05", "03"], ["03", "05"]), (["06.0"], ["06", "06.03_fused_recurrent", "06.07_time_tiles"]),
                                (["00.9"], ["00.09_sum"]), (["--operator", "softmax"], ["00.11_rows"]), (["--operator=gla_combine"], ["07.05_gla_steps"]),
                                (["01", "--operator=causal_dot_product"], ["01.01_linear_attention"]), (["07.06"], ["07.06_gla_layer", "07.15_wkv_and_gla"]),
@@ -152,7 +155,8 @@ class Arguments(Refusals):
 
     def test_without_a_place_it_is_the_story(self):
         own = {rung.name: rung for *_, rungs, summits in rows.story() if not summits for rung in rungs}
-        folders = [path for path in place.in_lessons("kernel.c*") if len(path.parts) == 2]  # chapters' own
+        # the chapters' own kernels
+        folders = [path for path in place.in_lessons("kernel.c*") if len(path.parts) == 2]
         self.assertEqual([Path(rung.source) for rung in own.values()], folders)
         self.assertEqual(own["wkv_shared_mem"].library, "06.00")
         self.assertNotIn("wkv_recurrent", own)  # in chapter 06's folder too, but not its kernel
@@ -165,7 +169,8 @@ class Arguments(Refusals):
         tables = programs.tables_of_story(here)
         self.assertIn("--table=summits: wkv fp32 B=1,T=1024,H=32,K=64,V=64 wkv_time_tiles=06_shared_mem/07_time_tiles/kernel.cu "
                       "wkv_chunkwise=07_chunkwise/15_wkv_and_gla/kernel.cu best_wkv=library/best/best.cu", tables)
-        self.assertNotIn(".cu", " ".join(programs.tables_of_story(on_gpu)))  # all are in the program
+        # the program contains all of them
+        self.assertNotIn(".cu", " ".join(programs.tables_of_story(on_gpu)))
 
     def test_a_program_is_asked_for_once(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -213,7 +218,7 @@ class Arguments(Refusals):
 
 
 class Programs(InAFolder):
-    """GoogleTest's side is played by scripts."""
+    """Scripts play GoogleTest's part."""
 
     def test_a_report_is_read(self):
         done = gtest.run(self.program("""
@@ -252,7 +257,7 @@ sys.exit(1)
         self.assertEqual(cases.smallest_case(tests), smallest)
         self.assertIsNone(cases.smallest_case([refuses]))
         of_a_hole = gtest.Test("wkv.Hole1Loads")
-        of_a_hole.case = "; ; bf16"  # which says only what its numbers are: hole.hpp
+        of_a_hole.case = "; ; bf16"  # the case only names its numbers' format: hole.hpp
         self.assertIsNone(cases.smallest_case([of_a_hole]))
         self.assertEqual(cases.first_tests(tests), [smallest])
         plain = [gtest.Test("wkv.PlainCase"), gtest.Test("gla.GlaPlainCase")]
@@ -281,7 +286,8 @@ sys.exit(1)
         self.assertEqual(said(tests, [tests[0], tests[3], tests[6]]), "wrong in 3 of 16 cases")
         self.assertEqual(cases.sizes_of(strong[0]), ([("B", 2), ("T", 37), ("H", 3), ("K", 4), ("V", 4)], ["decay=strong"]))
         self.assertEqual(cases.what_fails(tests, []), "")
-        self.assertEqual(cases.plainest(reverse + wider), self.case(37, 100, 64))  # it has columns for all its steps
+        # this case has columns for all its steps
+        self.assertEqual(cases.plainest(reverse + wider), self.case(37, 100, 64))
 
     def test_a_hole_has_tests_of_its_own(self):
         names = ["fill.Hole2Launches", "fill.MatchesReference/N1", "fill.Hole1Indexes", "fill.Hole2Checks", "fill.Holes", "Hole3Tests.It"]
@@ -331,9 +337,9 @@ sys.exit(1)
     def test_what_the_compiler_found_strange_is_said_once(self):
         log = ("".join(f"{ROOT}/my/a.cu:46:11: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n   46 | sum += x;\n" for _ in range(3))
                + f"/a tree/{ROOT}/my/a.cu:9:3: warning: unused variable 'q' [-Wunused-variable]\n{ROOT}/common/b.hpp:1:1: warning: no [-Wfoo]\n")
-        used = "The compiler: line 46 of my/a.cu: 'sum' may be used uninitialized"
+        used = "Compiler warning, line 46 of my/a.cu: 'sum' may be used uninitialized"
         self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=True), [used])
-        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=False), ["The compiler: line 9 of my/a.cu: unused variable 'q'", used])
+        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=False), ["Compiler warning, line 9 of my/a.cu: unused variable 'q'", used])
 
     def test_an_asan_report_becomes_a_line(self):
         text = ("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1\nREAD of size 4 at 0x1 thread T0\n"
@@ -345,7 +351,7 @@ sys.exit(1)
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes, 0 bytes to the right of 48-byte region")
         guarded = text.replace("heap-buffer-overflow", "use-after-poison").replace("to the right of", "inside of")
         self.assertEqual(checking.asan_finding(guarded),
-                         "AddressSanitizer: out of bounds of an array at my/01_naive_cpu/exercise.cpp:31, called at "
+                         "AddressSanitizer: array access out of bounds at my/01_naive_cpu/exercise.cpp:31, called at "
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes")
         self.assertIsNone(checking.asan_finding("all is well"))
 
@@ -403,13 +409,13 @@ sys.exit(1)
         self.assertEqual(checking.compiler_messages("../my/a.cpp:3:7: error: no\n").splitlines()[0], "my/a.cpp:3:7: error: no")
         no_member = "my/a.cu:9:20: error: no match for 'operator*' (operand types are 'const uint3' and 'const dim3')"
         self.assertEqual(checking.compiler_messages(no_member).splitlines(),
-                         ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are.", no_member])
+                         ["threadIdx, blockIdx, blockDim and gridDim are not numbers. Use their members .x, .y and .z.", no_member])
 
     def test_what_the_emulator_lacks_may_be_right(self):
         said = "my/a.cu:9:20: error: '__float2int_rn' was not declared in this scope; did you mean '__float_as_int'?"
         self.assertEqual(checking.compiler_messages(said).splitlines()[0],
-                         "The emulator has no __float2int_rn. If CUDA has it, your line may be right: "
-                         "to check it here, do the same without it.")
+                         "The emulator has no __float2int_rn. If CUDA has it, your line may be right. "
+                         "To check it here, do the same without __float2int_rn.")
         own = "my/a.cu:9:20: error: 'frist' was not declared in this scope; did you mean 'first'?"
         self.assertEqual(checking.compiler_messages(own), own)
 
@@ -484,7 +490,8 @@ class Reports(unittest.TestCase):
         out = io.StringIO()
         with tempfile.TemporaryDirectory() as folder:
             counts = Path(folder) / "counts"
-            counts.write_text("chapter01.a 7 0 2 1\nchapter01.b 11 1 0 0\n")  # of emulator.C there is one test, which is no program's
+            # emulator.C is one test and not a program's
+            counts.write_text("chapter01.a 7 0 2 1\nchapter01.b 11 1 0 0\n")
             report = testing.Report(["chapter01.a", "chapter01.b", "emulator.C"], counts, out, testing.Progress(io.StringIO()))
             for line in ("Test project /x", "    Start 1: chapter01.a", "1/3 Test #1: chapter01.a .......   Passed    0.10 sec",
                          "2/3 Test #3: emulator.C ...***Skipped   0.00 sec", "3/3 Test #2: chapter01.b ...***Failed    0.25 sec",
@@ -525,7 +532,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(building.run_program("sh", "-c", "exit 3"), 3)
         with self.assertRaisesRegex(place.Failed, "^sh was ended by SIGSEGV"):
             building.run_program("sh", "-c", "kill -SEGV $$")
-        with self.assertRaisesRegex(place.Failed, "^a program wanted a larger file than ulimit -f allows here"):
+        with self.assertRaisesRegex(place.Failed, "^a program needed a larger file than ulimit -f allows here"):
             building.run_program("sh", "-c", "kill -XFSZ $$")
 
     def test_limits_of_the_shell_are_told_where_something_failed(self):
@@ -534,7 +541,7 @@ class Reports(unittest.TestCase):
             done = subprocess.run(["bash", "-c", f"ulimit {limit}; exec {sys.executable} -c '{said}'"],
                                   env={"PYTHONPATH": str(place.ROOT / "tools")}, capture_output=True, text=True)
             self.assertIn(line, done.stdout)
-            self.assertEqual(bool(line), "it may be a limit of this shell" in done.stdout, done.stderr)
+            self.assertEqual(bool(line), "a limit of this shell may be the cause" in done.stdout, done.stderr)
 
     def test_a_failure_whose_reason_takes_several_lines_is_shown(self):
         out = io.StringIO()

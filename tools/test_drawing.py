@@ -1,4 +1,4 @@
-"""Tests of what is drawn beside what: arguments, planted mistakes, and the page that is made of two X-rays."""
+"""Tests of --draw: arguments, planted mistakes, and the page made of two X-rays."""
 import json
 import re
 import tempfile
@@ -13,7 +13,7 @@ from ladder_tools.place import ROOT, Refused, chapters, exercise_of, lessons
 
 class Arguments(Refusals):
     def xray(self, *words):
-        """As if the learner had a copy of each exercise."""
+        """The arguments, as if the learner had a copy of each exercise."""
         with mock.patch.object(Path, "exists", return_value=True):
             return programs.Arguments("xray", words, "/tmp")
 
@@ -32,7 +32,7 @@ class Arguments(Refusals):
             (["my/03_cuda_baseline", "04"], "is drawn beside 03_cuda_baseline/kernel.cu; allowed with it: --html"),
             (["my/03_cuda_baseline", "--shape=T=4"], "allowed with it: --html"),
             (["my/03_cuda_baseline", "--json=x"], "allowed with it: --html")))
-        with mock.patch.object(Path, "exists", return_value=False), self.assertRaisesRegex(Refused, "is not there; ./ladder exercise 03 puts"):
+        with mock.patch.object(Path, "exists", return_value=False), self.assertRaisesRegex(Refused, "does not exist; ./ladder exercise 03 creates"):
             drawing.copy_at("my/03_cuda_baseline")
 
     def test_of_exercise(self):
@@ -83,7 +83,7 @@ class Warnings(InAFolder):
         self.write({"build.log": f"{ROOT}/build/x.cu:9:3: warning: 'f' defined but not used [-Wunused-function]\n"
                                  f"{ROOT}/build/x.cu:10:3: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n"})
         said = {kind: kind(mistake, mock.Mock(log=self.root / "build.log"))._warnings(None) for kind in (drawing.Look, drawing.Check)}
-        self.assertEqual([line.partition(": ")[2][:7] for line in said[drawing.Look]], ["line 10"])
+        self.assertEqual([line.partition(", ")[2][:7] for line in said[drawing.Look]], ["line 10"])
         self.assertEqual(len(said[drawing.Check]), 2)
 
     def test_a_mistake_that_is_dear_is_blamed_on_no_hole(self):
@@ -96,7 +96,7 @@ class Pages(InAFolder):
         return {"counters": [], "case": "T5", "kernels": [{"kernel": "k", "launches": 1, "errors": list(errors), "sites": [], "steps": []}]}
 
     def drawn(self, by_test, failing, values=(), touch=None):
-        """The report on the page, where each test's X-ray is by_test[test] of both programs."""
+        """The report on the page, if both programs give by_test[test] as a test's X-ray."""
         one, build = exercise_of("03"), mock.Mock(folder=Path("/none"))
         page = self.root / "page.html"
         tests = [{"name": failing, "failures": ["x.cpp:1\nWRONG RESULT in o"]}]
@@ -132,8 +132,8 @@ class Pages(InAFolder):
     def test_a_wrong_value_is_drawn_as_an_error_of_its_step(self):
         failing, value = "wkv.MatchesReference/T5", mock.Mock()
         value.is_in.return_value, value.as_error = 7, lambda step, said: {"step": step, "message": said[0]}
-        report = self.drawn({failing: self.report(), "wkv.KeepsItsBudget": None}, failing, ["First value that ours never stores there"], value)
-        self.assertEqual([kernel["errors"] for kernel in report["kernels"]], [[{"step": 7, "message": "First value that ours never stores there"}], []])
+        report = self.drawn({failing: self.report(), "wkv.KeepsItsBudget": None}, failing, ["First difference from our kernel"], value)
+        self.assertEqual([kernel["errors"] for kernel in report["kernels"]], [[{"step": 7, "message": "First difference from our kernel"}], []])
         self.assertEqual((report["case"], report["kernels"][0]["opens_at"]), ("T5", 7))
 
     def test_the_page_opens_where_the_two_first_differ(self):

@@ -1,4 +1,4 @@
-"""./ladder learn, prepare and diff, and what the exercises note of what is solved.    python3 -m unittest discover -s tools"""
+"""Tests of ./ladder learn, prepare and diff, and of the record of solved exercises."""
 import datetime
 import json
 import multiprocessing
@@ -23,9 +23,9 @@ class Indices(unittest.TestCase):
         return learning.too_narrow(mine, self.OURS)
 
     def test_a_number_of_32_bits_is_named_where_ours_has_64(self):
-        for mine, words in (("\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n", "in line 2: i has 32 bits, so 2,147,483,648 and more"),
-                            ("  const auto i = blockIdx.x * blockDim.x + threadIdx.x;\n", "i has 32 bits, so 4,294,967,296 and more"),
-                            ("  for (int i = first; i < N; i += stride)\n", "i has 32 bits, so 2,147,483,648"),
+        for mine, words in (("\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n", "Line 2 fails for a larger problem, which no test here can show, because i has 32 bits and overflows at 2,147,483,648."),
+                            ("  const auto i = blockIdx.x * blockDim.x + threadIdx.x;\n", "i has 32 bits and overflows at 4,294,967,296."),
+                            ("  for (int i = first; i < N; i += stride)\n", "i has 32 bits and overflows at 2,147,483,648"),
                             ("  const int blocks = (static_cast<int>(N) + kThreads - 1) / kThreads;\n", "blocks has 32 bits"),
                             ("  const int i = warp / 2 * 64 + lane;\n", "Ours is a std::int64_t.")):
             self.assertIn(words, self.said_of(f"{mine}  const std::int64_t first = 0, warp = 0;\n  void of(const float* a, std::int64_t N);\n"))
@@ -51,7 +51,7 @@ class Indices(unittest.TestCase):
 
     def test_a_call_whose_error_is_lost_is_named_where_ours_looks_at_each(self):
         ours = "  check(cudaFree(a));\n"
-        self.assertIn("in line 2: nobody looks at what cudaMalloc returns", learning.unchecked("\n  cudaMalloc(&a, bytes);\n  check(cudaFree(a));\n", ours))
+        self.assertIn("Line 2 ignores the error that cudaMalloc returns", learning.unchecked("\n  cudaMalloc(&a, bytes);\n  check(cudaFree(a));\n", ours))
         self.assertEqual(learning.unchecked(ours, ours), "")
         self.assertEqual(learning.unchecked("  cudaFree(a);\n", "  cudaFree(a);\n"), "")
 
@@ -60,7 +60,7 @@ class Indices(unittest.TestCase):
                            ("CUDA_CHECK(cudaMemsetAsync(args.o, 0, args.T * channels));", "args.T * channels"), ("cudaMalloc(&a, bytes);", ""),
                            ("cudaMalloc(&a, N * sizeof(float));", ""), ("cudaMemcpy(a, b, size, kind);", "")):
             said = learning.counts_elements(f"const std::size_t size = N * sizeof(float);\n  {call}\n", "")
-            self.assertEqual([f" {size} * sizeof(float)."] if size else [], [line.partition("Of floats it is")[2] for line in said])
+            self.assertEqual([f" {size} * sizeof(float)."] if size else [], [line.partition("For floats, pass")[2] for line in said])
         self.assertEqual(learning.counts_elements("  cudaMalloc(&a, N);\n", "cudaMalloc(&a, N);\n"), [])
 
     def test_an_array_that_only_its_thread_has_is_named_where_ours_is_shared(self):
@@ -88,7 +88,7 @@ class HintsOfTheTree(unittest.TestCase):
 
 
 class Solved(InAFolder):
-    """Of a tree of its own for what is in my/."""
+    """Tests with a my/ of their own."""
 
     def setUp(self):
         super().setUp()
@@ -118,13 +118,14 @@ class Solved(InAFolder):
 
     def test_behind_what_is_written_from_scratch_the_next_lesson_comes(self):
         self.assertEqual(learning.next_exercise(after="03.scratch"), "03.01_causal_dot_product")
-        self.assertEqual(learning.next_exercise(after="08.16.scratch"), "08.18b_gradients_wgmma")  # 16 to 18 have no exercise
+        # 16 to 18 have no exercise
+        self.assertEqual(learning.next_exercise(after="08.16.scratch"), "08.18b_gradients_wgmma")
         self.assertEqual(learning.more_of("03"), ["03.scratch", "03.boss"])
         self.assertEqual(learning.more_of("03.01_causal_dot_product"), [])
 
     @staticmethod
     def begun(work, arguments):
-        """A process for each argument."""
+        """Starts a process for each argument."""
         terminals = [multiprocessing.get_context("fork").Process(target=work, args=(each,)) for each in arguments]
         for terminal in terminals:
             terminal.start()
@@ -159,7 +160,8 @@ class Solved(InAFolder):
         self.assertEqual(text.count("[x]") + text.count("[ ]"), len(self.names) + len(exercises("scratch")) + len(bosses()))
         self.assertRegex(text, r"\n03_cuda_baseline: [0-9.]+ h\n  \[x\] 03 +[0-9]+ min  one thread per output channel  \[ \] scratch  \[ \] boss\n")
         self.assertRegex(text, r"\n +07.15_wkv_and_gla +reference  WKV and GLA\n")
-        self.assertRegex(text, r" 08.20_split_keys +[0-9]+ min  Split keys \(reference\)")  # it has an exercise
+        # a reference with an exercise
+        self.assertRegex(text, r" 08.20_split_keys +[0-9]+ min  Split keys \(reference\)")
         minutes = sum(int(each) for each in re.findall(r"  ([0-9]+) min  ", text))
         self.assertIn(f"\n{learning.hours(minutes)} h in all. 1 of ", text)
         today = datetime.date.today().isoformat()
@@ -171,7 +173,8 @@ class Solved(InAFolder):
         folders = learning.folders_of(name)
         on_it = [each.name for each in exercises() if str(each.folder) in folders]
         learning.note_solved(on_it[0])
-        learning.note_solved("03")  # the next of all is behind it, that of the path is not
+        # the next one of all lessons comes after it, the path's does not
+        learning.note_solved("03")
         text = printed(learning.learn, ["--path", name], "default", "/")[1]
         self.assertEqual(re.findall(r"^  \[.\] (\S+)", text, re.MULTILINE), on_it)
         minutes = sum(map(learning.minutes_of, folders))
@@ -179,11 +182,11 @@ class Solved(InAFolder):
         self.assertIn(f"./ladder exercise {on_it[1]} ", text)
         for each in on_it:
             learning.note_solved(each)
-        self.assertIn("You have solved all of this path", printed(learning.learn, ["--path", name], "default", "/")[1])
+        self.assertIn("You have solved this whole path", printed(learning.learn, ["--path", name], "default", "/")[1])
 
     def test_arguments_of_learn(self):
         self.assert_refused(lambda words: learning.learn(words, "default", "/"), (
-            (["03"], "no arguments but --path"), (["--path"], "takes one name; allowed: evening day"), (["--path", "evening", "day"], "takes one name"),
+            (["03"], "no arguments except --path"), (["--path"], "takes one name; allowed: evening day"), (["--path", "evening", "day"], "takes one name"),
             (["--path", "nonsense"], "path is 'nonsense'; allowed: evening day week story flash linear"), (["--path", "evenin"], "did you mean evening")))
 
     def test_hours_are_no_more_exact_than_minutes(self):
@@ -219,17 +222,19 @@ class Prepare(unittest.TestCase):
 class Rewards(InAFolder):
     def test_a_step_that_was_measured_is_told_with_its_file(self):
         said = learning.recorded_step(exercise_of("04"))
-        if said:  # records may hold no file with both
+        if said:  # there may be no record with both
             self.assertRegex(said, r"^on NVIDIA H200 wkv_no_atomic takes [0-9.]+ ms, [0-9.]+ % of the bound, and wkv_atomic took [0-9.]+ ms, at .*\(h200_[\w.-]+, records/h200_wkv.json[,)]")
             runs = {run["name"]: run for _, run in recorded.runs(Path(learning.ROOT) / "records")}
             names = {row["implementation"] for row in runs[re.search(r"\((h200_[\w.-]+),", said)[1]]["rows"]}
             self.assertIn("wkv_no_atomic", names)
         self.assertEqual(learning.recorded_step(exercises()[0]), "")
-        self.assertIn("T_q=1", learning.recorded_step(exercise_of("08.20")))  # a kernel for decoding
+        # a kernel for decoding
+        self.assertIn("T_q=1", learning.recorded_step(exercise_of("08.20")))
 
     def test_budgets_are_read_as_cpp_computes_them(self):
         self.assertEqual([learning.budget_of(exercise_of(name)).get("loads") for name in ("03", "05", "06", "01", "00.14")],
-                         [257, 65, 4.2, None, None])  # 01 has none, and 00.14's has a shape of its own
+                         # 01 has no such budget, and 00.14's is for another shape
+                         [257, 65, 4.2, None, None])
 
     def test_the_line_says_the_learners_counts_ours_and_those_of_the_step_before(self):
         with mock.patch.object(learning, "recorded_step", return_value=""):
@@ -260,7 +265,7 @@ class Watch(InAFolder):
         class Stop(Exception):
             pass
 
-        def save(_):  # between two looks
+        def save(_):  # between two checks of the file
             name = next(saved, None)
             if name is None:
                 raise Stop

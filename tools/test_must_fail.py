@@ -1,4 +1,4 @@
-"""Tests of the judge of planted mistakes and stubs: what must not pass, does not. Their programs are played by scripts."""
+"""Tests of must_fail: what it must reject. Scripts play the programs."""
 import json
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ class MustFail(InAFolder):
         return str(self.root / name)
 
     def ends(self, failures, status):
-        """A program that ends so."""
+        """A program with these failures and this exit code."""
         report = {"testsuites": [{"name": "s", "testsuite": [{"name": "t", "failures": [{"failure": text} for text in failures]}]}]}
         return str(self.program(f"open(report, 'w').write({json.dumps(json.dumps(report))})\nsys.exit({status})\n"))
 
@@ -31,7 +31,7 @@ class MustFail(InAFolder):
 
     def test_a_mistake_must_be_noticed_with_its_diagnosis(self):
         self.assertEqual(self.mistake(["x.cpp:1\nequals the result with the bonus forgotten"], 1)[0], 0)
-        for failures, status, patch, said in (([], 0, PATCH, "ends with 0"), (["WRONG RESULT"], 1, PATCH, "no failing test says"),
+        for failures, status, patch, said in (([], 0, PATCH, "ends with 0"), (["WRONG RESULT"], 1, PATCH, "no failing test reports"),
                                               (["the bonus forgotten"], 3, PATCH, "ends with 3"),
                                               (["the bonus forgotten"], 1, "# mistake: x\n", "no line '# diagnosis"),
                                               (["the bonus forgotten"], 1, "# diagnosis: x\n", "no line '# mistake")):
@@ -41,11 +41,11 @@ class MustFail(InAFolder):
 
     def test_what_failing_tests_say_instead_is_listed_once(self):
         said = self.mistake(["x.cpp:1\nWRONG RESULT in c\nIt equals the transposed.\n", "It equals the transposed.", "It equals the sum."], 1)[1]
-        self.assertIn("they say:\n  It equals the transposed.\n  It equals the sum.\n", said)
+        self.assertIn("they report:\n  It equals the transposed.\n  It equals the sum.\n", said)
         self.assertNotIn("[  FAILED  ]", said)
 
     def test_a_stages_own_tests_are_asked_last(self):
-        for with_them in (False, True):  # the diagnosis is said by other tests, by a stage's
+        for with_them in (False, True):  # other tests print the diagnosis, then a stage's
             report = json.dumps({"testsuites": [{"name": "s", "testsuite": [{"name": "t", "failures": [{"failure": "the bonus forgotten"}]}]}]})
             program = self.program(f"said = any('*.Stage' in word for word in sys.argv) != {with_them}\n"
                                    f"open(report, 'w').write({report!r} if said else '{{\"testsuites\": []}}')\nsys.exit(said)\n")
@@ -55,7 +55,7 @@ class MustFail(InAFolder):
     def test_a_stub_must_fail_in_the_judges_words(self):
         for failure in ("x\nWRONG RESULT in o", "unspecified launch failure: k.cu:5: deadlock: nobody ends this wait in kernel k"):
             self.assertEqual(self.judge("stub", "stub.03.kernel", self.ends([failure], 1), str(STUB))[0], 0, failure)
-        for failures, status, said in (([], 0, "ends with 0"), (["never written"], 1, "does not say WRONG RESULT"), (["WRONG RESULT"], 3, "ends with 3")):
+        for failures, status, said in (([], 0, "ends with 0"), (["never written"], 1, "does not report WRONG RESULT"), (["WRONG RESULT"], 3, "ends with 3")):
             result = self.judge("stub", "stub.03.kernel", self.ends(failures, status), str(STUB))
             self.assertEqual(result[0], 1, said)
             self.assertIn(said, result[1])
@@ -65,7 +65,7 @@ class MustFail(InAFolder):
                     "09_x/exercise.cu": "int a;\n// TODO(1): write it\nint b = 1;\n", "09_x/kernel.cu": "int a;\nint b = 2;\n"})
         self.as_root_of(must_fail, place, hints)
         faults = "\n".join(must_fail.faults_of_holes(must_fail.Exercise(Path("09_x/exercise.cu"))))
-        for said in ("how many lines", "names no budget", "hints for hole 1 are ['Nudge']", "this one goes: int b = 1;"):
+        for said in ("number of lines", "names no budget", "hints for hole 1 are ['Nudge']", "this line disappears: int b = 1;"):
             self.assertIn(said, faults)
 
     def test_what_is_not_built_is_skipped_in_plain_sight(self):

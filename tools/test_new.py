@@ -21,7 +21,8 @@ class New(InAFolder):
         return {path.relative_to(self.root): path.read_bytes() for path in self.root.glob("**/*") if path.is_file()}
 
     def written(self, *words):
-        """The folder of the new lesson, in which all fits together: exercise, patches, hints. Nothing else has changed."""
+        """The files of the new lesson, after checking that exercise, patches and hints fit together
+        and nothing else changed."""
         before = self.files()
         self.assertEqual(new.new(list(words), "default", "/"), 0)
         after = self.files()

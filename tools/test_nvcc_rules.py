@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What nvcc refuses is said, with its line, and nothing of what it takes."""
+"""What nvcc rejects is reported with its line, and nothing else is."""
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -20,21 +20,21 @@ int of_the_host = 3;
 __global__ void begins(float* a) { a[threadIdx.x] = twice(a[0]); }
 void launch(float* a) { %s }
 """
-# (what stands in the file, on line 9, and the word of the sentence)
+# {line 9 of the file: a part of the sentence}
 REFUSED = {
-    "__global__ void k(float* a) { a[0] = plus(a[1], a[2]); }": "plus is a __host__ function, called from a __global__ function: it needs __device__",
-    "__device__ float helps(float x) { return plus(x, x); }": "plus is a __host__ function, called from a __device__ function",
+    "__global__ void k(float* a) { a[0] = plus(a[1], a[2]); }": "plus is a __host__ function called from a __global__ function; it needs __device__",
+    "__device__ float helps(float x) { return plus(x, x); }": "plus is a __host__ function called from a __device__ function",
     "__global__ void k(float* a) { a[0] = std::max(a[1], a[2]); }": "max is a __host__ function",
     "__global__ void k(float* a) { a[0] = -std::numeric_limits<float>::infinity() + a[1]; }":
         "__host__ function 'infinity'",
     "__global__ void k(float* a) { a[0] = std::accumulate(a, a + 4, 0.0f); }":
         "accumulate is a __host__ function",
     "__global__ void k(float* a, std::int64_t n) { a[0] = min(n, 64); }":
-        "min of long and int: CUDA has none for these two types",
+        "CUDA has no min of long and int",
     "__global__ void k(float* a) { a[0] = max(0, a[1]); }":
-        "max of int and float: CUDA has none for these two types",
+        "CUDA has no max of int and float",
     "__global__ void k(float* a, std::int64_t n) { a[0] = min(blockDim.x, n); }":
-        "min of unsigned int and long: CUDA has none for these two types",
+        "CUDA has no min of unsigned int and long",
     "__global__ void k(float* a) { a[0] = three(); }": "three is a __host__ function",
     "__global__ void k(float* a, int n) { float row[n]; row[0] = a[0]; a[1] = row[0]; }": "variable-length arrays",
     "__global__ void k(float* a, int n) { std::vector<float> row(n); a[0] = row[0]; }": "std::vector<float> is a __host__ function",
@@ -92,6 +92,6 @@ class NvccRules(InAFolder):
     def test_double_arithmetic_is_remarked(self):
         refused, doubles = self.asked("__global__ void k(float* a) { a[0] = 2.0 * a[1]; }")
         self.assertEqual((refused, doubles), ({}, [9]))
-        self.assertIn("in line 2: a float becomes a double", learning.in_double("a\nb\n", "a\n", [1, 2]))
+        self.assertIn("In line 2 a float becomes a double", learning.in_double("a\nb\n", "a\n", [1, 2]))
         self.assertEqual(learning.in_double("a\nb\n", "a\nb\n", [1, 2]), "")
-        self.assertIn("in line 1: a float becomes a double", learning.in_double("double s;\ns += x;\n", "float s;\ns += x;\n", [2]))
+        self.assertIn("In line 1 a float becomes a double", learning.in_double("double s;\ns += x;\n", "float s;\ns += x;\n", [2]))

@@ -1,4 +1,4 @@
-"""Exercises are made from kernels by patches."""
+"""Tests of exercises and mistakes, which are made from kernels by patches."""
 import re
 import unittest
 from contextlib import redirect_stdout
@@ -19,9 +19,9 @@ class Patches(InAFolder):
         one = Exercise(Path("03_x/exercise.cu"))
         kernel = "int a;\nint b = 1;\nint c;\n"
         self.write({"03_x/kernel.cu": kernel})
-        for stub, fault in (("int a;\n// TODO(1): write it\nint c;\n", ""), ("int a;\n// TODO(1): write it\nint d;\n", "this one goes: int d;"),
-                            ("int c;\n// TODO(1): write it\nint a;\n", "this one goes: int a;"),
-                            ("// TODO(1): write it\nint b = 1;\n", "where a TODO stands, and 03_x/kernel.cu has others")):
+        for stub, fault in (("int a;\n// TODO(1): write it\nint c;\n", ""), ("int a;\n// TODO(1): write it\nint d;\n", "this line disappears: int d;"),
+                            ("int c;\n// TODO(1): write it\nint a;\n", "this line disappears: int a;"),
+                            ("// TODO(1): write it\nint b = 1;\n", "at its TODOs, and 03_x/kernel.cu has others")):
             self.write({"03_x/exercise.cu": stub})
             self.assertEqual(bool(fault_of(one)), bool(fault), stub)
             self.assertIn(fault, fault_of(one))
@@ -33,11 +33,11 @@ class Patches(InAFolder):
         for kernel, stub, fault in (
                 ("int a;\nconst int b = 1;\n", f"int a;\n{goes}// TODO(1): b\n", ""),
                 ("int a;\nconst int b = 1;\n", f"int a;\n// TODO(1): b\n{goes}", ""),
-                ("int a;\nconst int b = 1;\n", f"{goes}int a;\n// TODO(1): b\n", "`int b = 0;  // until hole 1 is filled` does not stand beside a TODO(1)"),
-                ("int a;\nconst int b = 1;\n", f"int a;\n// TODO(2): b\n{goes}", "does not stand beside a TODO(1)"),
-                ("int a;\nconst int b = 1;\n", "int a;\nint b = 0;\n// TODO(1): b\n", "this one goes: int b = 0;"),
-                (f"int a;\n{goes}b = 1;\n", f"int a;\n{goes}// TODO(1): b\n", "03_x/kernel.cu is what a stub becomes; this line is a stub's: int b = 0;"),
-                ("int a;\nconst int b = 1;\n", "int a;\n// until hole 1 is filled\n// TODO(1): b\n", "this one goes: // until hole 1 is filled")):
+                ("int a;\nconst int b = 1;\n", f"{goes}int a;\n// TODO(1): b\n", "`int b = 0;  // until hole 1 is filled` is not next to a TODO(1)"),
+                ("int a;\nconst int b = 1;\n", f"int a;\n// TODO(2): b\n{goes}", "is not next to a TODO(1)"),
+                ("int a;\nconst int b = 1;\n", "int a;\nint b = 0;\n// TODO(1): b\n", "this line disappears: int b = 0;"),
+                (f"int a;\n{goes}b = 1;\n", f"int a;\n{goes}// TODO(1): b\n", "03_x/kernel.cu is the solution, but this line belongs in a stub: int b = 0;"),
+                ("int a;\nconst int b = 1;\n", "int a;\n// until hole 1 is filled\n// TODO(1): b\n", "this line disappears: // until hole 1 is filled")):
             self.write({"03_x/kernel.cu": kernel, "03_x/exercise.cu": stub})
             self.assertEqual(bool(fault_of(one)), bool(fault), stub)
             self.assertIn(fault, fault_of(one))
@@ -71,15 +71,16 @@ class Lines(unittest.TestCase):
         def apart(*lines):
             return Check._apart([list(enumerate(lines, 11))], [ours])
 
-        self.assertEqual(apart("a();", "  b( );", "  c(2);", "  d();"), "; as ours but for line 13")
-        self.assertEqual(apart("  a();", "  c();", "", "  d();"), "; as ours but for what ours has behind line 11")
+        self.assertEqual(apart("a();", "  b( );", "  c(2);", "  d();"), "; like ours except for line 13")
+        self.assertEqual(apart("  a();", "  c();", "", "  d();"), "; like ours except for missing code after line 11")
         self.assertEqual(apart("  a();", "  c();", "  b();", "  d();"), "; its lines are ours, in another order from line 12 on")
         for lines in (("  a();", "  b();", "  c();", "  d();"), ("  a();", "  x();"), ("  e();", "  f();", "  c();"), ()):
             self.assertEqual(apart(*lines), "")
-        two = [list(enumerate(ours, 11)), []]  # what stands at one place says nothing of where another one is
-        self.assertEqual(Check._apart(two, [ours, ["x();"]]), "; as ours but for what ours has at another place")
+        # the lines at one place tell nothing about another place
+        two = [list(enumerate(ours, 11)), []]
+        self.assertEqual(Check._apart(two, [ours, ["x();"]]), "; like ours except for missing code elsewhere")
         self.assertEqual(Check._apart([[], [(21, "  c();"), (22, "  d();")]], [["  b();"], ["  c();", "  d();", "  e();"]]),
-                         "; as ours but for what ours has at another place and what ours has behind line 22")
+                         "; like ours except for missing code elsewhere and missing code after line 22")
 
 
 class HolesOfACopy(InAFolder):
@@ -99,15 +100,15 @@ class HolesOfACopy(InAFolder):
         check = self.filled("x;", "y;")
         self.write({"my/03_x/exercise.cu": "f() {\n  x;\n}\nint wrong;\ng() {\n  y;\n}\n"})
         check._fault, check._names, check.failing = lambda target, text, *_: "It is wrong." * ("wrong;" in text), [], ""
-        said = "The holes are not looked at one by one: with line 4, `int wrong;`, which is outside of the holes, our own lines are wrong too."
+        said = "The holes were not tested one by one, because with line 4, `int wrong;`, which is outside the holes, our own lines are wrong too."
         self.assertEqual(check._light_up("my03_emulated"), [said])
         check._xray_errors = True
-        self.assertEqual(printed(check._verdict, False, True)[1], "Next: my/03_x/exercise.cu:4, which is outside of the holes. "
-                                                                  "Mend first what the X-ray found: it may be all that is wrong.\n")
-        self.assertIn("blames no hole", printed(hints.Hints(check._exercise).give, "")[1])
+        self.assertEqual(printed(check._verdict, False, True)[1], "Next: my/03_x/exercise.cu:4, which is outside the holes. "
+                                                                  "Fix the finding of the X-ray first, because it may be the only mistake.\n")
+        self.assertIn("found no mistake in any hole", printed(hints.Hints(check._exercise).give, "")[1])
         check._fault = lambda *_: "It is wrong."
         check._light_up("my03_emulated")
-        self.assertIn("it may be all that is wrong. Without what is changed outside of the holes something is wrong as well, so look at the holes, too.\n",
+        self.assertIn("it may be the only mistake. Without your changes outside the holes something is still wrong, so check the holes too.\n",
                       printed(check._verdict, False, True)[1])
 
     def test_a_line_that_was_changed_outside_the_holes_is_the_next(self):
@@ -125,7 +126,7 @@ class HolesOfACopy(InAFolder):
         stub, kernel = (f"// head\nfirst(one);\n{text}last(two);\nend;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))
         mine = kernel.replace("// head", "// mine").replace("one", " 1 ").replace("two", "2").replace("end", "int more;\nend")
         self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel, "my/03_x/exercise.cu": mine})
-        for wrong, said in (("last(2)", "line 9, `last(2);`, where the stub has `last(two);`"), ("int more;", "line 10, `int more;`, which is outside of the holes"),
+        for wrong, said in (("last(2)", "line 9, `last(2);`, where the stub has `last(two);`"), ("int more;", "line 10, `int more;`, which is outside the holes"),
                             (" 1 ", "line 2, `first( 1 );`, where the stub has"), ("// mine\nfirst( 1 );\nf() {\n  x;\n}\ng() {\n  y;\n}\nlast(2)", "line 2, ")):
             check = Check(Exercise(Path("03_x/exercise.cu")), None)
             check._names, check.failing = [], ""
@@ -135,10 +136,10 @@ class HolesOfACopy(InAFolder):
     def test_a_hole_whose_lines_of_ours_mend_the_file_is_red_whatever_else_is_changed(self):
         stub, kernel = (f"int one;\n{text}end;\n" for text in (self.STUB, "f() {\n  x;\n}\ng() {\n  y;\n}\n"))
         self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel, "my/03_x/exercise.cu": kernel.replace("one", "one = 2").replace("x;", "u;").replace("y;", "// why\n  z;\n  w;")})
-        check, red = Check(Exercise(Path("03_x/exercise.cu")), None), "With our lines of hole 2 in place of yours your file is right."
+        check, red = Check(Exercise(Path("03_x/exercise.cu")), None), "With our lines of hole 2 instead of yours, your file is right."
         for mended, fault, said, next_line in (
-                ("one = 2;\nf() {\n  u;\n}\ng() {\n  y;\n}\nend", "it does not compile.", red, "Next: hole 2, the first that is red (my/03_x/exercise.cu:7)"),
-                ("nothing", "it does not compile.", "The holes are not looked at one by one: our own lines do not compile with line 1, `int one = 2;`, where the stub has `int one;`.", "What is wrong may be in any hole, or outside of them."),
+                ("one = 2;\nf() {\n  u;\n}\ng() {\n  y;\n}\nend", "it does not compile.", red, "Next: hole 2, the first red one (my/03_x/exercise.cu:7)"),
+                ("nothing", "it does not compile.", "The holes were not tested one by one, because our own lines do not compile with line 1, `int one = 2;`, where the stub has `int one;`.", "The mistake may be in any hole, or outside them."),
                 ("nothing", "It is wrong.", "where the stub has `int one;`, our own lines are wrong too.", "Next: my/03_x/exercise.cu:1, where the stub has")):
             check._names, check.failing, check._aside, check._red, check._green, check._unplaced = [], "", None, [], [], False
             check._fault = lambda target, text, *_, mended=mended, fault=fault: "" if mended in text else fault
@@ -165,10 +166,10 @@ class HolesOfACopy(InAFolder):
         moved, lost = (kernel.replace("x;", "z;").replace("one;\ntwo;\nthree;", lines) for lines in ("two;\nthree;\none;", "two;\nthree;"))
         at_home = kernel.replace("x;", "z;").replace("one;\ntwo;", "one;\ntwo;")
         for mine, right, said, next_lines in (
-                (moved, "one;\ntwo;", "`one;` does not stand where the stub has it", "Next: my/03_x/exercise.cu:7, in front of which the stub has `one;`.\n"),
-                (moved, "nothing", "`one;` does not stand where the stub has it", "What is wrong may be in any hole, or outside of them."),
-                (lost, "one;\ntwo;", "nothing is left where the stub has `one;`", "in front of which the stub has `one;`.\n"),
-                (lost, "nothing", "nothing is left where the stub has `one;`", "the stub has `one;`. Without what is changed outside")):
+                (moved, "one;\ntwo;", "`one;` is not where the stub has it", "Next: my/03_x/exercise.cu:7, before which the stub has `one;`.\n"),
+                (moved, "nothing", "`one;` is not where the stub has it", "The mistake may be in any hole, or outside them."),
+                (lost, "one;\ntwo;", "nothing is left where the stub has `one;`", "before which the stub has `one;`.\n"),
+                (lost, "nothing", "nothing is left where the stub has `one;`", "the stub has `one;`. Without your changes outside")):
             self.write({"my/03_x/exercise.cu": mine})
             check = Check(Exercise(Path("03_x/exercise.cu")), None)
             check._names, check.failing = [], ""
@@ -187,7 +188,8 @@ class HolesOfACopy(InAFolder):
         self.assertEqual(holes.of("f() {\n  // TODO(1): x\n  last(one, two);\n}\n").aside, [(3, "", "first(one, two);")])
 
     def lit(self, one, two, faults):
-        """The check of a copy with these lines, and its lights, where our kernel with a line of `faults` fails as it says, if all tests run for `all`."""
+        """The check of a copy with these lines, and its lights. Our kernel with a line of `faults`
+        fails with this sentence, or in the last tests only for "all"."""
         check = self.filled(one, two)
         check._names, check.failing = [], ""
         check._fault = lambda target, text, tests, whole: next((said for line, said in faults.items() if line in text and (whole or said != "all")), "")
@@ -208,7 +210,7 @@ class HolesOfACopy(InAFolder):
         said = printed(check._verdict, False, True)[1]
         self.assertIn("Each hole is right in our kernel", said)
         self.assertNotIn("hint", said)
-        self.assertIn("blames no hole", printed(hints.Hints(check._exercise).give, "")[1])
+        self.assertIn("found no mistake in any hole", printed(hints.Hints(check._exercise).give, "")[1])
         check._named_by_xray = "race: store at my/03_x/exercise.cu:5 by thread (0, 0, 0)"
         self.assertIn("Next: hole 2 (my/03_x/exercise.cu:5).\nA hint: ", printed(check._verdict, False, True)[1])
         self.assertEqual(check.blamed, ["2"])
@@ -217,18 +219,18 @@ class HolesOfACopy(InAFolder):
         check = self.filled("a;", "b;")
         check._exercise.needs_device, check._named_by_xray = True, "  100 % of these loads are made at my/03_x/exercise.cu:5, 4 bytes at a time"
         self.during(mock.patch.object(checking.nvcc_rules, "asked", lambda *_: ({2: "max is a __host__ function"}, [])))
-        self.assertIn("nvcc refuses it:\nmy/03_x/exercise.cu:2: max", printed(check._verdict, True, True)[1])
-        self.assertIn("blames no hole", printed(hints.Hints(check._exercise).give, "")[1])
+        self.assertIn("nvcc rejects it:\nmy/03_x/exercise.cu:2: max", printed(check._verdict, True, True)[1])
+        self.assertIn("found no mistake in any hole", printed(hints.Hints(check._exercise).give, "")[1])
 
     def test_nvcc_is_asked_about_the_first_holes_too(self):
         check = self.filled("a;", "// TODO(2): y")
         check._exercise.needs_device = True
         for refused, said in (({}, []), ({2: "max is a __host__ function"},
-                              ["It is right in the emulator, but nvcc refuses it:",
+                              ["They are right in the emulator, but nvcc rejects the file:",
                                "my/03_x/exercise.cu:2: max is a __host__ function"])):
             with mock.patch.object(checking.nvcc_rules, "asked", lambda *_, it=refused: (it, [])):
                 self.assertEqual(check._right_so_far("On the CPU", ["2"], ["hole 1: green"]),
-                                 ["On the CPU: what is filled in is right. Not filled in yet: hole 2",
+                                 ["On the CPU: the filled holes are right. Not filled in yet: hole 2",
                                   "hole 1: green", *said])
 
     def test_lines_that_are_one_of_the_lessons_mistakes_are_called_so(self):
@@ -253,7 +255,7 @@ class HolesOfACopy(InAFolder):
             self.assertEqual(check._holes_of(check._is_dear, "my03_xray"), said)
 
     def test_what_only_the_xray_has_found_is_not_blamed_on_the_next_todo(self):
-        for red, said in (([], "The tests pass, but the X-ray has something to say."), (["2"], "Next: hole 2 (my/03_x/exercise.cu:5).")):
+        for red, said in (([], "The tests pass, but see the X-ray's lines above."), (["2"], "Next: hole 2 (my/03_x/exercise.cu:5).")):
             check = self.filled("// TODO(1): roughly 1 line; x", "y;")
             check._xray_errors, check._red = True, red
             text = printed(check._verdict, True, False)[1]
@@ -282,12 +284,12 @@ class HolesOfACopy(InAFolder):
         shown, said = printed(check._shows_alone, "1", ["2"], "In the emulator: WRONG RESULT", ["hole 1: red", "hole 2: red"])
         self.assertTrue(shown)
         self.assertEqual(made["text"], "f() {\n  z;\n}\ng() {\n  y;\n}\n")
-        self.assertEqual(said, "In the emulator: WRONG RESULT. Hole 2 is empty, and hole 1 is wrong by itself.\nhole 1: red\nhole 2: red\n"
+        self.assertEqual(said, "In the emulator: WRONG RESULT. Hole 2 is empty, and hole 1 is wrong on its own.\nhole 1: red\nhole 2: red\n"
                                "Our kernel with your lines of hole 1:\n"
                                "X-ray: race: load at my/03_x/exercise.cu:2 by x, and store at 03_x/kernel.cu:5 by y: no barrier\n"
                                "X-ray:   the same at lines 1 and 03_x/kernel.cu:5\n")
         verdict = printed(check._verdict, False, False)[1]
-        self.assertEqual(verdict, "Next: hole 1, the first that is red (my/03_x/exercise.cu:2). Mend first what the X-ray found: it may be all that is wrong.\n"
+        self.assertEqual(verdict, "Next: hole 1, the first red one (my/03_x/exercise.cu:2). Fix the finding of the X-ray first, because it may be the only mistake.\n"
                                   "A hint: ./ladder exercise 03 --hint\n")
 
     def test_what_only_the_xray_finds_in_a_filled_hole_is_told_while_another_is_empty(self):
@@ -314,7 +316,7 @@ class HolesOfACopy(InAFolder):
         self.during(mock.patch.object(checking, "Variant", Variant))
         self.during(mock.patch.object(checking.gtest, "run", run))
         for finds, told in (("race", ("1", ("the X-ray finds a mistake", "is wrong"), ["race: load at my/03_x/exercise.cu:2 by x, and store at y: no barrier"])),
-                            ("dear", ("1", ("too dear for the budget", "is too dear"), ["2 of 1 loads used, k  <- too many"])), ("", None)):
+                            ("dear", ("1", ("over budget", "is over budget"), ["2 of 1 loads used, k  <- too many"])), ("", None)):
             self.assertEqual(check._found_alone(["1"]), told)
         self.assertEqual(made, 3 * ["f() {\n  z;\n}\ng() {\n  y;\n}\n"])
         self.assertIsNone(check._found_alone([]))
@@ -330,20 +332,20 @@ class HolesOfACopy(InAFolder):
         check = self.filled("// TODO(1): x", "// TODO(2): y")
         check._red, check._xray_errors = ["1", "2"], True
         said = printed(check._verdict, False, False)[1]
-        self.assertNotIn("Mend first", said)
+        self.assertNotIn("Fix the finding", said)
         self.assertIn("TODO(1)", said)
         check = self.filled("z;\n  // TODO(1): x", "// TODO(2): y")
         check._red, check._xray_errors = ["1", "2"], True
-        self.assertEqual(printed(check._verdict, False, False)[1], "Next: hole 1, the first that is red (my/03_x/exercise.cu:2). "
-                         "Mend first what the X-ray found: it may be all that is wrong.\nA hint: ./ladder exercise 03 --hint\n")
+        self.assertEqual(printed(check._verdict, False, False)[1], "Next: hole 1, the first red one (my/03_x/exercise.cu:2). "
+                         "Fix the finding of the X-ray first, because it may be the only mistake.\nA hint: ./ladder exercise 03 --hint\n")
 
     def test_where_more_than_what_the_xray_found_is_wrong_it_is_not_called_all(self):
         check = self.filled("a;", "b;")
         check._red, check._xray_errors = ["1", "2"], True
-        self.assertIn("Next: hole 1, the first that is red (my/03_x/exercise.cu:2).\n", printed(check._verdict, False, False)[1])
+        self.assertIn("Next: hole 1, the first red one (my/03_x/exercise.cu:2).\n", printed(check._verdict, False, False)[1])
         check._red, check._aside = [], (1, "g() {", "f() {")
         check._named_by_xray = "out of bounds: load at my/03_x/exercise.cu:5 by thread (0, 0, 0)"
-        self.assertIn("where the stub has `f() {`. What the X-ray found in hole 2 may come from it, or be another mistake.\n", printed(check._verdict, False, False)[1])
+        self.assertIn("where the stub has `f() {`. The finding of the X-ray in hole 2 may follow from it, or be another mistake.\n", printed(check._verdict, False, False)[1])
 
     def test_a_test_that_dies_is_named_once_and_without_its_hole(self):
         check = self.filled("a;", "b;")
@@ -353,7 +355,7 @@ class HolesOfACopy(InAFolder):
 
     def test_of_a_hole_that_is_shown_alone_its_own_warnings_are_said(self):
         check = self.filled("a;", "b;")
-        warnings = [f"The compiler: line {line} of my/03_x/exercise.cu: odd" for line in (1, 2, 5)]
+        warnings = [f"Compiler warning, line {line} of my/03_x/exercise.cu: odd" for line in (1, 2, 5)]
         self.assertEqual(check._within("1", warnings), warnings[1:2])
 
     def test_of_a_test_that_makes_a_call_fail_no_kernel_is_looked_at(self):
@@ -381,7 +383,7 @@ class HolesOfACopy(InAFolder):
     def test_what_is_made_of_a_stray_read_may_equal_something_by_chance(self):
         check = self.filled("z;\n  // TODO(1): x", "// TODO(2): y")
         check._red, check._out_of_bounds, check._said = ["1", "2"], True, "It equals the result with a causal mask."
-        self.assertIn("it may be all that is wrong, and what the result equals may be chance.\n", printed(check._verdict, False, True)[1])
+        self.assertIn("it may be the only mistake, and the result may equal that formula by chance.\n", printed(check._verdict, False, True)[1])
 
     def test_lines_of_a_mixed_kernel_are_said_as_those_that_it_is_made_of(self):
         mine, ours = {Path("my/a.cu"): "f() {\n\n  mine;\n}\n"}, {Path("a/kernel.cu"): "f() {\n  ours;\n}\n"}
@@ -452,12 +454,12 @@ class LinesThatGoWithAHole(InAFolder):
 
     def test_one_that_is_left_is_named_where_the_compiler_meets_it_or_nothing_behind_it_runs(self):
         left = self.STUB.replace("  // TODO(1)", "  const int x = 1;\n  // TODO(1)").replace("  // TODO(2)", "  return 3;\n  // TODO(2)")
-        said = "Line 2 of my/03_x/exercise.cu, `int x = 0;`, goes when hole 1 is filled: delete it."
+        said = "Delete line 2 of my/03_x/exercise.cu, `int x = 0;`, now that hole 1 is filled."
         check = self.check(left)
         for log, words in ((f"{self.root}/my/03_x/exercise.cu:2:7: note: 'int x' previously declared here", [said]),
                            ("my/03_x/exercise.cu(2): error: x has already been declared", [said]), ("my/03_x/exercise.cu:22:7: error: no", [])):
             self.assertEqual(check._left_beside(log), words)
-        self.assertEqual(check._left_beside(), ["Line 10 of my/03_x/exercise.cu, `return 0;`, goes when hole 2 is filled: delete it."])
+        self.assertEqual(check._left_beside(), ["Delete line 10 of my/03_x/exercise.cu, `return 0;`, now that hole 2 is filled."])
         self.assertEqual(self.check(self.STUB)._left_beside("my/03_x/exercise.cu:2:7: error: no"), [], "it is not filled yet")
 
     def test_one_that_has_its_todo_is_a_line_of_the_hole_and_no_beginning_of_it(self):
@@ -468,7 +470,7 @@ class LinesThatGoWithAHole(InAFolder):
         self.assertEqual(holes.with_lines_of(written, "2"), "f() {\n  x;\n  use(x);\n  barrier();\n  end;\n}\n")
 
     def test_are_spoken_of_when_the_exercise_begins(self):
-        for stub, said in ((self.STUB, "The line `int x = 0;  // until hole 1 is filled` lets the file compile; it and all that end like it go when you fill"),
+        for stub, said in ((self.STUB, "The line `int x = 0;  // until hole 1 is filled` only lets the file compile. Delete it, and each line with the same ending, when you fill its hole."),
                            (self.STUB.replace(self.GOES, "").replace(self.RETURNS, ""), "")):
             self.check(stub)
             self.assertIn(said, printed(checking.introduce, Exercise(Path("03_x/exercise.cu")))[1])
@@ -480,7 +482,7 @@ class LinesThatGoWithAHole(InAFolder):
 
 class Kernels(unittest.TestCase):
     def test_give_no_variable_a_value_that_a_hole_overwrites(self):
-        """That is a stub's need: its line says until when."""
+        """Only a stub needs such a value, and its line ends with "until hole N is filled"."""
         declared = re.compile(r"( *)(?!const|return|using)[A-Za-z_][\w:<>]* (\w+ = [^;{]*(?:, \w+ = [^;{]*)*);(?:  //.*)?")
 
         def overwritten(lines):
@@ -512,7 +514,7 @@ class WhereLinesAreMissing(unittest.TestCase):
     def test_a_readers_lines_are_those_at_the_todos(self):
         mine = self.STUB.replace("  // TODO(3): roughly 1 line, at two places; z\n", "  c;\n  b;\n", 1)
         self.assertEqual(self.holes.of(mine).holes, {"1": [[]], "2": [[]], "3": [["  c;", "  b;"], []]})
-        self.assertIn("the holes 1 and 2 stand side by side", self.holes.of(self.KERNEL).why)
+        self.assertIn("the lines of holes 1 and 2 are next to each other", self.holes.of(self.KERNEL).why)
         self.assertIn("nothing is left where the stub has `a;`", self.holes.of(self.STUB.replace("  a;\n", "")).why)
         self.assertIn("line 6 is `A;` where the stub has `a;`", self.holes.of(self.STUB.replace("  a;", "  A;")).why)
 

@@ -1,4 +1,5 @@
-"""The stub of a kernel from scratch: which lines more/scratch.holes leaves out of the kernel, what stands there instead, and what is refused."""
+"""Tests of the stub of a kernel from scratch: which lines more/scratch.holes removes, what it puts
+there, and what is rejected."""
 import subprocess
 import sys
 import unittest
@@ -42,7 +43,7 @@ def stub(*holes):
 
 class Lines(unittest.TestCase):
     def assert_left_out(self, cut, *lines):
-        """That the cut leaves out these lines of the kernel, counted from 1, and nothing else."""
+        """Asserts that the cut removes exactly these lines of the kernel, counted from 1."""
         kept = [line for number, line in enumerate(KERNEL.splitlines(True), 1) if number not in lines]
         self.assertEqual([line for line in stub(cut, "  1: x").splitlines(True) if "TODO" not in line], kept, cut)
 
@@ -92,12 +93,12 @@ class Refused(InAFolder):
         self.assertEqual(str(wrong.exception), f"more/scratch.holes:{said}")
 
     def test_words_that_begin_no_line_are_named_with_their_place(self):
-        self.assert_wrong('1: "int m" begins no line of kernel.cu below line 0', '"int m"', "  1: x")
-        self.assert_wrong('3: "load" begins no line of kernel.cu below line 9', '"int n"', "  1: x", '"for (int j" .. "load"', "  2: x")
-        self.assert_wrong('1: "n = 4" begins no line of kernel.cu below line 0', '"n = 4"', "  1: x")
+        self.assert_wrong('1: no line of kernel.cu after line 0 begins with "int m"', '"int m"', "  1: x")
+        self.assert_wrong('3: no line of kernel.cu after line 9 begins with "load"', '"int n"', "  1: x", '"for (int j" .. "load"', "  2: x")
+        self.assert_wrong('1: no line of kernel.cu after line 0 begins with "n = 4"', '"n = 4"', "  1: x")
 
     def test_words_that_only_a_line_above_has_are_in_the_wrong_order(self):
-        self.assert_wrong('3: "int n" begins no line of kernel.cu below line 12, only one above it', '"store"', "  1: x", '"int n"', "  1: x")
+        self.assert_wrong('3: no line of kernel.cu after line 12 begins with "int n", only an earlier one', '"store"', "  1: x", '"int n"', "  1: x")
 
     def test_what_is_neither_a_cut_nor_a_todo(self):
         for number, holes in ((1, ("  1: x",)), (1, ("int n",)), (1, ('"int n" "store"',)), (2, ('"int n"', "     further")), (2, ('"int n"', "  + int n;")), (2, ('"int n"', "1: x")), (3, ('"int n"', "  1: x", ""))):
@@ -111,7 +112,7 @@ class Refused(InAFolder):
         one = exercise_of("03.scratch")
         self.assertEqual((fault_of(one), one.text), ("", KERNEL.replace("int n = 4;", "// TODO(1): x")))
         self.write({"03_x/kernel.cu": KERNEL.replace("int n = 4", "int n = 5")})
-        self.assertEqual(fault_of(one), '03_x/more/scratch.holes:1: "int n = 4;" begins no line of 03_x/kernel.cu below line 0')
+        self.assertEqual(fault_of(one), '03_x/more/scratch.holes:1: no line of 03_x/kernel.cu after line 0 begins with "int n = 4;"')
         with self.assertRaises(place.Failed):
             print(one.text)
 

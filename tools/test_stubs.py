@@ -1,4 +1,4 @@
-"""What a learner's copies begin as; those from before the lessons are found."""
+"""Tests of new copies, and of copies from before the lessons."""
 from pathlib import Path
 from unittest import mock
 
@@ -38,7 +38,7 @@ class ExercisesThatBeginWithTheStepBefore(InAFolder):
 
     def test_ours_where_the_reader_has_not_solved_that_one(self):
         stub = place.text_of("04_y/exercise.cu")
-        self.assertEqual(self.begun("03"), (stub, "our kernel of 03, under the name of this lesson's"))
+        self.assertEqual(self.begun("03"), (stub, "our kernel of 03, renamed for this lesson"))
         self.write({"my/03_x/exercise.cu": self.KERNEL.format("slow", "  mine();\n")})
         self.assertEqual(self.begun()[0], stub)
 

@@ -1,4 +1,4 @@
-"""Tests of what runs a test program for CTest. GoogleTest's side is played by scripts."""
+"""Tests of run_tests. Scripts play GoogleTest's part."""
 import io
 import os
 import shutil
@@ -58,7 +58,8 @@ class Programs(InAFolder):
 
 
 class AsBefore(InAFolder):
-    """A program that has passed whole is not run again while it and its environment are the same."""
+    """A program whose tests have all passed does not run again while it and its environment are the
+    same."""
 
     def setUp(self):
         super().setUp()
@@ -71,7 +72,7 @@ class AsBefore(InAFolder):
             "#!/usr/bin/env python3", _HEAD, f'open("{self.runs}", "a").write("run\\n")', skip, body)))
 
     def run_entry(self, name="room.emulated", **environment):
-        """(exit code, how often the program has run, line of counts, skips)"""
+        """(exit code, number of runs, line of counts, skips)"""
         logs = {"LADDER_SKIP_LOG": self.root / "skips", "LADDER_TEST_COUNTS": self.root / "counts"}
         for log in logs.values():
             log.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Tests of where the first value goes wrong: what two runs under the X-ray say of each other."""
+"""Tests of where the first value goes wrong, from two runs under the X-ray."""
 import json
 import struct
 import tempfile
@@ -15,8 +15,9 @@ _ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": "t=2, j=4"}, {"nam
 
 
 def trail(*touches, grid=(2, 1, 1), complete=True, takes=(), all_takes=True, ends=()):
-    """Of touches (operation, block, thread, array, element, number, launch or 0): each at a line of its own, 1, 2, ...; `takes`: (block, thread,
-    source, after) and `ends`: (block, thread), all at line 1, or at the two places that follow."""
+    """A Trail of touches (operation, block, thread, array, element, number, launch or 0), each on a
+    line of its own, 1, 2, ... `takes` are (block, thread, source, after) and `ends` (block,
+    thread), all on line 1, or at the two places that follow."""
     launches = 1 + max((launch for touch in touches for launch in touch[6:]), default=0)
     head = {"complete": complete, "all_takes": all_takes, "arrays": _ARRAYS, "launches": launches * [[grid, [32, 1, 1]]], "kernels": [f"kernel{at}" for at in range(launches)],
             "touches": len(touches), "takes": len(takes), "places": [[f"my/kernel.cu:{line}"] for line in range(1, len(touches) + 1)]}
@@ -74,7 +75,7 @@ class FirstWrong(unittest.TestCase):
 
     def test_the_first_value_that_ours_never_stores_there_is_named_with_its_line(self):
         said = self.said(_OURS[0], (_STORE, 0, 1, "kv_smem", 6, 2.5), (_STORE, 0, 1, "o", 1, 9.0))
-        self.assertIn("First value that ours never stores there: kv_smem[1][2] = 2.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 1.5.", said)
+        self.assertIn("First difference from our kernel: kv_smem[1][2] = 2.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 1.5.", said)
         self.assertNotIn("Our block also reads", said)
 
     def test_two_numbers_of_16_bits_in_a_word_are_shown_as_two(self):
@@ -107,7 +108,7 @@ class FirstWrong(unittest.TestCase):
         numbers = [bits(0.1 + n / 7) for n in range(14)]
         self.assertIn("kv_smem[0][0] = 9.3 at", said([bits(9.3), *numbers[1:]], numbers))
         self.assertIn("kv_smem[0][0] = 9.3 at", said([bits(9.3), *numbers[1:]], numbers, half="e"))
-        both = [*pairs, *numbers]  # of two lines of ours, the first of which stores pairs
+        both = [*pairs, *numbers]  # two lines of ours; the first stores pairs
         trails = [trail(*((_STORE, 0, 1, "kv_smem", n % 8, 0.0) for n in range(len(words)))) for words in (pairs, both)]
         for one, words in zip(trails, ([0x3E00BEC0, *pairs[1:]], both)):
             for n, word in enumerate(words):
@@ -141,8 +142,8 @@ class FirstWrong(unittest.TestCase):
             return ((_LOAD, 0, 1, "k", one, one / 2), (_LOAD, 0, 2, "k", other, other / 2), (_STORE, 0, 1, "o", 1, number), (_STORE, 0, 2, "o", 2, 1.0))
 
         said = " ".join(first_wrong(trail(*kernel(2, 1, 9.0)), trail(*kernel(1, 2, 3.0)))[0])
-        self.assertIn("All that our block's threads read, yours read, but not by the same threads: this one reads k(", said)
-        self.assertIn(") at my/kernel.cu:1, and in ours it does not.", said)
+        self.assertIn("Your block reads every element that ours reads, but not in the same threads. This one reads k(", said)
+        self.assertIn(") at my/kernel.cu:1, which it does not in ours.", said)
 
     def test_what_the_same_thread_reads_elsewhere_in_wide_elements_is_named_where_each_reads_what_the_other_does_not(self):
         wide = [{**each, "bytes": 16} for each in _ARRAYS]
@@ -155,38 +156,41 @@ class FirstWrong(unittest.TestCase):
             return " ".join(first_wrong(kernel(mine, 9.0), kernel(ours, 3.0))[0])
 
         with mock.patch(f"{__name__}._ARRAYS", wide):
-            self.assertIn("not by the same threads: this one reads k(t=0, j=0) from its byte 8 on at", said((2,), (1,)))
-            self.assertNotIn("All that our block's threads read", said((1, 2), (1,)))  # it may only read more words at once
+            self.assertIn("not in the same threads. This one reads k(t=0, j=0) from its byte 8 on at", said((2,), (1,)))
+            # perhaps it only loads wider vectors
+            self.assertNotIn("Your block reads every element", said((1, 2), (1,)))
 
     def test_an_input_that_holds_something_else_is_named(self):
         ours = ((_LOAD, 0, 1, "k", 1, 2.5), (_STORE, 0, 1, "o", 1, 3.0))
         said = self.said((_LOAD, 0, 1, "k", 1, 7.0), (_STORE, 0, 1, "o", 1, 9.0), ours=ours)
-        self.assertIn("= 7, which holds 2.5 in ours, and no thread stores there: was something else copied to k before the launch?", said)
-        self.assertNotIn("All that our block's threads read", said)
+        self.assertIn("= 7, which is 2.5 in ours, and no thread stores there. Was something else copied to k before the launch?", said)
+        self.assertNotIn("Your block reads every element", said)
 
     def test_what_copies_bring_to_shared_memory_was_not_there_before_the_launch(self):
         ours = ((_LOAD, 0, 1, "kv_smem", 1, 2.5), (_STORE, 0, 1, "o", 1, 3.0))
         said = self.said((_LOAD, 0, 1, "kv_smem", 1, 7.0), (_STORE, 0, 1, "o", 1, 9.0), ours=ours)
-        self.assertIn("= 7, which holds 2.5 in ours, and no thread stores there: look at what is copied there.", said)
+        self.assertIn("= 7, which is 2.5 in ours, and no thread stores there. Check what is copied there.", said)
 
     def test_the_lanes_that_shuffles_take_from_are_said_where_they_make_another_sum(self):
         def of_lanes(*sources):
-            """Each of four lanes takes from those that are so far away."""
+            """Each of four lanes takes from the lanes at these distances."""
             return {"takes": [(0, lane, lane ^ source, 0) for source in sources for lane in range(4)]}
 
         def said(mine, ours):
             return " ".join(first_wrong(trail((_STORE, 0, 0, "o", 1, 9.0), **mine), trail((_STORE, 0, 0, "o", 1, 3.0), **ours))[0])
 
-        self.assertIn("Before it, lane 0 takes the values of lanes 0, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 2, 1.", said(of_lanes(0, 1), of_lanes(2, 1)))
-        self.assertNotIn("lane 0 takes", said(of_lanes(1, 2), of_lanes(2, 1)))  # the same sum
-        same_lane = {"takes": [(0, lane, source, 0) for source in (2, 1) for lane in range(4)]}  # for lane 0 these are ours
-        self.assertIn("lane 1 takes the values of lanes 2, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 3, 0.", said(same_lane, of_lanes(2, 1)))
-        self.assertIn("our thread makes 2 shuffles, yours none: is something not yet put together over the lanes?", said({}, of_lanes(2, 1)))
-        self.assertNotIn("shuffles", said({"all_takes": False}, of_lanes(2, 1)))  # not all were kept
-        self.assertIn("lane 0 takes the values of lanes 2, 1 by shuffles at my/kernel.cu:1; ours takes those of lanes 1.", said(of_lanes(2, 1), of_lanes(1)))
+        self.assertIn("Before this store, lane 0 reads lanes 0, 1 by shuffles at my/kernel.cu:1; ours reads lanes 2, 1.", said(of_lanes(0, 1), of_lanes(2, 1)))
+        self.assertNotIn("lane 0 reads", said(of_lanes(1, 2), of_lanes(2, 1)))  # the same sum
+        # ours for lane 0 only
+        same_lane = {"takes": [(0, lane, source, 0) for source in (2, 1) for lane in range(4)]}
+        self.assertIn("lane 1 reads lanes 2, 1 by shuffles at my/kernel.cu:1; ours reads lanes 3, 0.", said(same_lane, of_lanes(2, 1)))
+        self.assertIn("our thread makes 2 shuffles, yours none. Is a reduction over the lanes missing?", said({}, of_lanes(2, 1)))
+        # not all takes were kept
+        self.assertNotIn("shuffles", said({"all_takes": False}, of_lanes(2, 1)))
+        self.assertIn("lane 0 reads lanes 2, 1 by shuffles at my/kernel.cu:1; ours reads lanes 1.", said(of_lanes(2, 1), of_lanes(1)))
 
     def test_shuffles_before_the_same_of_several_stores_are_compared(self):
-        """At first a place is set to zero, by both."""
+        """Both kernels first set the element to zero."""
         takes = {"takes": [(0, lane, lane ^ 1, 1) for lane in range(4)]}
         zero = (_STORE, 0, 0, "o", 1, 0.0)
         said = first_wrong(trail(zero, (_STORE, 0, 0, "o", 1, 9.0), **takes), trail(zero, (_STORE, 0, 0, "o", 1, 3.0), **takes))[0]
@@ -194,13 +198,13 @@ class FirstWrong(unittest.TestCase):
 
     def test_nothing_is_said_of_what_a_stopped_run_does_not_store(self):
         yours, ours = trail((_STORE, 0, 1, "o", 1, 3.0)), trail(*_OURS[2:])
-        self.assertIn("Yours stores nothing in 1 element of o", " ".join(first_wrong(yours, ours)[0]))
+        self.assertIn("Yours does not store 1 element of o", " ".join(first_wrong(yours, ours)[0]))
         self.assertEqual(first_wrong(yours, ours, stopped=True)[0], [])
 
     def test_where_a_thread_ends_that_stores_something_in_ours(self):
         said = " ".join(first_wrong(trail((_STORE, 0, 1, "o", 1, 3.0), ends=[(0, 0), (1, 1)]), trail(*_OURS[2:]))[0])
-        self.assertEqual(said, "Yours stores nothing in 1 element of o that ours stores. Ours stores o[2] by thread (1, 0, 0) of block (1, 0, 0); "
-                         "the last lines of yours that this thread goes through begin at my/kernel.cu:1.")
+        self.assertEqual(said, "Yours does not store 1 element of o that ours stores. In ours thread (1, 0, 0) of block (1, 0, 0) stores o[2]; "
+                         "in yours the last lines that this thread executes begin at my/kernel.cu:1.")
 
     def test_of_several_launches_it_says_which_one_it_is_about(self):
         def two(second):
@@ -209,43 +213,46 @@ class FirstWrong(unittest.TestCase):
         said, _ = first_wrong(two((_STORE, 0, 1, "o", 1, 9.0)), two((_STORE, 0, 1, "o", 1, 4.0)))
         self.assertEqual(said[0], "In launch 2 of 2, kernel1:")
         said, _ = first_wrong(two((_LOAD, 0, 1, "k", 5, 3.0)), two((_STORE, 0, 1, "o", 1, 4.0)))
-        self.assertEqual(said[:2], ["In launch 2 of 2, kernel1:", "Yours stores nothing in 1 element of o that ours stores."])
+        self.assertEqual(said[:2], ["In launch 2 of 2, kernel1:", "Yours does not store 1 element of o that ours stores."])
 
     def test_a_return_that_has_the_line_of_an_earlier_one_is_not_blamed(self):
         mine = [(_LOAD, 0, 0, "k", 1, 1.0), (_LOAD, 0, 0, "k", 2, 1.0), (_STORE, 0, 1, "o", 1, 3.0)]
         for places, line in (((0, 1), 2), ((1, 0), 2), ((0, 99), 1)):
             said = " ".join(first_wrong(trail(*mine, ends=[(1, 1, *places)]), trail(*_OURS[2:]))[0])
-            self.assertIn(f"that this thread goes through begin at my/kernel.cu:{line}.", said)
+            self.assertIn(f"that this thread executes begin at my/kernel.cu:{line}.", said)
 
     def test_the_same_work_in_another_order_is_not_accused(self):
         self.assertEqual(self.said(_OURS[3], *_OURS[:3]), "")
-        self.assertEqual(self.said(*_OURS[:2], (_STORE, 0, 1, "o", 1, 3.0001), _OURS[3]), "")  # rounded otherwise
+        # another rounding
+        self.assertEqual(self.said(*_OURS[:2], (_STORE, 0, 1, "o", 1, 3.0001), _OURS[3]), "")
 
     def test_an_element_that_our_block_never_reads_is_named_first(self):
         said = self.said((_LOAD, 0, 1, "k", 3, 0), (_STORE, 0, 1, "kv_smem", 6, 2.5))
-        self.assertRegex(said, r"^First element read that our block never reads: k\(t=0, j=3\) at my/kernel.cu:1 by .*\. First value")
-        # In other blocks the same work lies elsewhere: nothing is said of shared memory and of single blocks.
+        self.assertRegex(said, r"^First element that only your block reads: k\(t=0, j=3\) at my/kernel.cu:1 by .*\. First difference")
+        # Other blocks do the same work elsewhere, so nothing is reported about shared memory and
+        # single blocks.
         self.assertEqual(self.said((_LOAD, 3, 1, "k", 5, 0), (_STORE, 3, 1, "kv_smem", 6, 2.5), *_OURS[2:], grid=(4, 1, 1)), "")
 
     def test_what_ours_reads_and_yours_does_not_is_counted(self):
-        self.assertIn("Our block also reads 1 element of k (the first that it reads: k(t=1, j=1)); yours does not.", self.said((_STORE, 0, 1, "o", 1, 9.0)))
+        self.assertIn("Our block also reads 1 element of k (the first is k(t=1, j=1)); yours does not.", self.said((_STORE, 0, 1, "o", 1, 9.0)))
 
     def test_what_the_same_thread_has_stored_may_be_read_without_a_load(self):
         ours = ((_LOAD, 0, 1, "o", 1, 7.0), (_STORE, 0, 1, "o", 1, 3.0))
         said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours)
-        self.assertIn("Our block also reads 1 element of o (the first that it reads: o[1]); yours overwrites it before it reads it, or does not read it.", said)
-        said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=((_LOAD, 0, 1, "k", 5, 0), *ours))  # k is not stored to
-        self.assertIn("Our block also reads 1 element of k (the first that it reads: k(t=1, j=1)); yours does not.", said)
+        self.assertIn("Our block also reads 1 element of o (the first is o[1]); yours overwrites it before it reads it, or does not read it.", said)
+        # nothing stores to k
+        said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=((_LOAD, 0, 1, "k", 5, 0), *ours))
+        self.assertIn("Our block also reads 1 element of k (the first is k(t=1, j=1)); yours does not.", said)
 
     def test_all_that_ours_reads_of_an_array_is_counted_also_what_may_be_in_registers(self):
         ours = (*((_LOAD, 0, 1, "o", element, 7.0) for element in (1, 2, 3)), (_STORE, 0, 1, "o", 1, 3.0))
         said = self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours)
-        self.assertIn("Our block also reads 3 elements of o (the first that it reads: o[1]); yours does not, except perhaps one of them, which its thread stored itself and may have in a register.", said)
+        self.assertIn("Our block also reads 3 elements of o (the first is o[1]); yours does not, except perhaps one of them, which its thread stored itself and may have in a register.", said)
 
     def test_an_element_of_several_words_counts_once(self):
         with mock.patch.dict(_ARRAYS[2], bytes=16, axes="[]=4"):
             ours = (*((_LOAD, 0, 1, "kv_smem", word, 7.0) for word in range(4, 12)), (_STORE, 0, 1, "o", 1, 3.0))
-            self.assertIn("Our block also reads 2 elements of kv_smem (the first that it reads: kv_smem[1]); yours does not.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours))
+            self.assertIn("Our block also reads 2 elements of kv_smem (the first is kv_smem[1]); yours does not.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours))
 
     def test_of_shared_memory_under_another_name_nothing_is_missed(self):
         ours = trail((_LOAD, 0, 1, "kv_smem", 6, 7.0), (_STORE, 0, 1, "o", 1, 3.0))
@@ -265,17 +272,17 @@ class FirstWrong(unittest.TestCase):
 
     def test_several_values_of_ours_come_one_after_the_other_and_clearing_is_none(self):
         ours = [(_STORE, 0, 1, "o", 1, number) for number in (0.0, -3.5, -4.5)]
-        self.assertIn("; ours stores -3.5, -4.5 there, one after the other.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours))
+        self.assertIn("; ours stores -3.5, -4.5 there, in this order.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours))
         self.assertIn("; ours stores -3.5.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours[:2]))
         self.assertIn("; ours stores 0.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours[:1]))
 
     def test_of_atomics_the_last_sum_counts(self):
         ours = ((_ATOMIC, 0, 1, "o", 1, 1.0), (_ATOMIC, 0, 2, "o", 1, 3.0))
         self.assertEqual(self.said((_ATOMIC, 0, 2, "o", 1, 2.0), (_ATOMIC, 0, 1, "o", 1, 3.0), ours=ours), "")
-        self.assertIn("o[1], the sum of what atomics add, is 5 in the end; ours stores 3. The last one is made at my/kernel.cu:2", self.said((_ATOMIC, 0, 2, "o", 1, 2.0), (_ATOMIC, 0, 1, "o", 1, 5.0), ours=ours))
+        self.assertIn("the atomics add up to 5 in o[1]; ours stores 3. The last one is at my/kernel.cu:2", self.said((_ATOMIC, 0, 2, "o", 1, 2.0), (_ATOMIC, 0, 1, "o", 1, 5.0), ours=ours))
 
     def test_what_is_never_stored_is_counted(self):
-        self.assertEqual(self.said(*_OURS[:3]), "Yours stores nothing in 1 element of o that ours stores.")
+        self.assertEqual(self.said(*_OURS[:3]), "Yours does not store 1 element of o that ours stores.")
 
     def test_the_page_opens_at_the_step_that_stores_it(self):
         touch = first_wrong(trail((_STORE, 1, 1, "o", 2, 9.0)), trail(*_OURS))[1]
@@ -293,11 +300,13 @@ class FirstWrong(unittest.TestCase):
 
     def test_values_that_stand_at_other_elements_are_said_to_stand_there(self):
         ours = [(_STORE, 0, element, "k", element, 1.5 + element) for element in range(8)]
-        moved = [(_STORE, 0, element, "k", element, 1.5 + element % 2 * 4 + element // 2) for element in range(8)]  # 4 x 2 for 2 x 4
+        # 4 x 2 instead of 2 x 4
+        moved = [(_STORE, 0, element, "k", element, 1.5 + element % 2 * 4 + element // 2) for element in range(8)]
         self.assertIn("k(t=0, j=1) = 5.5 at my/kernel.cu:2 by thread (1, 0, 0) of block (0, 0, 0); ours stores 2.5. "
-                      "This value is right elsewhere: ours stores it in k(t=1, j=0), and so", self.said(*moved, ours=ours))
+                      "Ours stores this value in k(t=1, j=0), and most values of k that differ are right at another element, too.", self.said(*moved, ours=ours))
         shifted = [(_STORE, 0, 0, "k", 0, 0.0)] + [(_STORE, 0, element, "k", element, 0.5 + element) for element in range(1, 9)]
-        self.assertIn("What yours stores in k(t=0, j=1) is right elsewhere: ours stores it in k(t=0, j=0), and so",
+        self.assertIn("Ours stores your value of k(t=0, j=1) in k(t=0, j=0), and most values",
                       self.said(*shifted, ours=(*ours, (_STORE, 0, 8, "k", 8, 0.0))), "a zero is in many places")
-        halved = [(*each[:5], each[5] / 2) for each in ours]  # 0.75, 1.25, ...: only some are those of another element
-        self.assertNotIn("is right elsewhere", self.said(*halved, ours=ours))
+        # 0.75, 1.25, ...: only some are values of other elements
+        halved = [(*each[:5], each[5] / 2) for each in ours]
+        self.assertNotIn("right at another element", self.said(*halved, ours=ours))

@@ -1,4 +1,4 @@
-"""Tests of ./ladder which, apply and compare, up to the programs that they start."""
+"""Tests of ./ladder which, apply and compare, without the programs that they start."""
 import json
 from unittest import mock
 
@@ -10,7 +10,7 @@ _SHAPE = {"B": 4, "T": 4096, "H": 16, "K": 128, "V": 128}
 
 
 def run_of(operator, times, shape=None, **more):
-    """A file of records/: {implementation: seconds}."""
+    """A file of records/, from {implementation: seconds}."""
     rows = [{"implementation": name, "seconds": seconds, "device": "NVIDIA X", "right": True, "code": "new"} for name, seconds in times.items()]
     run = {"name": "x", "operator": operator, "precision": "bf16", "shape": shape or _SHAPE, "date": "2026-01-02", "rows": rows, **more}
     return json.dumps({"schema": "kernel-ladder/runs/1", "runs": [run]})
@@ -38,7 +38,7 @@ class Which(InAFolder):
 
     def test_a_shape_that_is_not_recorded_gets_the_nearest(self):
         _, said = printed(which._by_records, "attention", [], {"T": 50000}, frozenset())
-        self.assertRegex(said, "nothing is recorded for T=50000; the nearest shape that is:\n.*T=65536")
+        self.assertRegex(said, "nothing is recorded for T=50000; the nearest recorded shape:\n.*T=65536")
         _, said = printed(which._by_records, "attention", [], {"T": 50000}, frozenset({"causal"}))
         self.assertRegex(said, "nothing is recorded for T=50000, causal; the nearest .*\n.*T=4096.*; causal;")
         _, said = printed(which._by_records, "transpose", [], {}, frozenset())

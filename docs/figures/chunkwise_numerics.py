@@ -1,7 +1,8 @@
-"""Draws how wrong each chunkwise form is under which decay. usage: chunkwise_numerics.py NUMERICS.json PLOT.png (or .svg)
+"""Draws the error of each chunkwise form for each decay. usage: chunkwise_numerics.py NUMERICS.json
+PLOT.png (or .svg)
 
-The JSON is what build/chapter07_numerics NUMERICS.json writes; cmake --build build --target chapter07_numerics builds it.
-"""
+build/chapter07_numerics NUMERICS.json writes the JSON, and cmake --build build --target
+chapter07_numerics builds that program."""
 import json
 import sys
 
@@ -13,7 +14,7 @@ import matplotlib.pyplot as plt
 INK = ["#d1495b", "#edae49", "#2e4057", "#00798c", "#8d6a9f"]
 DASH = ["-", "-", "-", (0, (4, 2)), (0, (1, 1.5))]
 WIDTH = [1.6, 1.6, 3.2, 1.6, 2]
-NOT_FINITE = 6  # from here on, a line of crosses for each form
+NOT_FINITE = 6  # above it, a line of crosses for each form
 
 
 def main(numerics_path, plot_path):

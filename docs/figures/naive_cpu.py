@@ -1,9 +1,9 @@
-"""Draws chapter 01's figures beside this script. usage: python3 docs/figures/naive_cpu.py"""
+"""Draws chapter 01's figures."""
 from drawing import GREEN, NOTE, ORANGE, RED, Drawing
 
 KEYS, STATE, BONUS = "#cfe2f3", "#fce5cd", "#d9ead3"
 
-# The worked example of 01_naive_cpu/README.md, which 01_naive_cpu/test.cpp computes too.
+# The worked example of 01_naive_cpu/README.md; 01_naive_cpu/test.cpp computes it too.
 Q = [(1, 1), (1, 0), (1, 1)]
 K = [(1, 2), (0, 1), (1, 0)]
 V = [(4, 2), (2, 6), (1, 3)]

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes library/include/kernel_ladder.h, the C interface, and library/kernel_ladder_exports.inc, what defines it, from the operators' lists
-(abi/lists.cpp prints them).
+"""Writes library/include/kernel_ladder.h, the C interface, and library/kernel_ladder_exports.inc,
+its definitions, from the operators' lists (abi/lists.cpp prints them).
 
-A struct's members stay where they are for ever: those of the header that is there keep their places, and new ones are appended. A member
-that a list no longer has, or has with another type, is refused.
+A struct's members never move: members of the existing header keep their order, and new ones are
+appended. A member that a list no longer has, or has with another type, is an error.
 
 usage: library/abi/generate.py           writes both
-       library/abi/generate.py --check   compares instead, and looks through the header's history for a member that moved or went
-"""
+       library/abi/generate.py --check   compares instead, and searches the header's history for a
+                                         member that moved or disappeared"""
 import argparse
 import os
 import re
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HEADER = ROOT / "library/include/kernel_ladder.h"
 EXPORTS = ROOT / "library/kernel_ladder_exports.inc"
 
-# The formulas, as common/operators has them.
+# The formulas of common/operators.
 WKV = """The recurrence of RWKV-5/6 (Peng et al., Eagle and Finch, 2024). For each batch and head, S_0 the initial state or zeros:
  *     o_t[i]    = scale * sum_j q_t[j] * (S_(t-1)[j][i] + u[j] * k_t[j] * v_t[i])
  *     S_t[j][i] = exp(log_w_t[j]) * S_(t-1)[j][i] + k_t[j] * v_t[i]
@@ -35,7 +35,7 @@ ATTENTION = """Softmax attention (Vaswani et al., 2017; Dao, FlashAttention-2, 2
  * and lse = -inf. Few queries and a long cache, with key_lengths, are decoding. A kernel that has no window, no softcap, no scale of 0
  * and below, or no D_v unlike D refuses them."""
 
-# function: (struct, operator's type, the argument structs of its storages, what it computes)
+# {function: (struct, operator's type, the argument structs of its storages, its description)}
 RECURRENCE = ("WkvArgs", "WkvBf16Args", "WkvBf16Fp32DecayArgs")
 RECURRENCE_GRADIENTS = ("WkvGradArgs", "WkvGradBf16Args", "WkvGradBf16Fp32DecayArgs")
 OPERATORS = {
@@ -50,7 +50,7 @@ OPERATORS = {
     "attention_backward": ("attention_backward", "AttentionBackward", ("AttentionGradArgs", "AttentionGradBf16Args", "AttentionGradFp16Args"),
                            "Gradients of kl_attention, from its o and lse."),
 }
-# What every struct begins with: name, type, default, sentence.
+# The first members of every struct: name, type, default, sentence.
 CONTROL = [
     ("struct_size", "size_t", "sizeof(kl_{}_args)", "of this struct, as you know it"),
     ("storage", "int32_t", "KL_FP32", "what the void* arrays hold: KL_FP32, ..."),
@@ -60,7 +60,7 @@ CONTROL = [
     ("workspace", "void*", "NULL", "device memory for the call; NULL: taken from the stream's memory pool"),
     ("workspace_bytes", "size_t", "0", "as many as kl_..._workspace says, or more"),
 ]
-SAYS = {  # where a list does not say all
+SAYS = {  # if a list does not say everything
     "log_w_stride_B": "of log_w: T*H*K; 0 where there is one decay for each head",
     "log_w_stride_T": "of log_w: H*K; 0 where there is one decay for each head",
     "log_w": "(B, T, H, K), or (H, K) where both strides are 0; natural logarithm, at most 0. KL_BF16_FP32_DECAY: float",
@@ -78,7 +78,7 @@ SAYS = {  # where a list does not say all
     "lse": "(B, H_q, T_q), natural logarithm of the sums of exponentials",
 }
 TYPE_BYTES = {"int32_t": 4, "float": 4}  # all others: 8
-# Behind the last member where that would end in the middle of 8 bytes.
+# After the last member, if it would end within 8 bytes.
 RESERVED = ("reserved", "int32_t", "0", "0; room for what may come")
 
 BEGIN = '''/* clang-format off */
@@ -164,7 +164,7 @@ def members_in(header):
 
 
 def ordered(struct, members, published):
-    """The members, those that are published first and in their order."""
+    """The members, published ones first and in their order."""
     by_name = {member[0]: member for member in members}
     for name, kind in published:
         if by_name.get(name, (name, None))[1] != kind:
@@ -202,7 +202,8 @@ def texts(structs, published):
 
 
 def moved():
-    """What an older header of this tree's history has, and a younger one no more, or elsewhere."""
+    """The members of older headers in this tree's history that a newer one lacks or has
+    elsewhere."""
     def git(*words):
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
     path = str(HEADER.relative_to(ROOT))

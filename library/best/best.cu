@@ -1,4 +1,4 @@
-// Finds the fastest kernel for a shape by name, without including any chapter.
+// The fastest kernel for a shape, found by name, so this file includes no chapter.
 #include "library/best/best.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using best::Kernel;
 
-// The kernel is looked up at the first call.
+// Searched when it is first needed.
 template <Recurrence kRecurrence, typename Element, typename LogW, Kernel kKernel>
 void run(const BasicWkvArgs<Element, LogW>& args) {
   using Op = std::conditional_t<kRecurrence == Recurrence::kGla, Gla, Wkv>;
@@ -50,7 +50,7 @@ void run_attention(const Args& args) {
   launcher(args);
 }
 
-// Whether the current GPU has Hopper's instructions and this program has the kernel.
+// Whether the current GPU can run Hopper's own instructions, and this program has the kernel.
 template <Kernel kKernel>
 bool has_hopper() {
   static const bool is_here = [] {
@@ -147,7 +147,7 @@ const Registration wkv_registration{
      .rung = true,
      .bf16_arithmetic = Arithmetic::kBf16Operands,
      .units = Units::kTensorCores,
-     .fma_share = 2.0 / 3,  // as chapter 07's, the least of any
+     .fma_share = 2.0 / 3,  // as for chapter 07, the smallest of all
      .launchers = launchers<Wkv>(best_wkv<float, float>, best_wkv<bfloat16, bfloat16>,
                                  best_wkv<bfloat16, float>, best_wkv<float16, float16>)}};
 
@@ -157,7 +157,7 @@ const Registration gla_registration{
      .rung = true,
      .bf16_arithmetic = Arithmetic::kBf16Operands,
      .units = Units::kTensorCores,
-     .fma_share = 2.0 / 3,  // as chapter 07's, the least of any
+     .fma_share = 2.0 / 3,  // as for chapter 07, the smallest of all
      .launchers = launchers<Gla>(best_gla<float, float>, best_gla<bfloat16, bfloat16>,
                                  best_gla<bfloat16, float>, best_gla<float16, float16>)}};
 

@@ -1,9 +1,10 @@
-// The fastest of the chapters' kernels for every shape and precision, chosen by rules.hpp.
+// The chapters' fastest kernel for every shape and precision. rules.hpp chooses it.
 //
-// Arguments, shapes and errors are the same as in common/operators (wkv, linear_attention,
-// attention). All pointers are device pointers. Work is queued on the calling thread's default
-// stream. Bad arguments, and shapes that no kernel supports, throw std::invalid_argument before any
-// launch. The gradients of WKV, GLA and linear attention have only one kernel and are not here.
+// Arguments, shapes and errors are those of common/operators: wkv, linear_attention and attention.
+// All pointers are device pointers. Work is queued on the calling thread's default stream. Bad
+// arguments, and shapes that no chapter's kernel accepts, throw std::invalid_argument with a
+// sentence before anything is launched. Gradients of WKV, GLA and linear attention have only one
+// kernel each, so they are not here.
 #pragma once
 
 #include "common/operators/attention/attention.hpp"
@@ -12,7 +13,7 @@
 
 namespace ladder {
 
-// Element and LogW are both float, both bfloat16, both float16, or bfloat16 and float.
+// Element, LogW: float, float; bfloat16, bfloat16; bfloat16, float; or float16, float16.
 template <typename Element, typename LogW>
 void best_wkv(const BasicWkvArgs<Element, LogW>& args);
 
@@ -20,11 +21,11 @@ void best_wkv(const BasicWkvArgs<Element, LogW>& args);
 template <typename Element, typename LogW>
 void best_gla(const BasicWkvArgs<Element, LogW>& args);
 
-// Element is float or bfloat16.
+// Element: float or bfloat16.
 template <typename Element>
 void best_linear_attention(const BasicLinearAttentionArgs<Element>& args);
 
-// Element is float, bfloat16 or float16. Decoding (few queries, many keys) is included.
+// Element: float, bfloat16 or float16. Shapes may have few queries and many keys, as in decoding.
 template <typename Element>
 void best_attention(const FullAttentionArgs<Element>& args);
 template <typename Element>

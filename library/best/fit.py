@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Fits what the rules compare, costs.inc, to the recorded times, and records those of a run of best_measure.
+"""Fits the costs that the rules compare, costs.inc, to the recorded times, and records a run of
+best_measure.
 
-usage: library/best/fit.py RECORD.json costs.inc      writes costs.inc; CMake calls it so (costs.cmake)
-       library/best/fit.py --record RUN.json          writes records/best_h200.json; the test of the rules says how good the choice is
+usage: library/best/fit.py RECORD.json costs.inc    writes costs.inc; CMake calls this (costs.cmake)
+       library/best/fit.py --record RUN.json        writes records/best_h200.json; the rules' test
+                                                    reports how good the choice is
 
-The time of a kernel is nearly linear in what it walks through: steps, or chunks. A line is fitted for each kernel, form of data, width
-of K and number of blocks, by least squares of relative errors. A line that lies between its neighbours is left out.
-"""
+The time of a kernel is nearly linear in the number of its steps or chunks. A line is fitted for
+each kernel, form of data, width of K and number of blocks, by least squares of relative errors. A
+line that its neighbours give is left out."""
 import collections
 import json
 import math
@@ -19,12 +21,14 @@ from ladder_tools.recorded import BEST, as_rows, best_rows  # noqa: E402
 
 MULTIPROCESSORS = 132
 ROWS = (32, 64, 128, 256)
-# Lines are fitted for these, and straight lines in between are good enough; the other shapes measured show that.
+# Lines are fitted for these, and straight lines in between are good enough, as the other measured
+# shapes show.
 HEADS = (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-MORE_HEADS = (24, 48)  # for segments of time: their number and their length change from one number of heads to the next
-STRIP_STEPS = 2  # the strips of chapter 03 take part up to here
-BETWEEN = 0.04  # a line is left out if its neighbours give its times with this error at most
-# Widths of the fit, for a form and a class of K.
+# for segments of time, whose number and length change with every number of heads
+MORE_HEADS = (24, 48)
+STRIP_STEPS = 2  # above it, the strips of chapter 03 are no candidate
+BETWEEN = 0.04  # largest error of a line that is left out
+# {(form, class of K): width in the fit}
 SIZES = {
     ("kFp32", 32): 32, ("kFp32", 64): 64, ("kFp32", 128): 128, ("kFp32", 256): 256,
     ("kFp32Odd", 32): 31, ("kFp32Odd", 64): 63, ("kFp32Odd", 128): 65, ("kFp32Odd", 256): 201,
@@ -34,7 +38,7 @@ SIZES = {
     ("kPlain", 32): 32, ("kPlain", 64): 64, ("kPlain", 128): 128, ("kPlain", 256): 256,
     ("kGeneral", 32): 32, ("kGeneral", 64): 64, ("kGeneral", 128): 128, ("kGeneral", 256): 256,
 }
-# Second ones, where a kernel takes other times if its tile is not full.
+# A second width, for kernels whose time changes if their tile is not full.
 NARROW = {("kChunkwiseFused", "kBf16", 64): 48, ("kChunkwiseFused", "kBf16", 128): 96, ("kChunkwiseFused", "kBf16", 256): 192}
 RECURRENCES = {"kTimeTiles": "wkv_time_tiles", "kChunkwiseFused": "wkv_chunkwise_fused", "kChunkwise": "wkv_chunkwise"}
 SUMS = {"kStrips": "causal_dot_product", "kPacked": "packed_causal_product", "kPrefix": "prefix_causal_product", "kChunkStates": "linear_attention_chunk_states",
@@ -58,7 +62,7 @@ def form_of(shape):
     return name
 
 
-# What rules.cpp knows of the kernels, once more.
+# The kernels' properties, repeated from rules.cpp.
 def chunk_of(form, rows):
     if form in ("kPlain", "kGeneral"):
         return 32 if rows <= 64 else 16
@@ -80,7 +84,7 @@ def blocks_of(kernel, shape):
         return shape["H"] * math.ceil(shape["V"] / 8)
     if kernel == "kChunkStates":  # 32 x 32 elements of the state
         return shape["H"] * shape["K"] * shape["V"] // 1024
-    if kernel == "kPrefix":  # beyond one on each multiprocessor: whole waves
+    if kernel == "kPrefix":  # more than one per SM: whole waves
         blocks = shape["H"] * math.ceil(shape["V"] / 8)
         return blocks if blocks <= MULTIPROCESSORS else math.ceil(blocks / MULTIPROCESSORS) * MULTIPROCESSORS
     return shape["H"] * math.ceil(shape["V"] / columns_of(kernel, width_class(shape["K"])))
@@ -123,7 +127,8 @@ def rank(rows, columns):
 
 
 def least_squares(rows, values):
-    """Of relative errors. A column that the others explain gets zero: there are too few lengths to tell them apart."""
+    """Least squares of relative errors. A column that the others explain gets zero, because there
+    are too few lengths to distinguish them."""
     size = len(rows[0])
     used = []
     for c in range(size):
@@ -146,7 +151,8 @@ def least_squares(rows, values):
 
 
 def through_zero(rows, values):
-    """Least squares, through zero where nothing at all would take less than no time: shorter segments than were measured occur."""
+    """Least squares, through zero if the constant would be negative, because shorter segments than
+    the measured ones occur."""
     costs = least_squares(rows, values)
     return costs if costs[0] >= 0 else [0.0, *least_squares([row[1:] for row in rows], values)]
 
@@ -160,7 +166,7 @@ def has_segments(kernel, form, rows, shape):
 
 
 def longest_segment(kernel, form, rows, shape):
-    """Chunks of the longest segment, and how many segments there are."""
+    """(the chunks of the longest segment, the number of segments)"""
     sums = kernel == "kLinearSegments"
     places = MULTIPROCESSORS * (2 if sums or rows <= 64 else 1)
     blocks = blocks_of("kLinearChunkwise" if sums else "kChunkwise", shape)
@@ -174,7 +180,8 @@ def line_at(coefficients, at):
 
 
 def without_those_between(lines, at):
-    """lines: {blocks: coefficients}; at: {blocks: features of its shapes}. The first and the last line always stay."""
+    """Removes lines between others. lines: {blocks: coefficients}; at: {blocks: features of its
+    shapes}. The first and the last line stay."""
     def error(kept, blocks):
         below, above = max(b for b in kept if b < blocks), min(b for b in kept if b > blocks)
         share = (blocks - below) / (above - below)
@@ -192,7 +199,8 @@ def without_those_between(lines, at):
 
 
 def fit(shapes):
-    """{(kernel, form, rows): [(blocks, a, b, c)]}; a segment's line has a kernel of its own, kSegments or kLinearSegments."""
+    """{(kernel, form, rows): [(blocks, a, b, c)]}. Lines for segments have kernels of their own,
+    kSegments and kLinearSegments."""
     groups = collections.defaultdict(list)
     for shape in shapes:
         recurrence = shape["operator"] in ("wkv", "gla")
@@ -250,7 +258,8 @@ def four_digits(value):
 
 
 def record(run, shapes):
-    """The run without what depends on nothing: a row is T, H, K, V and the microseconds of its group's kernels."""
+    """Writes the record, a run without what follows from the rest. A row is T, H, K, V and the
+    microseconds of its group's kernels."""
     groups = {}
     for s in sorted(shapes, key=lambda s: (s["K"], s["V"], s["H"], s["T"])):
         rows = groups.setdefault((s["operator"], s["precision"], *sorted(s["us"])), [])

@@ -1,5 +1,6 @@
-// Times every implementation that could run a shape, on both sides of every rule. Writes the times
-// as JSON and a table of winners as Markdown. Fails where results differ.
+// Times every implementation that may be chosen for a shape, on both sides of every rule. Writes
+// all times as JSON, and a Markdown table of the winners. All results must agree; the tests check
+// that they are right.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -36,12 +37,12 @@ using ladder::Recurrence;
 using ladder::best::Ring;
 using ladder::program::Timing;
 
-// ---- Measured shapes ----
+// ---- What is measured ----
 
 enum class Operator { kWkv, kGla, kCausalDotProduct, kLinearAttention };
 constexpr const char* kOperatorNames[] = {"wkv", "gla", "causal_dot_product", "linear_attention"};
 
-// B = 1, as the kernels see B * H only as a product.
+// B = 1, because the kernels see B * H only as a product.
 struct Shape {
   Operator op;
   Precision precision;
@@ -85,7 +86,8 @@ std::vector<Shape> all_shapes() {
   const Sizes heads = {1, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
   std::vector<Shape> shapes;
   const Sizes lengths = {1, 8, 16, 32, 54, 64, 96, 128, 256, 512, 1024, 4096};
-  // First the widths in costs.inc (full, words of four elements, single elements), then others.
+  // The widths of costs.inc: full ones, words of four elements, single elements. Then widths that
+  // are in no fit.
   add(shapes, Operator::kWkv, {kFp32, kBf16}, lengths, heads, square({32, 64, 128, 256}));
   add(shapes, Operator::kWkv, {kFp32, kBf16}, lengths, heads, square({36, 100, 65}));
   add(shapes, Operator::kWkv, {kBf16}, lengths, {4, 16, 32, 64, 128, 512}, square({28, 196}));
@@ -97,7 +99,7 @@ std::vector<Shape> all_shapes() {
       {{64, 256}, {256, 64}, {256, 512}, {48, 48}, {96, 96}, {192, 192}, {60, 60}, {300, 64}});
   add(shapes, Operator::kWkv, {kFp32, kBf16}, {1, 16, 64, 128, 1024},
       {4, 32, 128, 256, 384, 512, 768}, square({4, 8, 16}));
-  // Lengths and heads between and beyond the fitted ones.
+  // Lengths and heads between those of the fit, and past them.
   add(shapes, Operator::kWkv, {kFp32, kBf16},
       {2, 4, 40, 72, 112, 120, 160, 192, 200, 320, 640, 768, 1536, 2048}, {4, 24, 48, 96, 192},
       square({64, 128}));
@@ -116,12 +118,13 @@ std::vector<Shape> all_shapes() {
       heads, {{32, 32}, {64, 64}, {128, 128}, {256, 256}, {100, 100}, {36, 36}, {64, 256}});
   add(shapes, Operator::kLinearAttention, {kFp32}, {40, 100, 192, 320, 768, 2048},
       {2, 12, 24, 48, 96, 192}, square({64, 128}));
-  // If the time runs out, the shapes left out are random ones.
+  // If time runs out, the missing shapes are a random choice.
   std::shuffle(shapes.begin(), shapes.end(), std::mt19937(1));
   return shapes;
 }
 
-// Leaves out slow rungs of the first CUDA chapters, and kernels that only call another of these.
+// Not measured: the first CUDA chapters' kernels where they are hopelessly slow, and kernels that
+// only pass a shape on to another one of these.
 bool takes_part(const Implementation& i, const Shape& s) {
   const bool early = i.chapter < "06" || i.name == "wkv_shared_mem";
   const bool another = i.name == "wkv_recurrent" || i.name == "linear_attention_shared_mem" ||
@@ -129,7 +132,7 @@ bool takes_part(const Implementation& i, const Shape& s) {
   return i.device == ladder::DeviceKind::kCuda && (!early || s.T <= 64) && !another;
 }
 
-// ---- Memory: each call gets tensors that have left the caches ----
+// ---- Memory: no cache holds the tensors of a call when it begins ----
 
 class Pool {
  public:
@@ -141,7 +144,7 @@ class Pool {
     return reinterpret_cast<Element*>(base_ + ring_.take(count * sizeof(Element)));
   }
   void reserve(std::size_t bytes) { ring_.reserve(bytes); }
-  // Repeats a block of elements.
+  // Filled with one block of elements, repeated.
   template <typename Element>
   void fill(Device& device, const std::vector<Element>& block) {
     const std::size_t block_bytes = block.size() * sizeof(Element);
@@ -164,7 +167,7 @@ struct Memory {
         fp32_decays(device, size(1.0 * scale)),
         bf16_decays(device, size(0.5 * scale)),
         outputs(device, size(1.5 * scale)) {
-    constexpr std::size_t kBlock = (std::size_t{1} << 22) - 3;  // odd, so that heads do not repeat
+    constexpr std::size_t kBlock = (std::size_t{1} << 22) - 3;  // so that heads differ
     std::mt19937 random(1);
     std::uniform_real_distribution<float> value(-1, 1), raw(-4, -1);
     std::vector<float> values(kBlock), decays(kBlock);
@@ -261,11 +264,11 @@ Args fresh_linear_attention(const Shape& s, Memory& memory) {
 struct Result {
   std::string name;
   std::string refusal;  // empty if it ran
-  double distance = 0;  // relative, from the first implementation's outputs
+  double distance = 0;  // relative, between its outputs and the first implementation's
   Timing timing;
 };
 
-// Number of elements compared at each end of an output.
+// The elements at either end of an output that are compared, at most.
 constexpr std::int64_t kCompared = 1 << 15;
 
 template <typename Element>
@@ -305,12 +308,12 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(difference / std::max(size, 1e-30));
 }
 
-// Minimum duration of a sample in seconds, and limits for its calls.
+// The least duration of a sample in seconds, and the limits of its number of calls.
 constexpr double kSampleSeconds = 2e-4;
 constexpr int kFewestCalls = 3, kMostCalls = 64;
-// An implementation slower than the fastest by this factor gets only one sample.
+// A kernel that is slower than the fastest by this factor gets only one sample.
 constexpr double kHopeless = 2.5;
-// Samples of the others, taken in turn, and more of them if two are as close as kClose.
+// Samples of the others, taken in turn; more for two that are as close as this.
 constexpr int kRounds = 4, kMoreRounds = 7;
 constexpr double kClose = 1.06;
 
@@ -486,7 +489,8 @@ std::string markdown(const std::vector<std::pair<Shape, std::vector<Result>>>& m
   return text;
 }
 
-// Largest difference of two implementations, since tensor cores may round factors to bf16.
+// How far two implementations may differ: with bf16 products on tensor cores, or with fp32 from
+// three products.
 double allowed_distance(Precision precision) {
   return precision == Precision::kFp32 ? 1e-4 : 2e-2;
 }

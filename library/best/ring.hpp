@@ -1,4 +1,5 @@
-// Divides a pool among the arrays of successive calls, so that each call finds cold caches.
+// Offsets in a pool for the arrays of successive calls, so that no cache holds an array when its
+// call begins.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +13,18 @@ class Ring {
 
   explicit Ring(std::size_t bytes) : bytes_(bytes) {}
 
-  // Bytes of the pool used by an array of `bytes`.
+  // The space that an array of `bytes` uses.
   static constexpr std::size_t aligned(std::size_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
-  // Keeps the next arrays, of `bytes` in all (sum of aligned()), from overlapping. Without it, the
-  // ring could start again between two arrays of a call and overlap them.
+  // The next arrays, whose aligned() sizes add up to `bytes`, will not overlap. Without this call,
+  // the ring may begin again between two arrays of a call, so that the later one overlaps the
+  // earlier one.
   void reserve(std::size_t bytes) {
     if (bytes > bytes_) throw std::runtime_error("a tensor is larger than its pool");
     if (used_ + bytes > bytes_) used_ = 0;
   }
-  // The offset of an array.
+  // Returns the offset of an array.
   std::size_t take(std::size_t bytes) {
     const std::size_t wanted = aligned(bytes);
     reserve(wanted);

@@ -17,7 +17,8 @@ TEST(BestRing, GivesOneArrayAfterAnotherAndBeginsAgain) {
   EXPECT_THROW(ring.take(4 * Ring::kAlignment + 1), std::runtime_error);
 }
 
-// As in decode, a large state does not fit after the small output, so both start again.
+// A small output and a large state, as in decode. The state does not fit after the output, so both
+// begin again.
 TEST(BestRing, KeepsTheArraysOfACallApart) {
   Ring ring(6 * Ring::kAlignment);
   ring.take(3 * Ring::kAlignment);

@@ -9,7 +9,7 @@
 namespace ladder::best {
 namespace {
 
-// The kernel of a line of costs.inc. Segments of time have a line of their own.
+// The subject of a line of costs.inc: a kernel, or a kernel that cuts time into segments.
 enum class Line {
   kTimeTiles,
   kChunkwiseFused,
@@ -24,13 +24,13 @@ enum class Line {
   kLinearSegments,
 };
 
-// Properties of the data that change a kernel's cost.
+// The properties of the data that change a kernel's cost.
 enum class Form { kFp32, kFp32Odd, kBf16, kBf16Words, kBf16Odd, kPlain, kGeneral };
 
 struct Cost {
   Line line;
   Form form;
-  int rows;    // for K up to this
+  int rows;    // for K up to this many
   int blocks;  // column blocks of all heads
   double coefficients[3];
 };
@@ -39,14 +39,14 @@ struct Cost {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Chapter 03's strips start fast but walk slowly.
+// The strips of chapter 03 start quickly but take long per step.
 constexpr std::int64_t kStripSteps = 2;
 
-// Most key rows of the kernels with costs, and of chapter 07's chunks.
+// The most key rows of the kernels with costs, and of chapter 07's chunks.
 constexpr std::int64_t kMostRows = 256, kMostRowsOfChunks = 512;
 
-// Number of steps from which chapter 07's chunks win where K is above 256. Measured with 4 and 32
-// heads at 16, 64, 128, 256 and 1,024 steps.
+// The number of steps from which chapter 07's chunks are faster if K is above 256: the first of 16,
+// 64, 128, 256 and 1,024, measured with 4 and 32 heads.
 constexpr std::int64_t kFewestStepsOfChunks16 = 16, kFewestStepsOfChunks32 = 64;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -59,7 +59,8 @@ int width_class(std::int64_t K) {
   return kMostRows;
 }
 
-// Microseconds, interpolated between measured numbers of blocks. `time` evaluates coefficients.
+// Microseconds, interpolated linearly between the nearest measured numbers of blocks. `time`
+// computes them from coefficients.
 template <typename Time>
 double interpolate(Line line, Form form, int rows, double blocks, const Time& time) {
   const Cost *below = nullptr, *above = nullptr;
@@ -81,7 +82,8 @@ double line_at(const double (&coefficients)[3], double a, double b) {
   return coefficients[0] + coefficients[1] * a + coefficients[2] * b;
 }
 
-// Chunks in the longest segment and number of segments, for a kernel with at most `most`.
+// The chunks of the longest segment and the number of segments, if a kernel cuts time into at most
+// `most`.
 struct Segments {
   double chunks, count;
 };
@@ -92,13 +94,13 @@ Segments longest_segment(std::int64_t chunks, std::int64_t places, std::int64_t 
   return {static_cast<double>(ceil_div(chunks, count)), static_cast<double>(count)};
 }
 
-// The equivalent number of blocks on the measured GPU.
+// The corresponding number of blocks on the measured GPU, in proportion to its SMs.
 double measured_blocks(double blocks, int multiprocessors) {
   return blocks * kMeasuredMultiprocessors / multiprocessors;
 }
 
-// Chapter 06's tiles get wider as more SMs have a block, so their time jumps there. Measurements
-// were taken with slightly fewer blocks than half the SMs, all of them, twice as many, and so on.
+// Chapter 06's tiles are wider if more of a GPU has a block, so their time jumps there. The
+// measured points are a little below half of the SMs, all of them, twice as many, and so on.
 double in_tilings(double blocks) {
   if (blocks <= kMeasuredMultiprocessors / 4) return blocks;
   for (const double share : {0.5, 1.0})
@@ -106,13 +108,13 @@ double in_tilings(double blocks) {
   return 0.97 * 2 * kMeasuredMultiprocessors * std::ceil(blocks / (2 * kMeasuredMultiprocessors));
 }
 
-// Kernels that walk step by step process whole groups of 8.
+// Kernels that walk step by step process whole groups of this many steps.
 std::int64_t whole_steps(std::int64_t T) {
   return ceil_div(T, 8) * 8;
 }
 
 Choice fastest(std::initializer_list<Choice::Time> times) {
-  Choice choice{.rule = "the least time, by the lines fitted to what was measured"};
+  Choice choice{.rule = "the smallest time, by lines fitted to the measured times"};
   std::copy(times.begin(), times.end(), choice.compared.begin());
   choice.times = times.size();
   choice.kernel = std::min_element(times.begin(), times.end(),
@@ -129,28 +131,28 @@ Form form_of(const RecurrenceShape& s) {
   return s.words == Words::kPieces ? Form::kBf16 : Form::kBf16Words;
 }
 
-// A block of 64 columns is half empty, which costs time if there are many blocks.
+// A block of 64 columns is half empty, which matters if there are many blocks.
 bool is_small(const RecurrenceShape& s, int multiprocessors) {
   return s.K <= 32 && s.V <= 32 && s.heads > (s.K <= 16 ? 3 : 4) * multiprocessors;
 }
 
 constexpr const char* kSmallAndMany =
-    "one step or two, K and V up to 32, more than 4 heads for each multiprocessor (K up to 16: "
-    "more than 3)";
+    "one step or two, K and V up to 32, more than 4 heads per SM (K up to 16: more than 3)";
 
-// In one step the state is read and written once, and chapter 06 has kernels for that.
+// With one step, the state is read and written once. Chapter 06 has kernels for that.
 Choice choose_for_one_step(const RecurrenceShape& s, int multiprocessors) {
   if (s.gla) return {Kernel::kTimeTiles, "GLA, one step"};
   if (s.fp16) return {Kernel::kTimeTiles, "fp16, one step"};
-  // These blocks take 64 columns and all of K. If there are few, smaller ones fill the GPU better.
+  // A block of a single step has 64 columns and all of K. If there are few blocks, smaller ones
+  // fill the GPU.
   if (s.K > 128 && 2 * s.heads * ceil_div(s.V, 64) <= multiprocessors)
     return {Kernel::kFusedRecurrent,
-            "one step, K above 128, column blocks of 64 for at most half of the multiprocessors"};
-  // If there are many, and rows take more words, smaller blocks hide more latency.
+            "one step, K above 128, column blocks of 64 for at most half of the SMs"};
+  // If there are many, and rows are read in more words, smaller blocks hide more latency.
   if (s.K > 128 && s.words != Words::kPieces && s.heads > 2 * multiprocessors)
-    return {Kernel::kFusedRecurrent,
-            "one step, K above 128, rows that are no 16-byte pieces, more than 2 heads for each "
-            "multiprocessor"};
+    return {
+        Kernel::kFusedRecurrent,
+        "one step, K above 128, rows that are not whole 16-byte vectors, more than 2 heads per SM"};
   if (is_small(s, multiprocessors)) return {Kernel::kSharedMem, kSmallAndMany};
   return {Kernel::kTimeTiles, "one step"};
 }
@@ -183,24 +185,24 @@ const char* name_of(Kernel kernel) {
 }
 
 Choice explain(const RecurrenceShape& s, int multiprocessors) {
-  if (s.packed) return {Kernel::kChunkwise, "packed sequences: the only kernel that takes them"};
+  if (s.packed) return {Kernel::kChunkwise, "packed sequences: the only kernel that accepts them"};
   if (s.K > kMostRows && (s.gla || s.fp16))
-    return {Kernel::kChunkwise, s.K <= kMostRowsOfChunks
-                                    ? "K above 256: the only kernel that takes it"
-                                    : "K above 512: no kernel takes it, and this one says so"};
+    return {Kernel::kChunkwise,
+            s.K <= kMostRowsOfChunks
+                ? "K above 256: the only kernel that accepts it"
+                : "K above 512: no kernel accepts it, and this one reports that"};
   if (s.K > kMostRowsOfChunks)
-    return {Kernel::kFusedRecurrent, "K above 512: the only kernel that takes it"};
+    return {Kernel::kFusedRecurrent, "K above 512: the only kernel that accepts it"};
   if (s.K > kMostRows && s.T >= (s.bf16 ? kFewestStepsOfChunks16 : kFewestStepsOfChunks32))
     return {Kernel::kChunkwise, "K above 256, 16 steps or more (fp32: 64)"};
   if (s.K > kMostRows)
     return {Kernel::kFusedRecurrent, "K above 256, less than 16 steps (fp32: 64)"};
   if (s.T <= 1) return choose_for_one_step(s, multiprocessors);
-  // A tile has at least eight steps.
+  // No tile is shorter than eight steps.
   if (s.T == 2 && !s.gla && !s.fp16) {
     if (is_small(s, multiprocessors)) return {Kernel::kSharedMem, kSmallAndMany};
     if (s.K > 64 && s.heads > 8 * multiprocessors)
-      return {Kernel::kFusedRecurrent,
-              "two steps, K above 64, more than 8 heads for each multiprocessor"};
+      return {Kernel::kFusedRecurrent, "two steps, K above 64, more than 8 heads per SM"};
   }
 
   const Form form = form_of(s);
@@ -210,19 +212,21 @@ Choice explain(const RecurrenceShape& s, int multiprocessors) {
   const double time_tiles = interpolate(Line::kTimeTiles, form, rows, in_tilings(tiles),
                                         [&](const auto& c) { return line_at(c, steps, 0); });
 
-  // Chapter 07's chunks, columns of a block, and blocks on an SM.
+  // Chapter 07's tokens per chunk, columns per block, and blocks per SM.
   const int chunk = s.bf16 ? (rows <= 128 ? 64 : 32) : (rows <= 128 ? 48 : 16);
   const int columns = rows == 128 ? 128 : 64;
-  const int places = rows <= 64 ? 2 : 1;
+  const int places = rows <= 64 ? 2 : 1;  // blocks per SM
   const double room = kMeasuredMultiprocessors * places;
   const std::int64_t chunks = ceil_div(s.T, chunk);
   const bool full = s.K == rows && s.V % columns == 0;
-  // Extra cost: each token if rows are copied by element, otherwise each chunk that is not full.
+  // Rows that are not whole 16-byte vectors are copied element by element, so every token counts.
+  // Otherwise only a partial chunk costs more.
   const double extra = s.words != Words::kPieces || form == Form::kFp32Odd
                            ? static_cast<double>(s.T)
                            : static_cast<double>(full ? s.T % chunk != 0 : chunks);
   const double blocks = measured_blocks(s.heads * ceil_div(s.V, columns), multiprocessors);
-  // More blocks than SMs run in whole waves. Measured with slightly fewer blocks than whole waves.
+  // With more than one block per SM there are whole waves. The measured points are a little below a
+  // whole number.
   const double in_waves =
       blocks <= kMeasuredMultiprocessors
           ? blocks
@@ -245,7 +249,7 @@ Choice explain(const RecurrenceShape& s, int multiprocessors) {
                            {Kernel::kChunkwiseFused, fused},
                            {Kernel::kChunkwise, in_segments}});
   if (s.fp16)
-    choice.rule = "the least time in bf16, which has as many bytes; fp16 itself is not measured";
+    choice.rule = "the smallest time in bf16, which has as many bytes; fp16 was not measured";
   return choice;
 }
 
@@ -253,12 +257,12 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
   const bool strips = s.strips && !s.bf16;
   if (s.K > kMostRows)
     return {strips ? Kernel::kStrips : Kernel::kLinearChunkwise,
-            strips ? "K above 256, plain causal product in fp32: the only kernel that takes it"
-                   : "K above 256: no kernel takes it, and this one says so"};
-  // Chapter 06 supports fp32 in 16-byte words only.
+            strips ? "K above 256, plain causal product in fp32: the only kernel that accepts it"
+                   : "K above 256: no kernel accepts it, and this one reports that"};
+  // Chapter 06 reads fp32 only in 16-byte words.
   if (s.bf16 || s.words != Words::kPieces)
     return {Kernel::kLinearChunkwise,
-            "bf16, or rows that are no 16-byte pieces: the only kernel that takes them"};
+            "bf16, or rows that are not whole 16-byte vectors: the only kernel that accepts them"};
   const std::int64_t strips_of_8 = s.heads * ceil_div(s.V, 8);
 
   const Form form = s.plain ? Form::kPlain : Form::kGeneral;
@@ -269,7 +273,7 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
     return interpolate(line, form, rows, blocks,
                        [&](const auto& c) { return line_at(c, steps, one_tile && s.T > 1); });
   };
-  // Faster once each SM has a block. Measured with slightly fewer than two blocks per SM.
+  // Faster as soon as each SM has one. The measured point is a little below twice as many.
   double blocks_of_strips = measured_blocks(strips_of_8, multiprocessors);
   if (strips_of_8 > multiprocessors)
     blocks_of_strips = std::max(blocks_of_strips, 0.97 * 2 * kMeasuredMultiprocessors);
@@ -279,7 +283,7 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
                                : kNever;
   const double packed = walk(one_tile ? Line::kPackedShort : Line::kPacked,
                              measured_blocks(s.heads * ceil_div(s.V, 16), multiprocessors));
-  // Each SM runs one of its blocks, and more run in whole waves.
+  // Each block has an SM of its own; with more blocks there are whole waves.
   const double in_waves =
       strips_of_8 <= multiprocessors
           ? measured_blocks(strips_of_8, multiprocessors)
@@ -307,7 +311,8 @@ Choice explain(const LinearAttentionShape& s, int multiprocessors) {
 
 namespace {
 
-// Most query rows in one tile of decoding. Measured with 1, 4 and 512 rows only.
+// Up to this many rows of queries, decoding has one tile. Measured points are 1 and 4 rows below
+// the limit and 512 above it, none in between.
 constexpr std::int64_t kDecodedRows = 16;
 constexpr std::int64_t kMostGradientsHopper = 128;  // channels
 
@@ -315,25 +320,25 @@ bool has_other_values(const AttentionShape& s) {
   return s.D_v != 0 && s.D_v != s.D;
 }
 
-// The values' width differs from q's and k's.
+// v has another width than q and k.
 Choice explain_other_values(const AttentionShape& s) {
   const bool is_decoding = s.rows <= kDecodedRows && (!s.packed || s.one_query);
   if (s.hopper && (s.repeatable || !is_decoding))
     return {Kernel::kHopper,
-            "D_v unlike D on a Hopper GPU: the kernel for many queries that takes it (not "
+            "D_v unlike D on a Hopper GPU: the kernel for many queries that accepts it (not "
             "measured)"};
   if (s.repeatable)
     return {Kernel::kSlidingWindow,
-            "D_v unlike D, repeatable: no kernel takes it here, and this one says so"};
+            "D_v unlike D, repeatable: no kernel accepts it here, and this one reports that"};
   return {Kernel::kSplitKeys,
-          "D_v unlike D, few queries or no Hopper GPU: the only kernel that takes it"};
+          "D_v unlike D, few queries or no Hopper GPU: the only kernel that accepts it"};
 }
 
 Choice explain_gradients(const AttentionShape& s) {
   if (s.fp32) return {Kernel::kGradientsScalar, "gradients in fp32: the only kernel for them"};
   if (s.D % 8 != 0 && !has_other_values(s))
     return {Kernel::kGradientsScalar,
-            "gradients, D is no multiple of 8: the only kernel that takes it"};
+            "gradients, D is not a multiple of 8: the only kernel that accepts it"};
   if (s.repeatable)
     return {Kernel::kGradientsTwoKernels,
             "gradients that must be repeatable: the only kernel in 16 bits without atomics"};
@@ -344,11 +349,11 @@ Choice explain_gradients(const AttentionShape& s) {
             "or a softcap too"};
   if (s.hopper)
     return {Kernel::kGradients,
-            "gradients, D or D_v above 128: the Hopper kernel does not take it"};
+            "gradients, D or D_v above 128: the Hopper kernel does not accept it"};
   if (s.extra || s.negative_scale || has_other_values(s))
     return {Kernel::kGradients,
             "gradients with a window, a softcap, a scale of 0 and below or D_v unlike D: the "
-            "faster one without them (with them not measured)"};
+            "faster one without them (not measured with them)"};
   return {Kernel::kGradients, "gradients, no Hopper GPU: the faster one in every record"};
 }
 
@@ -367,9 +372,9 @@ Choice explain(const AttentionShape& s) {
   if (s.extra)
     return {Kernel::kSlidingWindow,
             s.rows <= kDecodedRows
-                ? "a window, a softcap or a scale of 0, few queries: attention_split_keys takes "
-                  "them too, but is not measured with them"
-                : "a window, a softcap or a scale of 0: the only kernel that takes it"};
+                ? "a window, a softcap or a scale of 0, few queries: attention_split_keys accepts "
+                  "them too, but was not measured with them"
+                : "a window, a softcap or a scale of 0: the only kernel that accepts it"};
   if (s.rows <= kDecodedRows && !s.repeatable && !s.packed)
     return {
         Kernel::kSplitKeys,
@@ -379,17 +384,17 @@ Choice explain(const AttentionShape& s) {
             "packed sequences of one query in the mean, which is decoding (not measured yet)"};
   if (s.D % 8 != 0 || s.D > 256)
     return {Kernel::kSlidingWindow,
-            "D is no multiple of 8 up to 256: no kernel takes it, and this one says so"};
+            "D is not a multiple of 8 up to 256: no kernel accepts it, and this one reports that"};
   if (s.negative_scale)
     return {Kernel::kSlidingWindow,
-            "a scale below 0: the only kernel for many queries that takes it"};
+            "a scale below 0: the only kernel for many queries that accepts it"};
   if (!is_usual_D(s.D)) {
     if (s.hopper)
       return {Kernel::kHopper,
-              "D other than 32, 64, 96, 128, 256 on a Hopper GPU: both kernels that take it work "
+              "D other than 32, 64, 96, 128, 256 on a Hopper GPU: both kernels that accept it work "
               "as for the next of these, where this one is faster (not measured itself)"};
     return {Kernel::kSlidingWindow,
-            "D other than 32, 64, 96, 128, 256: the only kernel for many queries that takes it"};
+            "D other than 32, 64, 96, 128, 256: the only kernel for many queries that accepts it"};
   }
   if (s.hopper) return {Kernel::kHopper, "a Hopper GPU: the faster one in every record"};
   return {Kernel::kPipelined, "no Hopper GPU: the faster one in every record"};
@@ -397,7 +402,8 @@ Choice explain(const AttentionShape& s) {
 
 namespace {
 
-// The widest words that fit rows of K and V elements and arrays at `pointers` (if not null).
+// The widest words of arrays that begin at `pointers` (null ones do not count) and have rows of K
+// and V elements.
 template <typename Element>
 Words words_of(std::initializer_list<const void*> pointers, std::int64_t K, std::int64_t V) {
   const auto consist_of = [&](std::uintptr_t bytes) {

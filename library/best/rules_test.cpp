@@ -37,7 +37,7 @@ std::string chosen(const AttentionShape& shape) {
   return name_of(choose(shape));
 }
 
-// ---- Never slower than any rung on a measured shape ----
+// ---- Never slower than any kernel of the ladder, on every measured shape ----
 
 struct Measured {
   std::string op, precision;
@@ -102,7 +102,8 @@ TEST(BestRules, ChooseTheFastestOfAllRecordedTimes) {
   int shapes = 0, slower = 0;
   std::string list;
   for (const Measured& m : recorded()) {
-    // Recorded when wkv_chunkwise took up to 256 rows. docs/notebooks/chapter07.md has the rest.
+    // Measured when wkv_chunkwise accepted only up to 256 rows. Its times for more are separate
+    // (docs/notebooks/chapter07.md).
     if (m.op == "wkv" && m.K > 256) continue;
     const std::string choice = chosen(m);
     double mine = std::numeric_limits<double>::infinity(), fastest = mine;
@@ -132,7 +133,7 @@ TEST(BestRules, ChooseTheFastestOfAllRecordedTimes) {
   EXPECT_LE(slower, kShare * shapes) << list;
 }
 
-// ---- Both sides of each rule ----
+// ---- Both sides of each rule, in words ----
 
 TEST(BestRules, SendOneStepToTheKernelThatFillsTheMachine) {
   const auto decode = [](std::int64_t heads, std::int64_t K, std::int64_t V) {
@@ -182,15 +183,15 @@ TEST(BestRules, SendFp32ToTheRecurrenceUnlessAFewHeadsAreLong) {
   EXPECT_EQ(fp32(4096, 32), "wkv_chunkwise");
   EXPECT_EQ(fp32(4096, 128), "wkv_time_tiles");
   EXPECT_EQ(fp32(4096, 8 * 32), "wkv_time_tiles");
-  // 10 chunks make five segments of two, 11 make five of up to three.
+  // 10 chunks are five segments of two, 11 are five of up to three.
   EXPECT_EQ(fp32(480, 4), "wkv_chunkwise");
   EXPECT_EQ(fp32(481, 4), "wkv_time_tiles");
-  // The shortest segments, shorter than any that costs.inc is fitted to.
+  // The shortest segments possible, shorter than any in the fit of costs.inc.
   for (const std::int64_t heads : {16, 24, 32, 48, 64})
     EXPECT_EQ(fp32(192, heads), "wkv_time_tiles") << heads << " heads";
 }
 
-// Chapter 07 does not cut time where more than half of the SMs have a block.
+// Chapter 07 does not cut time if more than half of the SMs have a block.
 TEST(BestRules, CutTimeWhereChapter07Does) {
   const auto bf16 = [](std::int64_t heads) {
     return chosen(RecurrenceShape{.T = 4096, .heads = heads, .bf16 = true});
@@ -213,7 +214,7 @@ TEST(BestRules, SendBf16ToChunksThatAreFull) {
   EXPECT_EQ(bf16(4096, 256, 64), "wkv_chunkwise_fused");
 }
 
-// In bf16, rows of 100 elements are no 16-byte pieces.
+// Rows of K = V = 100 in bf16 are not whole 16-byte vectors.
 TEST(BestRules, SendRowsOfSingleElementsToTheRecurrenceWhereHeadsAreFew) {
   const auto words = [](std::int64_t T, std::int64_t heads) {
     return chosen(RecurrenceShape{
@@ -235,7 +236,7 @@ TEST(BestRules, KnowWhatOnlyOneKernelTakes) {
   EXPECT_EQ(chosen(RecurrenceShape{.T = 16, .K = 512, .bf16 = true}), "wkv_chunkwise");
   EXPECT_EQ(chosen(RecurrenceShape{.T = 1000, .K = 513, .bf16 = true}), "wkv_fused_recurrent");
   EXPECT_EQ(chosen(RecurrenceShape{.T = 8, .K = 64, .packed = true}), "wkv_chunkwise");
-  // fp16 where fp32 and bf16 have other kernels.
+  // fp16, for shapes that go to other kernels in fp32 and bf16.
   for (const std::int64_t T : {1, 2}) {
     const RecurrenceShape small{.T = T, .heads = 1000, .K = 32, .V = 32, .bf16 = true};
     RecurrenceShape fp16 = small;
@@ -252,12 +253,12 @@ TEST(BestRules, KnowWhatOnlyOneKernelTakes) {
   EXPECT_EQ(chosen(LinearAttentionShape{.T = 8, .K = 257, .plain = true, .strips = true}),
             "causal_dot_product");
   EXPECT_EQ(chosen(LinearAttentionShape{.T = 8, .K = 257}), "linear_attention_chunkwise");
-  // Without any heads, any kernel will do.
+  // Without any head, some kernel must be named.
   EXPECT_NE(chosen(RecurrenceShape{.T = 4096, .heads = 0}), "");
   EXPECT_NE(chosen(LinearAttentionShape{.T = 4096, .heads = 0}), "");
 }
 
-// The kernels in segments can update a state in place.
+// The kernels with segments accept a state that is updated in place.
 TEST(BestRules, CutTimeWhereTheStateIsUpdatedInPlaceToo) {
   static float state[1];
   ladder::WkvBf16Args args{.B = 1, .T = 4096, .H = 8, .K = 64, .V = 64};
@@ -286,7 +287,7 @@ TEST(BestRules, SendSumsToPrefixesChunksOrHeads) {
   EXPECT_EQ(keys(3, 64), "packed_causal_product");
 }
 
-// Half the SMs with half the heads.
+// Half the SMs, half the heads.
 TEST(BestRules, ScaleWithTheMultiprocessors) {
   for (const std::int64_t heads : {8, 32, 128}) {
     for (const std::int64_t T : {64, 512, 4096}) {
@@ -297,7 +298,7 @@ TEST(BestRules, ScaleWithTheMultiprocessors) {
   }
 }
 
-// ---- Properties that the rules use ----
+// ---- The properties that the rules use ----
 
 TEST(BestRules, ReadTheShapeOfWkvArguments) {
   alignas(64) static const ladder::bfloat16 data[64] = {};
@@ -353,7 +354,7 @@ TEST(BestRules, ReadTheShapeOfLinearAttentionArguments) {
   args.normalize = false;
   args.feature_map = ladder::FeatureMap::kIdentity;
   EXPECT_TRUE(shape_of(args).plain && shape_of(args).strips);
-  args.V = 1024;  // a block's maximum number of threads
+  args.V = 1024;  // as many threads as a block may have
   EXPECT_TRUE(shape_of(args).strips);
   EXPECT_EQ(shape_of(args).K, 4);
   EXPECT_EQ(shape_of(args).V, 1024);
@@ -368,7 +369,7 @@ TEST(BestRules, ReadTheShapeOfLinearAttentionArguments) {
 
 // ---- Softmax attention ----
 
-// Whether a kernel supports a shape, as in its lesson's tests.
+// The shapes that the chapter's kernels accept, as their lessons' tests run them.
 bool takes(const std::string& kernel, const AttentionShape& s) {
   if (s.D_v != 0 && s.D_v != s.D) {
     const std::int64_t most = std::max(s.D, s.D_v);
@@ -436,7 +437,7 @@ TEST(BestRules, SendAttentionToAKernelThatTakesIt) {
         const auto all = std::count_if(std::begin(kAttention), std::end(kAttention),
                                        [&](const char* kernel) { return takes(kernel, s); });
         if (all > 0) all_chosen.insert(chosen(s));
-        // If there is none, the chosen kernel rejects the shape.
+        // If no kernel accepts the shape, the chosen one rejects it with a sentence.
         EXPECT_EQ(takes(chosen(s), s), all > 0)
             << chosen(s) << ", flags " << flags << ", D = " << D << ", D_v = " << D_v;
       }
@@ -462,7 +463,7 @@ TEST(BestRules, SendFewQueriesToTheKernelThatSplitsKeys) {
   EXPECT_EQ(chosen(AttentionShape{.rows = 17, .hopper = true}), "attention_sm90");
   EXPECT_EQ(chosen(AttentionShape{.rows = 17}), "attention_pipelined");
   EXPECT_EQ(chosen(AttentionShape{.rows = 1, .repeatable = true}), "attention_pipelined");
-  // A batch with one long sequence among many short ones has more queries than sequences.
+  // Packed: a batch with one long sequence and many short ones has more queries than sequences.
   AttentionShape packed{.rows = 4, .packed = true, .one_query = true, .hopper = true};
   EXPECT_EQ(chosen(packed), "attention_split_keys");
   packed.one_query = false;
@@ -485,7 +486,7 @@ TEST(BestRules, SendWhatOneKernelAloneTakesToIt) {
   EXPECT_EQ(chosen(gradients), "attention_backward_two_kernels");
 }
 
-// Any supported width, with all options. The records include a window and a softcap.
+// All widths that they accept, and all options. The records have a window and a softcap.
 TEST(BestRules, SendWidthsAndOptionsToTheHopperKernels) {
   for (const std::int64_t D : {64, 80, 256}) {
     for (const bool extra : {false, true}) {
@@ -499,7 +500,7 @@ TEST(BestRules, SendWidthsAndOptionsToTheHopperKernels) {
   }
 }
 
-// Decoding stays decoding, whatever the values' width.
+// The width of v does not matter for decoding.
 TEST(BestRules, SendValuesOfAnotherWidthToKernelsThatTakeThem) {
   AttentionShape s{.rows = 4096, .D = 192, .D_v = 128, .hopper = true};
   EXPECT_EQ(chosen(s), "attention_sm90");
@@ -518,7 +519,7 @@ TEST(BestRules, SendValuesOfAnotherWidthToKernelsThatTakeThem) {
   EXPECT_EQ(chosen(s), "attention_backward_two_kernels");
 }
 
-// Every H200 comparison and every run of the ladder that times kernels the rules can choose.
+// Every comparison on an H200, and every run of the ladder, with kernels among the choices.
 TEST(BestRules, ChooseTheFastestOfAllRecordedTimesOfAttention) {
   int shapes = 0;
   const auto expect_fastest = [&](const std::string& name, const std::string& op,
@@ -604,7 +605,7 @@ TEST(BestRules, ReadTheShapeOfAttentionArguments) {
   args.B = 1, args.T_q = 5, args.cu_seqlens_q = args.cu_seqlens_k = ends, args.sequences = 3;
   shape = shape_of(args);
   EXPECT_TRUE(shape.packed && !shape.one_query);
-  EXPECT_EQ(shape.rows, 8);  // 5 queries in 3 sequences average 2, rounded up
+  EXPECT_EQ(shape.rows, 8);  // 5 queries of 3 sequences: 2 in the mean, rounded up
   args.T_q = 3;
   EXPECT_TRUE(shape_of(args).one_query);
   args.sequences = 0;

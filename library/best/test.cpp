@@ -24,10 +24,11 @@ using ladder::WkvProblem;
 using ladder::testing::device_is_missing;
 using ladder::testing::is_right;
 
-// Few cases, since the kernels have their own tests, but lengths and widths for each rule.
+// Few cases, because the kernels have their own suites. Lengths and widths reach both kernels of
+// each rule.
 const ladder::Support kSupport{.storages = {"fp32", "bf16", "bf16_fp32_decay", "fp16"},
                                .sizes = {{"T", {0, 1, 17, 130}}, {"K", {36, 64}}, {"V", {20, 64}}},
-                               .nan_tile = 16};  // the largest of the kernels' tiles
+                               .nan_tile = 16};  // the widest kernel's
 const bool wkv = ladder::testing::register_suite("wkv", "best_wkv", kSupport);
 const bool gla = ladder::testing::register_suite("gla", "best_gla", kSupport);
 const bool linear_attention = ladder::testing::register_suite(
@@ -36,7 +37,7 @@ const bool linear_attention = ladder::testing::register_suite(
      .sizes = {{"T", {0, 1, 17, 130}}, {"K", {37, 64}}, {"V", {20, 64}}},
      .nan_tile = 64});
 
-// The kernels round differently, so the result shows which one ran.
+// The kernels round differently, so the results reveal which one ran.
 void expect_runs(const std::string& best, const std::string& expected, const std::string& other,
                  WkvCase c) {
   c.final_state = true;
@@ -67,7 +68,7 @@ TEST(best_wkv, RunsTheChosenKernel) {
     expect_runs("best_wkv", "wkv_chunkwise_fused", "wkv_time_tiles", longer);
   }
   longer.T = 512;
-  longer.decay = ladder::Decay::kNone;  // with decay, the state would hide the segments
+  longer.decay = ladder::Decay::kNone;  // with decay, the state would forget and hide the segments
   expect_runs("best_wkv", "wkv_chunkwise", "wkv_chunkwise_fused", longer);
 }
 
@@ -81,7 +82,7 @@ TEST(best_gla, RunsTheChosenKernel) {
   expect_runs("best_gla", "wkv_chunkwise", "wkv_time_tiles", c);
 }
 
-// WKV has a kernel for any number of key rows, GLA for up to 512.
+// WKV has kernels for any number of key rows, GLA for up to 512.
 TEST(best_wkv, TakesMoreThan256KeyRows) {
   const Implementation implementation = find_implementation("best_wkv");
   if (device_is_missing(implementation)) return;
@@ -129,7 +130,7 @@ TEST(best_wkv, RefusesMoreThan512KeyRowsOfPackedSequences) {
   expect_K_is_refused("best_wkv", ladder::packed({.K = 513, .V = 4}, {3, 0, 5}));
 }
 
-// Only the plainest form has a kernel for more than 256 key rows.
+// With more than 256 key rows, only the plain causal product has a kernel.
 TEST(best_linear_attention, TakesMoreThan256KeyRowsOfACausalProduct) {
   const Implementation implementation = find_implementation("best_linear_attention");
   if (device_is_missing(implementation)) return;
@@ -173,7 +174,8 @@ TEST(best_linear_attention, RunsTheChosenKernel) {
 
 using ladder::AttentionCase;
 
-// The result is right and is the expected kernel's. The other rejects the case or differs.
+// The result is right and equals the expected kernel's. The other kernel gives another result, or
+// rejects the problem.
 void expect_attention_runs(const std::string& expected, const std::string& other,
                            const AttentionCase& c) {
   SCOPED_TRACE(name_of(c));
@@ -188,7 +190,8 @@ void expect_attention_runs(const std::string& expected, const std::string& other
   }
 }
 
-// Whether this program has Hopper kernels and a Hopper GPU. Otherwise the choice is another.
+// Whether this program has the Hopper kernels and its GPU can run them. Otherwise the choice
+// differs.
 bool is_hopper() {
   AttentionCase c{.B = 1, .T_q = 1, .T_k = 1, .H_q = 1, .H_kv = 1, .D = 64};
   c.precision = Precision::kBf16;
@@ -269,7 +272,7 @@ TEST(best_attention_backward, RunsTheChosenKernel) {
     const ladder::AttentionGradients gradients = run_backward(best, problem);
     const Implementation kernel = find_implementation(expected);
     EXPECT_TRUE(is_right(problem, gradients, ladder::arithmetic_of(kernel, c.precision)));
-    // dq is summed by atomic additions in any order.
+    // dq is a sum of atomic additions, in any order.
     const ladder::AttentionGradients wanted = run_backward(kernel, problem);
     EXPECT_TRUE(gradients.dk == wanted.dk && gradients.dv == wanted.dv) << "not " << expected;
   };

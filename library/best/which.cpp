@@ -1,5 +1,5 @@
-// Prints the rules' choice and its reason as JSON for ./ladder which. Needs no GPU and launches
-// nothing. The rules assume the measured one.
+// Prints which kernel the rules choose, and why, as JSON for `./ladder which`. It launches nothing
+// and needs no GPU, because the rules are those of the measured GPU.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -19,7 +19,7 @@ using best::Choice;
 using best::explain;
 using best::shape_of;
 
-constexpr int kMultiprocessors = 132;  // of an H200
+constexpr int kMultiprocessors = 132;  // an H200
 
 nlohmann::json described(const Choice& choice) {
   nlohmann::json compared = nlohmann::json::object();
@@ -57,7 +57,7 @@ Choice of_product(const Sizes& sizes) {
   return of_linear_attention(sizes, args);
 }
 
-// As with USUAL, D is K and D_v is V.
+// With USUAL's names: D is K, and D_v is V.
 template <typename Args>
 Args attention_args(const Sizes& sizes) {
   const auto or_as = [&](const char* name, const char* other) {
@@ -73,7 +73,7 @@ Args attention_args(const Sizes& sizes) {
   return args;
 }
 
-// On an H200.
+// For an H200.
 template <typename Args>
 Choice of_attention(const Sizes& sizes) {
   best::AttentionShape shape = shape_of(attention_args<Args>(sizes));

@@ -1,14 +1,15 @@
-"""The wheel, with the libraries inside. ./ladder python copies them and kernel_ladder.h into the package's folder, and calls this."""
+"""The wheel, with the libraries inside. ./ladder python copies them and kernel_ladder.h into the
+package's folder, and calls this script."""
 from setuptools import Distribution, setup
 
 try:
     from setuptools.command.bdist_wheel import bdist_wheel
-except ImportError:  # older than 70.1
+except ImportError:  # setuptools before 70.1
     from wheel.bdist_wheel import bdist_wheel
 
 
 class Wheel(bdist_wheel):
-    """For this machine, and for any Python 3: there is no compiled extension."""
+    """For this machine, and for any Python 3, because there is no compiled extension."""
 
     def get_tag(self):
         return "py3", "none", super().get_tag()[2]

@@ -1,5 +1,5 @@
-"""Every array argument of every public function, given as what users have at hand: it is taken,
-or refused by its name. Over the emulator."""
+"""Tests every array argument of every public function with the kinds of arrays that users have:
+each is accepted, or rejected by name. Runs in the emulator."""
 import inspect
 import os
 import unittest
@@ -12,7 +12,7 @@ import kernel_ladder.torch as kt
 
 T, H, K = 5, 2, 64
 STATE = (1, H, K, K)
-NUMBERS = {  # arguments that are no arrays
+NUMBERS = {  # arguments that are not arrays
     "scale", "reverse", "output_final_state", "state_v_first", "normalize", "chunk_size", "choice",
     "batch_invariant", "causal", "feature_map", "eps", "window", "softcap", "dropout_p",
     "is_causal", "enable_gqa", "options", "operator", "stream", "values"}
@@ -22,7 +22,7 @@ SHAPES = {
     **dict.fromkeys(("initial_state", "d_final_state"), STATE), "u": (H, K), "lse": (1, H, T)}
 LENGTHS = {"key_lengths": [T], **dict.fromkeys(("cu_seqlens", "cu_seqlens_q", "cu_seqlens_k"),
                                                [0, T])}
-# A function, its arrays, those that may be None.
+# A function, its arrays, and those that may be None.
 RECURRENT, PACKED = "q k v log_w u initial_state", "cu_seqlens_q cu_seqlens_k"
 CALLS = {
     kl: [("wkv", f"{RECURRENT} cu_seqlens", "u initial_state cu_seqlens"),
@@ -50,7 +50,7 @@ CALLS = {
          ("scaled_dot_product_attention", "query key value", "")]}
 NONE_ONLY = {"gv": ("fused_recurrent_gla", "q k v"),
              "attn_mask": ("scaled_dot_product_attention", "query key value")}
-UNUSED = {"cu_seqlens_cpu"}  # changes nothing, whatever it is
+UNUSED = {"cu_seqlens_cpu"}  # ignored, whatever it is
 
 
 def drawn(name, seed):
@@ -84,7 +84,7 @@ class ArrayArguments(unittest.TestCase):
                     taken = [own, "a torch tensor", *["None"] * (name in may_be_none.split())]
                     for kind, value in other_kinds(x).items():
                         if operator and kind == "None":
-                            continue  # may be none, or is the C interface's to refuse
+                            continue  # may be None, or the C interface rejects it
                         with self.subTest(function=call.__name__, name=name, kind=kind):
                             self.expect(kind in taken, name, call, *operator,
                                         **usual | {name: value})

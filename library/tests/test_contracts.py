@@ -1,7 +1,8 @@
-"""What users may rely on, bit by bit, through the C interface over the emulator, or with KERNEL_LADDER_DEVICE=cuda on the GPU: library/README.md has
-the table that is tested here.
+"""Tests the promises to users bit by bit, through the C interface in the emulator, or with
+KERNEL_LADDER_DEVICE=cuda on the GPU. library/README.md has the table of promises.
 
-A kernel is held by `choice`, and batch_invariant is 1: then a sequence's result does not depend on the batch around it."""
+`choice` fixes the kernel, and batch_invariant is 1, so a sequence's result does not depend on the
+batch around it."""
 import ctypes
 import os
 import signal
@@ -21,9 +22,11 @@ from kernel_ladder import _arrays, _library, _prepared
 DEVICE = os.environ.get("KERNEL_LADDER_DEVICE") or "cpu"
 README = Path(__file__).resolve().parents[1] / "README.md"
 B, T, H, K = 2, 200, 2, 64
-WHERE, HEAD, CHANNEL = 93, 1, 5  # of the NaN: in no first step of a chunk of 16, 32, 48, 64 or 128
+# the NaN's position: not in the first step of a chunk of 16, 32, 48, 64 or 128
+WHERE, HEAD, CHANNEL = 93, 1, 5
 
-# operator, kernel: storages, steps after which it can be resumed (a multiple of), and how far back a NaN in v reaches (to a multiple of)
+# (operator, kernel): (storages, at multiples of how many steps it can be resumed, to a multiple of
+# how many steps a NaN in v reaches back)
 CONTRACTS = {
     ("wkv", "wkv_shared_mem"): (("fp32", "bf16"), 1, 1),
     ("wkv", "wkv_fused_recurrent"): (("fp32", "bf16"), 1, 1),
@@ -44,9 +47,11 @@ CONTRACTS = {
     ("attention_backward", "attention_backward_scalar"): (("fp32", "bf16"), None, None),
     ("attention_backward", "attention_backward_two_kernels"): (("bf16",), None, None),
 }
-# What the emulated library is built without: its row is tested with KERNEL_LADDER_DEVICE=cuda on a Hopper GPU.
-HOPPERS = {("attention", "attention_sm90"): (("bf16", "fp16"), None, 384)}  # blocks of 192 queries, tiles of 128 keys
-# What only the emulated library has: the CPU's kernels.
+# The emulated library is built without it. Its row is tested with KERNEL_LADDER_DEVICE=cuda on a
+# Hopper GPU.
+# blocks of 192 queries, tiles of 128 keys
+HOPPERS = {("attention", "attention_sm90"): (("bf16", "fp16"), None, 384)}
+# Only the emulated library has these kernels, which are the CPU's.
 CPUS = {("wkv", "wkv_openmp"): (("fp32",), 1, 1), ("linear_attention", "linear_attention_openmp"): (("fp32",), None, 1)}
 
 
@@ -86,14 +91,14 @@ def placed(x):
 
 
 def taken(x):
-    """placed(x) as x again."""
+    """Undoes placed(x)."""
     import torch
 
     return x.view(torch.int16).cpu().numpy().view(np.uint16) if x.dtype == torch.bfloat16 else x.cpu().numpy()
 
 
 def compute(operator, x, **options):
-    """All outputs that belong to one batch each."""
+    """All outputs that belong to a single batch element."""
     if DEVICE == "cpu":
         return outputs(operator, x, **options)
     return tuple(taken(each) for each in outputs(operator, {name: placed(value) for name, value in x.items()}, **options))
@@ -199,7 +204,8 @@ class BatchInvariant(unittest.TestCase):
         def alone_and_in_the_batch(invariant):
             options = {"choice": "linear_attention_chunkwise", "batch_invariant": invariant}
             return compute("linear_attention", x, **options)[0][1:], compute("linear_attention", batch(x, 1), **options)[0]
-        os.environ["EMULATOR_MULTIPROCESSORS"] = "3"  # one batch alone is cut into three segments of time, and two are not
+        # one batch alone is cut into three segments of time, but two are not
+        os.environ["EMULATOR_MULTIPROCESSORS"] = "3"
         self.addCleanup(os.environ.pop, "EMULATOR_MULTIPROCESSORS")
         self.assertFalse(np.array_equal(*alone_and_in_the_batch(False)))
         self.assertTrue(np.array_equal(*alone_and_in_the_batch(True)))
@@ -231,7 +237,7 @@ class Threads(unittest.TestCase):
                     wrong.append(seed)
                 try:
                     kl.wkv(x["q"], x["k"], x["v"], x["log_w"], x["u"], choice=f"thread_{seed}")
-                except ValueError as error:  # a thread's sentence is its own
+                except ValueError as error:  # each thread has its own message
                     if f"'thread_{seed}'" not in str(error):
                         wrong.append(str(error))
         with ThreadPoolExecutor(4) as pool:
@@ -269,14 +275,14 @@ class Interface(unittest.TestCase):
 
     def test_out_of_memory_is_a_sentence_and_nothing_is_written(self):
         library, op, args, (o, _) = self.prepared(choice="wkv_fused_recurrent")
-        args.T = 1 << 33  # nobody looks at the arrays before the workspace is there
+        args.T = 1 << 33  # the arrays are not read before the workspace exists
         args.log_w_stride_B = args.T * args.log_w_stride_T
         with self.assertRaisesRegex(MemoryError, "cudaErrorMemoryAllocation.*bytes asked for"):
             library.run("wkv", args)
         self.assertTrue((o == 7).all())
         args.T = T
         args.log_w_stride_B = T * H * K
-        library.run("wkv", args)  # the error is over
+        library.run("wkv", args)  # the error has no effect on the next call
         self.assertFalse((o == 7).any())
 
     def test_bad_arguments_are_a_sentence_and_nothing_is_written(self):
@@ -294,7 +300,8 @@ class Interface(unittest.TestCase):
                 self.assertTrue((o == 7).all())
 
     def test_in_the_checked_mode_outputs_beyond_the_range_are_an_error(self):
-        """In a process of its own: the environment is looked at once. Without it, or where an input is NaN, nothing is said."""
+        """Runs in its own process, because the environment is read once. Without the variable, or
+        if an input is NaN, there is no error."""
         program = """
 import sys, numpy as np, kernel_ladder as kl
 x = {name: np.full((1, 20, 1, 64), 60000, np.float16) for name in "qkv"}
@@ -327,7 +334,8 @@ kl.run("wkv", **huge, log_w=np.zeros((1, 20, 1, 64), np.float32), u=np.ones((1, 
         younger.unknown = 1
         with self.assertRaisesRegex(ValueError, "is set; allowed: 0, this library is older"):
             library.run("wkv", younger)
-        args.struct_size = type(args).final_state.offset  # as if final_state had been appended later
+        # as if final_state had been appended later
+        args.struct_size = type(args).final_state.offset
         args.final_state = 1
         o[:] = 7
         library.run("wkv", args)
@@ -342,7 +350,7 @@ kl.run("wkv", **huge, log_w=np.zeros((1, 20, 1, 64), np.float32), u=np.ones((1, 
         self.assertEqual(kl.chosen("linear_attention", **part, o=o), "linear_attention_openmp")
         library, _, args, (o, _) = self.prepared()
         self.assertEqual(library.workspace("wkv", args), 0)
-        self.assertTrue((o == 7).all())  # to ask is not to compute
+        self.assertTrue((o == 7).all())  # asking for the workspace does not compute
 
     def test_every_kernel_has_a_name(self):
         kernels = _library.library("emulated").kernels
@@ -443,7 +451,7 @@ class Arrays(unittest.TestCase):
 @unittest.skipIf(DEVICE != "cpu", "CUDA refuses what is forked")
 class Forks(unittest.TestCase):
     def test_a_child_computes_what_its_parent_does(self):
-        """Also while another thread of the parent computes; and the child's own child."""
+        """Also while another thread of the parent computes, and in the child's own child."""
         x, is_over = inputs("fp32"), threading.Event()
         for choice in ("wkv_openmp", "wkv_time_tiles"):
             expected = bits(compute("wkv", x, choice=choice))
@@ -458,7 +466,7 @@ class Forks(unittest.TestCase):
                 child = os.fork()
                 if child == 0:
                     grandchild = os.fork()
-                    signal.alarm(60)  # of each, where it hangs
+                    signal.alarm(60)  # the limit for each, if it hangs
                     is_same = all(np.array_equal(a, b) for a, b in zip(bits(compute("wkv", x, choice=choice)), expected))
                     is_same = is_same and (grandchild == 0 or os.waitpid(grandchild, 0)[1] == 0)
                     os._exit(0 if is_same else 1)

@@ -1,5 +1,6 @@
-"""The library on a GPU, on torch's tensors: graphs, streams, threads, memory, errors. Where there is no GPU, or no torch that has it, all of it is
-skipped. test_torch.py and test_contracts.py run there with KERNEL_LADDER_DEVICE=cuda."""
+"""Tests the library on a GPU with torch's tensors: graphs, streams, threads, memory, errors.
+Skipped without a GPU, or without a torch that supports it. test_torch.py and test_contracts.py run
+there with KERNEL_LADDER_DEVICE=cuda."""
 import ctypes
 import os
 import subprocess
@@ -18,7 +19,7 @@ ON_A_GPU = torch.cuda.is_available() and (_library.HERE / "libkernel_ladder.so")
 HOPPER = ON_A_GPU and torch.cuda.get_device_capability()[0] == 9
 B, T, H, K = 2, 200, 2, 64
 
-# Same bits each time. The kernels below add with atomics, or are not promised to give them.
+# The same bits each time. The kernels below it add with atomics, or do not promise this.
 KERNELS = [("wkv", "wkv_shared_mem", "fp32"), ("wkv", "wkv_fused_recurrent", "bf16"), ("wkv", "wkv_time_tiles", "bf16"), ("wkv", "wkv_chunkwise", "bf16"),
            ("wkv", "wkv_chunkwise", "fp32"), ("wkv", "wkv_chunkwise_fused", "bf16"), ("gla", "wkv_time_tiles", "fp32"), ("gla", "wkv_chunkwise", "bf16"),
            ("linear_attention", "packed_causal_product", "fp32"), ("linear_attention", "prefix_causal_product", "fp32"),
@@ -32,7 +33,7 @@ TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Call:
-    """One call of the C interface with arrays that stay where they are."""
+    """One call of the C interface with arrays at fixed addresses."""
 
     def __init__(self, operator, kernel, storage, seed=0):
         self.operator, self.options = operator, {"choice": kernel}
@@ -65,7 +66,7 @@ class Call:
         self.draw(seed)
 
     def draw(self, seed):
-        """New numbers in the same arrays."""
+        """Draws new numbers in the same arrays."""
         generator = torch.Generator("cuda").manual_seed(seed)
         for name, x in self.inputs.items():
             x.copy_(torch.randn(x.shape, generator=generator, device="cuda"))
@@ -107,7 +108,8 @@ class OnGpu(unittest.TestCase):
 
 
 class Graphs(OnGpu):
-    """A capture in mode "global" refuses what waits, copies to the host, or allocates with cudaMalloc."""
+    """Captures in mode "global" reject everything that waits, copies to the host, or allocates with
+    cudaMalloc."""
 
     def test_a_graph_gives_what_a_call_gives_also_for_new_numbers_in_the_same_arrays(self):
         for exact, kernels in ((True, KERNELS), (False, IN_ANY_ORDER)):
@@ -158,7 +160,8 @@ class Graphs(OnGpu):
 
 class Streams(OnGpu):
     def test_no_call_waits_and_all_of_it_lies_on_the_current_stream(self):
-        """Behind a second of sleep the inputs are written and the call is made: it returns at once, and reads what was written."""
+        """After a sleep of a second on the stream, the inputs are written and the call is made. It
+        returns at once, and reads what was written."""
         for operator, kernel, storage in KERNELS + IN_ANY_ORDER:
             with self.subTest(operator=operator, kernel=kernel, storage=storage):
                 call = Call(operator, kernel, storage)
@@ -171,8 +174,8 @@ class Streams(OnGpu):
                 stream = torch.cuda.Stream()
                 with torch.cuda.stream(stream):
                     kl.run(operator, **{name: x.clone() for name, x in {**call.inputs, **call.outputs}.items()}, **call.options)
-                    stream.synchronize()  # torch's allocator has memory for this stream now
-                    torch.cuda._sleep(200_000_000)  # cycles: about a tenth of a second
+                    stream.synchronize()  # torch's allocator now has memory for this stream
+                    torch.cuda._sleep(200_000_000)  # cycles, about a tenth of a second
                     for name, x in call.inputs.items():
                         x.copy_(written[name])
                     begin = time.perf_counter()
@@ -209,7 +212,7 @@ class Streams(OnGpu):
 
 
 def pool_attribute(which):
-    """Of the current device's default memory pool: CU_MEMPOOL_ATTR_..."""
+    """An attribute of the current device's default memory pool, CU_MEMPOOL_ATTR_..."""
     driver = ctypes.CDLL("libcuda.so.1")
     pool, value, device = ctypes.c_void_p(), ctypes.c_uint64(), torch.cuda.current_device()
     for status in (driver.cuDeviceGetDefaultMemPool(ctypes.byref(pool), device), driver.cuMemPoolGetAttribute(pool, which, ctypes.byref(value))):
@@ -261,7 +264,7 @@ class Memory(OnGpu):
         call = Call("wkv", "wkv_fused_recurrent", "fp32")
         expected = call.direct()
         library, args = call.raw()
-        args.T = 1 << 33  # nobody looks at the arrays before the workspace is there
+        args.T = 1 << 33  # the arrays are not read before the workspace exists
         args.log_w_stride_B = args.T * args.log_w_stride_T
         call.spoil()
         with self.assertRaisesRegex(MemoryError, "cudaErrorMemoryAllocation"):
@@ -269,12 +272,12 @@ class Memory(OnGpu):
         torch.cuda.synchronize()
         self.assertTrue(torch.isnan(call.outputs["o"]).all())
         library, args = call.raw()
-        library.run("wkv", args)  # the error is over
+        library.run("wkv", args)  # the error has no effect on the next call
         self.assert_same(call, expected)
 
 
 def said_by(code, **environment):
-    """What a process prints."""
+    """The output of a process with this code."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, check=False)
     return done.stdout + done.stderr[-2000:] * (done.returncode != 0)
 
@@ -317,7 +320,7 @@ class Errors(OnGpu):
         with torch.cuda.device(1), self.assertRaisesRegex(ValueError, "q lies on device 0; allowed: the current one, 1"):
             library.run("wkv", args)
         with torch.cuda.device(1):
-            call.run()  # takes the tensors' own
+            call.run()  # uses the tensors' own device
         self.assert_same(call, expected)
 
     def test_no_device_is_a_sentence(self):
@@ -363,7 +366,7 @@ class OtherLibraries(OnGpu):
 
 class Training(OnGpu):
     def test_forward_and_backward_in_one_graph(self):
-        """As torch.cuda.make_graphed_callables does it: autograd of ours within a capture."""
+        """Captures autograd with our operators, like torch.cuda.make_graphed_callables."""
         leaves = [torch.randn(B, T, H, K, device="cuda", dtype=torch.bfloat16).requires_grad_() for _ in range(3)]
         gates = torch.nn.functional.logsigmoid(torch.randn(B, T, H, K, device="cuda")).bfloat16().requires_grad_()
         u = torch.randn(H, K, device="cuda", dtype=torch.bfloat16).requires_grad_()

@@ -1,5 +1,5 @@
-"""kernel_ladder.torch on the CPU, over the emulator, or with KERNEL_LADDER_DEVICE=cuda on the GPU: results and gradients against autograd through a
-loop in float64."""
+"""Tests kernel_ladder.torch on the CPU in the emulator, or with KERNEL_LADDER_DEVICE=cuda on the
+GPU: results and gradients against autograd through a loop in float64."""
 import os
 import unittest
 
@@ -10,7 +10,8 @@ import kernel_ladder.torch as kt
 
 HAS_CUSTOM_OP = hasattr(torch.library, "custom_op")
 DEVICE = os.environ.get("KERNEL_LADDER_DEVICE") or "cpu"
-BACK_END = {"cpu": "aot_eager", "cuda": "inductor"}[DEVICE]  # of torch.compile; inductor on a CPU is half a minute of g++
+# for torch.compile; inductor on a CPU takes half a minute of g++
+BACK_END = {"cpu": "aot_eager", "cuda": "inductor"}[DEVICE]
 
 
 def drawn(*shape, seed=0, dtype=torch.float32):
@@ -39,17 +40,18 @@ def softmax_attention(q, k, v, causal, scale):
 
 
 def grown(x):
-    """A leaf, where x may have a gradient."""
+    """A leaf, which needs a gradient if x may have one."""
     return x.clone().requires_grad_() if x is not None and x.is_floating_point() else x
 
 
 class InDouble(unittest.TestCase):
     def assert_close(self, mine, right, bound, what=""):
         error = float((mine.double() - right.double()).norm() / right.double().norm().clamp_min(1e-30))
-        self.assertLess(error, bound, what)  # NaN is not less
+        self.assertLess(error, bound, what)  # false for NaN
 
     def compare(self, ours, theirs, leaves, bound):
-        """Two functions of the leaves that return tensors: values, and gradients of a random combination of them."""
+        """Compares two functions of the leaves that return tensors: values, and gradients of a
+        random combination of them."""
         mine = {name: x.clone().requires_grad_() for name, x in leaves.items()}
         right = {name: x.double().requires_grad_() for name, x in leaves.items()}
         outputs, truths = ours(**mine), theirs(**right)
@@ -105,7 +107,7 @@ class FlaNames(InDouble):
                 self.compare(lambda q, k, v: function(q, k, v, normalize=normalize)[:1], lambda q, k, v: right(q, k, v, normalize), x, 2e-6)
 
     def test_linear_attention_goes_on_where_it_stopped(self):
-        """The state of the normaliser is the sum of the keys; of packed sequences each has its own."""
+        """The normaliser's state is the sum of the keys. Each packed sequence has its own."""
         x = leaves_of(B=1, u=False)
         q, k, v = x["q"].abs(), x["k"].abs(), x["v"]
 
@@ -158,7 +160,8 @@ class FlaNames(InDouble):
                      2e-6)
 
     def test_each_row_has_a_sequence(self):
-        """The host's bounds are refused; behind a GPU's, which only the gradients' are looked at, o is 0."""
+        """Wrong bounds on the host are rejected. On a GPU only the gradients' bounds are checked,
+        and other rows of o are 0."""
         x = leaves_of(B=1, u=False)
         for bounds in ([0, 17, 17, 50], [0, 40, 17, 70], [5, 70]):
             def call(function, q):
@@ -199,7 +202,7 @@ class FlaNames(InDouble):
                 kt.chunk_rwkv6(*right, **options)
         with self.assertRaisesRegex(TypeError, "log_w is float64; allowed: float32"):
             kt.chunk_rwkv6(*right[:3], x["log_w"].double(), x["u"])
-        if not HAS_CUSTOM_OP:  # where there is one, its fake kernel takes them
+        if not HAS_CUSTOM_OP:  # if there is one, its fake kernel accepts them
             with self.assertRaisesRegex(ValueError, "q lies on meta"):
                 kt.chunk_rwkv6(*(each.to("meta") for each in right))
             with self.assertRaisesRegex(ValueError, f"k lies on {DEVICE} 0; allowed: meta 0, where q is"):
@@ -245,7 +248,7 @@ class Sdpa(InDouble):
 
 
 class WithoutAFormula(unittest.TestCase):
-    """What has no gradient is an error, not a gradient without a part of it."""
+    """A function without a gradient raises an error instead of returning a partial gradient."""
 
     def functions(self):
         x, packed = leaves_of(T=20), leaves_of(B=1, T=20)
@@ -271,7 +274,8 @@ class WithoutAFormula(unittest.TestCase):
                     self.assertTrue(all(torch.equal(x, y) for x, y in zip(gradients, once)))
                     gradients[0].pow(2).sum().backward()
 
-                # Compiled, torch refuses it in its own words: newer ones before the gradient, where a buffer of the forward pass is used again.
+                # Compiled code raises torch's own errors; newer versions raise earlier, when a
+                # buffer of the forward pass is reused.
                 self.refused("no gradients of gradients" if each is function else "double backward|donated buffers", twice)
 
     def test_forward_mode_and_vmap(self):
@@ -295,7 +299,8 @@ class WithoutAFormula(unittest.TestCase):
         for call in (lambda: kernel_ladder.attention(q, k, v, scale=scale), lambda: kt.scaled_dot_product_attention(q, q, q, scale=scale),
                      lambda: kt.chunk_gla(q, k, v, -k.abs(), scale)):
             self.refused("scale requires a gradient", call)
-        self.assertFalse(kt.attention(q.requires_grad_(), k, v, True, 0.1, "", False)[1].requires_grad)  # lse
+        # lse
+        self.assertFalse(kt.attention(q.requires_grad_(), k, v, True, 0.1, "", False)[1].requires_grad)
         if not HAS_CUSTOM_OP:
             self.refused("torch.jit.trace does not see attention", lambda: torch.jit.trace(lambda q: kt.attention(q, k, v, True, 0.1, "", False)[0], k))
 
@@ -303,7 +308,7 @@ class WithoutAFormula(unittest.TestCase):
 @unittest.skipUnless(HAS_CUSTOM_OP, f"torch.library.custom_op: torch 2.4 and newer, this is {torch.__version__}")
 class CustomOperators(InDouble):
     def operators(self):
-        """Each operator with arguments that reach all of it: options given and left out."""
+        """Each operator with arguments that reach all of its code: options given and omitted."""
         for u, per_head, state, packed in ((True, False, True, False), (False, False, False, False), (True, True, False, True)):
             x = leaves_of(B=1 if packed else 2, T=21, K=8, V=4, per_head=per_head, u=u)
             bounds = torch.tensor([0, 5, 21], device=DEVICE) if packed else None
@@ -322,7 +327,7 @@ class CustomOperators(InDouble):
                 torch.library.opcheck(getattr(torch.ops.kernel_ladder, operator).default, arguments)
 
     def test_compiled_whole_with_gradients(self):
-        """fullgraph=True: no break at our operators; the same bits as without torch.compile."""
+        """fullgraph=True: no break at our operators, and the same bits as without torch.compile."""
         x = leaves_of(T=37)
         a = {name: drawn(1, 2, 40, 32, seed=i) for i, name in enumerate("qkv")}
         for name, function, leaves in (
@@ -345,7 +350,7 @@ class CustomOperators(InDouble):
 
 
 class OnlyDlpack:
-    """What another library's array looks like."""
+    """An array of another library."""
 
     def __init__(self, tensor):
         self.tensor = tensor

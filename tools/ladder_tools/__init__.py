@@ -1,1 +1,1 @@
-"""What the scripts in tools/ share. Python 3.11, standard library only."""
+"""Modules that the scripts in tools/ share. Python 3.9 or later, standard library only."""

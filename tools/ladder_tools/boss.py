@@ -1,5 +1,5 @@
-"""./ladder exercise 03.boss: a kernel with one mistake, what the X-ray says of it (of a kernel for the CPU, a test), and the answer: a line
-and a reason."""
+"""./ladder exercise 03.boss shows a kernel with one mistake and the X-ray's report of it (for a
+kernel on the CPU, a test's report), and checks the answer, a line and a reason."""
 import contextlib
 import re
 
@@ -11,28 +11,28 @@ from ladder_tools.place import ROOT, Failed, Refused, bosses, kernel_in, lesson_
 from ladder_tools.patches import changes, header, patched
 
 _OF_BOTH = {
-    "wrong-index": "the place of an element is computed wrongly: what is read or written is another element",
-    "out-of-bounds": "a guard or the end of a loop is wrong: it goes on past the end of an array",
+    "wrong-index": "an index is computed wrongly, so another element is read or written",
+    "out-of-bounds": "a guard or the end of a loop is wrong, so an access is past the end of an array",
 }
 REASONS = {
-    "race": "several threads are meant to change one element, and they do it without an atomic",
-    "missing-barrier": "one thread reads what another has yet to write, or writes over what another has yet to read: a barrier would order them",
+    "race": "several threads change one element, as they should, but without an atomic",
+    "missing-barrier": "one thread reads before another has written, or writes before another has read; a barrier would order the two",
     **_OF_BOTH,
-    "uninitialised": "memory is read that nothing has written before",
+    "uninitialised": "memory is read before anything is written to it",
 }
 REASONS_ON_THE_CPU = {
     "wrong-order": "a value is changed before it is read, or read before it is changed",
-    "left-over": "what an earlier head, step or row has left is taken for a beginning",
+    "left-over": "a variable still has its value from an earlier head, step or row",
     **_OF_BOTH,
-    "race": "threads change one variable together, and each should have one of its own",
-    "too-often": "what does not change is computed again and again",
-    "shared-line": "two threads write to one cache line, and each takes it from the other",
+    "race": "threads share a variable that each should have for itself",
+    "too-often": "a value that does not change is computed again and again",
+    "shared-line": "two threads write to one cache line, which moves from core to core",
 }
 
 
 class Boss:
-    """The patch `more/boss.patch` of a lesson: its hunk is the mistake, and its head says the reason, the test that shows it, how the X-ray's
-    sentence begins, and why."""
+    """The patch `more/boss.patch` of a lesson. Its hunk is the mistake. Its head names the reason,
+    the test that shows it, the beginning of the X-ray's sentence, and the explanation."""
 
     def __init__(self, name):
         known, lesson, self.name = bosses(), name.rpartition(".")[0], ""
@@ -52,14 +52,15 @@ class Boss:
         self.text = patched(self.kernel, self.patch)
 
     def lines(self):
-        """The lines that are the mistake; of a line that is missing, the two between which it is missing."""
+        """The mistake's lines, or the two lines around a missing line."""
         found = set()
         for begin, end, _ in changes(self.text.splitlines(), (ROOT / self.kernel).read_text().splitlines()):
             found |= set(range(begin + 1, end + 1)) or {begin, begin + 1}
         return found
 
     def findings(self, program, seconds):
-        """How the test ended: what the X-ray and the judge say. The judge looks for no name: that would be the answer."""
+        """The reports of the X-ray and the judge. The judge must not name the mistake, because that
+        is the answer."""
         done = gtest.run(program, seconds, test_filter=self.test, environment={"LADDER_NO_NAMES": "1"})
         failures = [failure for test in done.tests for failure in test["failures"] if "the X-ray found" not in failure]
         said = [line.removeprefix("  ") for failure in failures for line in words_of(failure) if line.strip() != "Failed"]
@@ -67,29 +68,29 @@ class Boss:
         return [findings.get(line, line) for line in said]
 
     def answer(self, line, reason):
-        """Whether it is right, and what to say."""
+        """(whether the answer is right, the reply)"""
         right_line, right_reason = line in self.lines(), reason == self.reason
         if right_line and right_reason:
             return True, f"Solved: {self.name}. {self.mine}:{line}: {self.text.splitlines()[line - 1].strip()}\n{self.why}"
         if right_line:
             return False, f"Line {line} is right. The reason is not {reason}."
         if right_reason:
-            return False, f"{reason} is right. Line {line} is not where the mistake is: what the X-ray sees may have its cause elsewhere."
-        return False, f"Neither is right: the mistake is not in line {line}, and the reason is not {reason}."
+            return False, f"{reason} is right. Line {line} is not; the cause of a finding may be in another line."
+        return False, f"Neither is right. The mistake is not in line {line}, and the reason is not {reason}."
 
 
 def without_lines(finding):
-    """What the X-ray said, without the places in the source; what else was said has none."""
+    """The X-ray's sentence without its places in the source; other sentences have none."""
     return getattr(finding, "without_places", finding)
 
 
 def boss(words, preset):
-    """`words`: the boss's name; behind it nothing, or a line and a reason."""
+    """`words`: the boss's name, alone or followed by a line and a reason."""
     name, *given = words
     one = Boss(name)
     usage = f"./ladder exercise {one.name} LINE REASON"
     if given and (len(given) != 2 or not re.fullmatch("[1-9][0-9]*", given[0])):
-        raise Refused(f"{one.name} takes nothing, or a line and a reason: {usage}")
+        raise Refused(f"{one.name} takes no answer, or a line and a reason: {usage}")
     if given and int(given[0]) > len(one.text.splitlines()):
         raise Refused(f"line is {given[0]}; allowed: 1 to {len(one.text.splitlines())}, the lines of {one.mine}")
     if given and given[1] not in one.reasons:
@@ -99,7 +100,7 @@ def boss(words, preset):
         (ROOT / one.mine).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / one.mine).write_text(one.text)
     elif (ROOT / one.mine).read_text(errors="replace") != one.text:
-        say(f"{one.mine} is not as it was given, and lines are counted as they were; delete it, and the next call writes it anew")
+        say(f"{one.mine} has changed, but lines are counted in the original; delete the file, and the next call writes it again")
     if given:
         is_right, said = one.answer(int(given[0]), given[1])
         print(said)
@@ -110,13 +111,13 @@ def boss(words, preset):
     build = Build(preset)
     build.prepare(one.target)
     if not one.on_the_cpu and not build.has_xray():
-        raise Failed("a boss is seen through the X-ray, which needs g++, and this build uses another compiler")
+        raise Failed("a boss needs the X-ray, which needs g++, but this build uses another compiler")
     build.build(one.target)
-    seen = "" if one.on_the_cpu else ", through the X-ray, without the lines"
-    print(f"{one.mine} has one mistake. Its test {one.test}{seen}:")
+    seen = "" if one.on_the_cpu else ", under the X-ray and without line numbers,"
+    print(f"{one.mine} has one mistake. Its test {one.test}{seen} reports:")
     for finding in dict.fromkeys(map(without_lines, one.findings(build.folder / one.target, seconds_allowed()))):
         print(f"  {finding}")
-    print(f"Where is it, and why? {usage}    (of a line that is missing, the line before or behind it)")
+    print(f"Where is it, and why? {usage}    (for a missing line, the line before or after it)")
     for reason, meaning in one.reasons.items():
         print(f"  {reason:<16} {meaning}")
     return 0

@@ -1,4 +1,4 @@
-"""Configures and builds one preset's folder, and says how far it is."""
+"""Configures and builds the folder of one preset, and shows the progress."""
 import fcntl
 import json
 import os
@@ -26,13 +26,14 @@ def say(text, stream=sys.stdout):
 
 
 def time_left(done, of, seconds):
-    """", about 40 s left", as long as what was `done` of `of` took; "" where that says little, or little is left."""
+    """", about 40 s left", estimated from the steps `done` of `of`; "" if the estimate is poor or
+    little is left."""
     left = seconds / done * (of - done) if done else 0
     return f", about {5 * round(left / 5)} s left" if done >= 5 and left >= 5 else ""
 
 
 class Progress:
-    """How far something is: in place on a terminal, else a line for each tenth."""
+    """Progress, shown in place on a terminal, otherwise as a line for each tenth."""
 
     def __init__(self, stream=sys.stderr):
         self._stream = stream
@@ -60,12 +61,12 @@ def require_writable(folder):
     except OSError as problem:
         error = f" ({problem.strerror})"
     if error or not os.access(ROOT / folder, os.W_OK):
-        advice = "" if "space" in error else f"\nladder: copy the tree to a place of your own and call me there: cp -r {ROOT} ~/kernel-ladder"
+        advice = "" if "space" in error else f"\nladder: copy the tree to a folder of your own and run it there: cp -r {ROOT} ~/kernel-ladder"
         raise Failed(f"{folder}/ cannot be written{error}{advice}")
 
 
 class Build:
-    """The build folder of one preset. One command at a time works there."""
+    """The build folder of one preset, in which one command at a time works."""
 
     def __init__(self, preset):
         self.preset = preset
@@ -75,12 +76,12 @@ class Build:
         self._lock = None
 
     def _is_configured_for(self, target):
-        """Whether ninja knows the target here; it sees for itself whether CMake's files have changed."""
+        """Whether ninja has the target here. ninja notices changes of CMake's files on its own."""
         return (os.path.realpath(self._cached("CMAKE_HOME_DIRECTORY")) == str(ROOT)
                 and f"\nbuild {target}: " in text_of(self.folder / "build.ninja"))
 
     def lock(self):
-        """Waits for whoever is at work here."""
+        """Waits until no other ./ladder works here."""
         if self._lock:
             return
         require_writable(self.name)
@@ -89,11 +90,12 @@ class Build:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"another ./ladder is at work in {self.name}: waiting until it is done")
+            say(f"another ./ladder is working in {self.name}; waiting until it is done")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def prepare(self, target=None):
-        """Installs what is missing and configures, by the script `ladder`, unless that was done for the target before."""
+        """Installs what is missing and configures with the script `ladder`, unless that was done
+        for the target before."""
         self.lock()
         if target and self._is_configured_for(target):
             return
@@ -119,7 +121,7 @@ class Build:
         return self.has_cuda() and bool(ask_nvidia("name"))
 
     def compile(self, *targets):
-        """Whether the targets (all, if none is given) could be built; the output is in self.log."""
+        """Whether the targets (all, if none is given) could be built. self.log holds the output."""
         command = ["cmake", "--build", self.folder, "-j", str(cores())]
         if targets:
             command += ["--target", *targets]
@@ -139,15 +141,15 @@ class Build:
         text, left = text_of(self.log), shutil.disk_usage(self.folder).free // 1024
         missing = re.search("^-- missing: (.*)", text, re.MULTILINE)
         error = re.search(r"^CMake Error.*(\n*.+){0,4}", text, re.MULTILINE)
-        if missing or error:  # the build tool calls CMake where its files have changed
+        if missing or error:  # the build tool calls CMake if its files have changed
             raise Failed(missing[1] if missing else f"cmake could not configure (whole log: {self.name}/build.log)\n{error[0]}{limits_of_the_shell()}")
         if left < 64 or _FULL_DISK.search(text):
             raise Failed(f"the disk is full ({left} KB are left for {self.name}; temporary files go to {tempfile.gettempdir()})")
         return False
 
     def build(self, *targets):
-        """Builds, or says what the compiler said and ends."""
-        say(f"building ({self.name})" + ("" if self.log.exists() else ": the first time takes some minutes"))
+        """Builds, or prints the compiler's errors and ends."""
+        say(f"building ({self.name})" + ("" if self.log.exists() else ", which takes some minutes the first time"))
         if self.compile(*targets):
             return
         lines = text_of(self.log).splitlines()
@@ -159,12 +161,13 @@ class Build:
 
 
 class Variant:
-    """For a Check what a Build is: the programs that `build` has of the learner's copy, with `text` in the copy's place. They lie in a folder of
-    their own, and nothing is configured: the build's own commands compile and link them."""
+    """A stand-in for Build in a Check. It has the programs that `build` makes of the learner's
+    copy, but with `text` instead of the copy. They are in a folder of their own, and the build's
+    own commands compile and link them, without a new configuration."""
 
     def __init__(self, build, exercise, text, folder):
         self.folder, self.name, self.log = folder, os.path.relpath(folder, ROOT), folder / "build.log"
-        self.mine = folder / exercise.mine  # named as the copy is
+        self.mine = folder / exercise.mine  # the copy's name
         self._build, self._copy = build, ROOT / exercise.mine
         self.mine.parent.mkdir(parents=True, exist_ok=True)
         self.mine.write_text(text)
@@ -198,21 +201,21 @@ class Variant:
         link = link.replace(f" {before} ", f" {shlex.quote(str(object_))} ").replace(f" -o {target} ", f" -o {shlex.quote(str(self.folder / target))} ")
         if not self._run(command):
             return False
-        # What is linked beside the copy may not be there yet: then the build makes its own program first.
+        # Other objects of the link may be missing. Then the build makes its own program first.
         return self._run(["sh", "-c", link]) or self._build.compile(target) and self._run(["sh", "-c", link])
 
 
 def run_program(*command):
-    """Its exit code. A signal that ends it says nothing by itself."""
+    """Its exit code. A program that a signal ends prints no reason."""
     status = subprocess.run(command, cwd=ROOT).returncode
     require_no_limit(status)
     if status < 0:
-        raise Failed(f"{os.path.basename(command[0])} was ended by {signal.Signals(-status).name}: this is a fault of the program, not of its arguments")
+        raise Failed(f"{os.path.basename(command[0])} was ended by {signal.Signals(-status).name}, which is a bug of the program, not of its arguments")
     return status
 
 
 def ask_nvidia(what):
-    """The first GPU's name, driver_version, ...; "" where there is none."""
+    """The first GPU's name, driver_version, ...; "" without a GPU."""
     try:
         answer = subprocess.run(["nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader"], capture_output=True, text=True)
     except OSError:

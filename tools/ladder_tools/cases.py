@@ -1,4 +1,5 @@
-"""The cases of an operator's tests: which one is looked at first, and what those that fail have in common."""
+"""The cases of an operator's tests: which one to show first, and what the failing ones have in
+common."""
 import collections
 import itertools
 import math
@@ -6,7 +7,8 @@ import re
 
 
 def sizes_of(test):
-    """[("B", 2), ("T", 37)] and ["reverse", "bf16"], the options of a test's case; fp32 goes without saying."""
+    """[("B", 2), ("T", 37)] and ["reverse", "bf16"], the options of a test's case; fp32 is
+    omitted."""
     sizes, options, storage = (test.case.split("; ") + ["", "", ""])[:3]
     words = [word for word in options.split(", ") if word] + ([storage] if storage not in ("", "fp32") else [])
     return [(axis, int(size)) for axis, _, size in (each.partition("=") for each in sizes.split(", ") if each)], words
@@ -17,12 +19,13 @@ def size_of(name):
     return math.prod(size for _, size in sizes_of(name)[0])
 
 
-_LARGEST = 8_000_000  # the product of the sizes of a case that a learner waits for
+_LARGEST = 8_000_000  # a learner waits for cases up to this product of sizes
 _LARGE = 2_000_000
 
 
 def without_large_repeats(names):
-    """Of large cases the two smallest of the same channels, K and V or D: others have more steps or other options, as small cases have."""
+    """Without all but the two smallest of the large cases with the same channels, K and V or D. The
+    others differ in steps or options, which small cases cover."""
     seen, left_out = collections.Counter(), set()
     for name in sorted(names, key=size_of):
         channels = tuple(size for size in sizes_of(name)[0] if size[0][0] not in "BTH")
@@ -33,7 +36,7 @@ def without_large_repeats(names):
 
 
 def smallest_case(names):
-    """The smallest of the cases that have the fewest options, with at least 9 steps; None if no test is called so."""
+    """The smallest case with the fewest options and at least 9 steps; None if there is none."""
     found = []
     for name in names:
         sizes, words = sizes_of(name)
@@ -43,7 +46,8 @@ def smallest_case(names):
 
 
 def first_tests(names):
-    """Filters of the tests that a wrong result is looked at in first: the plain cases, then a small one, where a guard may be missing."""
+    """Filters of the tests that examine a wrong result first: the plain cases, then a small one, in
+    which a guard may be missing."""
     plain = [name for name in names if name.endswith("PlainCase")]
     smallest = smallest_case(names)
     return ([":".join(plain)] if plain else []) + ([smallest] if smallest else [])
@@ -55,7 +59,7 @@ def _relations(one, other):
 
 
 def _rules(cases):
-    """[(words, whether a case is one of these)], the plainest first."""
+    """[(words, a test whether a case is one of these)], the simplest first."""
     options = sorted({word for _, words in cases for word in words})
     rules = [(f"with {option}", lambda sizes, words, option=option: option in words) for option in options]
     rules += [(f"without {option}", lambda sizes, words, option=option: option not in words) for option in options]
@@ -66,16 +70,18 @@ def _rules(cases):
                   for text, holds in _relations(one, other)]
     for axis in axes:
         values = sorted({sizes[axis] for sizes, _ in cases})
-        rules += [(f"where {axis} is no multiple of {of}", lambda sizes, words, axis=axis, of=of: sizes[axis] % of != 0)
+        rules += [(f"where {axis} is not a multiple of {of}", lambda sizes, words, axis=axis, of=of: sizes[axis] % of != 0)
                   for of in (2, 4, 8, 16, 32, 64, 128)]
         rules += [(f"where {axis} is at least {value}", lambda sizes, words, axis=axis, value=value: sizes[axis] >= value) for value in values[1:]]
         rules += [(f"where {axis} is at most {value}", lambda sizes, words, axis=axis, value=value: sizes[axis] <= value) for value in values[:-1]]
-    rules.sort(key=lambda rule: bool(re.search(r"\b[BH]\b|\bH_", rule[0])))  # lists choose batches and heads by the length
+    # batches and heads come last, because lists choose them by the length
+    rules.sort(key=lambda rule: bool(re.search(r"\b[BH]\b|\bH_", rule[0])))
     return [(text if text.startswith("w") else f"where {text}", holds) for text, holds in rules]
 
 
 def what_fails(passed, failed):
-    """"wrong in 12 of 80 cases: all those where K > V", from tests; without a rule where none is exact, with two where several are."""
+    """"wrong in 12 of 80 cases: all those where K > V", from tests. No rule if none is exact, two
+    if several are."""
     def read(names):
         return [(dict(sizes), set(words)) for sizes, words in map(sizes_of, names) if sizes]
     right, wrong = read(passed), read(failed)
@@ -86,7 +92,7 @@ def what_fails(passed, failed):
         return text
     rules = [(words, holds) for words, holds in _rules(right + wrong) if all(holds(*case) for case in wrong)]
     found = [words for words, holds in rules if not any(holds(*case) for case in right)]
-    if not found:  # two together
+    if not found:  # a pair of options
         of_options = [(words, holds) for words, holds in rules if words.startswith("with")]
         found = [f"{one} and {other}" for (one, is_one), (other, is_other) in itertools.combinations(of_options, 2)
                  if not any(is_one(*case) and is_other(*case) for case in right)][:1]
@@ -94,7 +100,8 @@ def what_fails(passed, failed):
 
 
 def plainest(names):
-    """Of cases that fail the one to look at: without options if there is one, with columns for all its steps, small."""
+    """The failing case to show: the fewest options, then no more steps than columns, then the
+    smallest."""
     def rank(name):
         sizes, words = sizes_of(name)
         by_axis = dict(sizes)

@@ -1,4 +1,5 @@
-"""One round of ./ladder exercise: the learner's file compiled, tested and looked at, and what is said about it."""
+"""One check of ./ladder exercise: compiles the learner's file, tests it, examines failures, and
+prints a verdict."""
 import contextlib
 import copy
 import difflib
@@ -21,24 +22,32 @@ from ladder_tools.patches import Written, first_out_of_order, header, hole_of, h
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
-# Tests that a learner waits for in vain: long sequences repeat what short ones say, the X-ray sees races and misaligned accesses in the
-# other tests and counts what the budget allows, and what pairs the cases have is ours to know.
+# Tests that would keep a learner waiting for nothing. Long sequences repeat short ones, the X-ray
+# sees races and misaligned accesses in the other tests and counts for the budget, and the choice of
+# cases is our concern.
 _NOT_IN_THE_LOOP = re.compile(r"1000|\.KeepsItsBudget|\.IsRepeatable|\.TakesOrRefusesAnyAlignment|CasesHoldEveryPair")
-_IN_BOUNDS = "*StaysInBounds*"  # memory that a kernel must not touch may hold what does no harm: the X-ray looks, though all tests pass
-_FINDS = f"{_IN_BOUNDS}:*KeepsItsBudget"  # the tests under the X-ray, whatever else fails
-_SMALL_PROBLEMS = "00."  # so small that the program which the X-ray watches runs the tests as well: one build instead of two
-_ASAN = "detect_leaks=0:redzone=2048"  # so that an index far beyond an array does not reach the next one
-_STOPS = re.compile(r", in kernel .*, thread \(|: (deadlock: |divergent )")  # the emulator's words for an error that ends a block
-# The emulator's last words when the host's code touches device memory; the X-ray's begin with the line.
+# an access out of bounds may be harmless, so the X-ray runs this even if all tests pass
+_IN_BOUNDS = "*StaysInBounds*"
+_FINDS = f"{_IN_BOUNDS}:*KeepsItsBudget"  # the tests under the X-ray that always run
+# so small that the X-ray's program also runs the tests, which saves a build
+_SMALL_PROBLEMS = "00."
+# an index far past an array's end must not reach the next array
+_ASAN = "detect_leaks=0:redzone=2048"
+# the emulator's words for an error that ends a block
+_STOPS = re.compile(r", in kernel .*, thread \(|: (deadlock: |divergent )")
+# The emulator's last words when host code touches device memory; the X-ray's begin with the line.
 _HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
 
 _NOT_COMPILED = "it does not compile."
-_BEYOND_A_VECTOR = re.compile(r"^.*/stl_vector\.h:[0-9]+: .*Assertion '__n < this->size\(\)' failed\.$")  # libstdc++'s words
-_INDEX = re.compile(r"^\S*?/?(my/\S+:[0-9]+):[0-9]+: runtime error: (index \S+ out of bounds for type .*)$", re.MULTILINE)  # UBSan's words
+# libstdc++'s words
+_BEYOND_A_VECTOR = re.compile(r"^.*/stl_vector\.h:[0-9]+: .*Assertion '__n < this->size\(\)' failed\.$")
+# UBSan's words
+_INDEX = re.compile(r"^\S*?/?(my/\S+:[0-9]+):[0-9]+: runtime error: (index \S+ out of bounds for type .*)$", re.MULTILINE)
 
 
 def seconds_allowed(exercise=None):
-    """How long its tests may take: a loop that does not end should not cost a learner of small problems minutes."""
+    """The time limit of the exercise's tests. With small problems, an endless loop must not cost
+    minutes."""
     usual = "20" if exercise and exercise.name.startswith(_SMALL_PROBLEMS) else "120"
     text = os.environ.get("LADDER_EXERCISE_SECONDS", usual)
     if not re.fullmatch(r"[1-9][0-9]*", text):
@@ -51,50 +60,53 @@ def how_to_compare(exercise):
 
 
 def introduce(exercise):
-    """What to do with a copy that is as it was given: its tests are red, which says nothing."""
+    """Tells the learner what to do with an unchanged copy. Its tests would fail and show
+    nothing."""
     if exercise.begins_with:
-        print(f"Open {exercise.mine} in your editor. It holds the kernel of the step before. It is right, but it costs more than this lesson "
-              f"allows; {exercise.folder}/README.md says why.\nYour task is {exercise.first_todo()[1]}\n"
-              f"Change it, save the file, and call ./ladder exercise {exercise.name}: it says whether it is still right and what it costs. A hint: --hint")
+        print(f"Open {exercise.mine} in your editor. It holds the kernel of the previous step, which is right, but over this lesson's budget; "
+              f"{exercise.folder}/README.md explains why.\nYour task is {exercise.first_todo()[1]}\n"
+              f"Change the kernel, save the file, and call ./ladder exercise {exercise.name}, which tests it and counts what it costs. For a hint, add --hint.")
         return
     holes = len(exercise.holes())
     goes = next(filter(until, text_of(exercise.mine).splitlines()), None)
-    print(f"Open {exercise.mine} in your editor. {'One piece is' if holes == 1 else f'{holes} pieces are'} missing there, where a line says "
-          f"TODO; {exercise.page} explains what {'it does' if holes == 1 else 'they do'}.\n"
+    print(f"Open {exercise.mine} in your editor. {f'One {exercise.piece} is' if holes == 1 else f'{holes} {exercise.piece}s are'} empty, {'' if holes == 1 else 'each '}marked by TODO "
+          f"lines; {exercise.page} explains {'it' if holes == 1 else 'them'}.\n"
           f"{'It is' if holes == 1 else 'The first is'} {exercise.first_todo()[1]}\n"
-          + (f"The line `{goes.strip()}` lets the file compile; it and all that end like it go when you fill their hole.\n" if goes else "") +
-          f"Write it, save the file, and call ./ladder exercise {exercise.name}: it says what is right and what is not yet. A hint: --hint")
+          + (f"The line `{goes.strip()}` only lets the file compile. Delete it, and each line with the same ending, when you fill its hole.\n" if goes else "") +
+          f"Write it, save the file, and call ./ladder exercise {exercise.name}, which reports what is right and what is not yet. For a hint, add --hint.")
 
 
 def began_with_ours(exercise):
-    """A file beside the learner's copy that is there if --start-from-ours made the copy."""
+    """A marker beside the learner's copy, present if --start-from-ours made the copy."""
     return (ROOT / exercise.mine).parent / ".began_with_ours"
 
 
-# What g++ says of an argument that a kernel does not take, with the launch's place.
+# g++'s messages about an argument that the kernel does not accept, with the place of the launch.
 _ARGUMENT = re.compile(r"^\S+: +required from .*detail::Configured.*\n(\S+: ) +required from .*\n(?:\S+: +required from .*\n)*"
                        r"\S+: error: static assertion failed: an argument of the launch .*\n(?: .*\n)*"
                        r"\S+: note: .*argument_fits<(\d+), (.*), (.*)>.*$", re.MULTILINE)
 
 
-# Names as CUDA gives them to what it has: some of it the emulator lacks.
+# Names that CUDA may have and the emulator may lack.
 _LIKE_CUDAS = re.compile(r"error: ['‘](__[a-z]\w*|clock64|(?:cuda|atomic)[A-Z]\w*)['’] "
                          r"(?:was not declared in this scope|does not name a type)")
 
-_UP_TO_MINE = re.compile(r"(?<![\w/.])\.\./(?=my/)")  # where ccache makes paths relative
+_UP_TO_MINE = re.compile(r"(?<![\w/.])\.\./(?=my/)")  # ccache makes paths relative
 
 
 def compiler_messages(log, most_lines=30):
-    """What the compiler said, without the build tool's own lines; paths begin here. An error that comes back for every instantiation of
-    a template is said once, with its source line; the learner's lines come in their order."""
+    """The compiler's messages without the build tool's lines, with paths from ROOT. An error in
+    every instantiation of a template appears once, with its source line. Errors are sorted by the
+    learner's lines."""
     said, lines = [], iter(_ARGUMENT.sub(r"\1error: argument \2 of the launch is \3; the kernel takes \4", log).splitlines())
     for line in lines:
         if line.startswith("FAILED: "):
             next(lines, None)  # the command itself
         elif not re.match(r"\[ *[0-9]+[%/]|ninja: |g?make", line):
             said.append(_UP_TO_MINE.sub("", line.replace(f"{ROOT}/", "")))
-    errors, asked_for, words = {}, "", None  # place: the words for it, and how often; the line of the learner's that asked for it
-    lines_of_mine = {}  # by place
+    # {place: (lines of the message, count)}; the learner's line that caused the instantiation
+    errors, asked_for, words = {}, "", None
+    lines_of_mine = {}  # {place: line}
     for line in said:
         error = re.match(r"((?:\S+:\d+:\d+|\S+\(\d+\)): (?:fatal )?error: ).*", line)
         if error:
@@ -103,7 +115,7 @@ def compiler_messages(log, most_lines=30):
             mine = re.search(r"my/\S*?[:(](\d+)", error[1]) or re.search(r"my/\S*?[:(](\d+)", asked_for)
             lines_of_mine.setdefault(error[1], int(mine[1]) if mine else sys.maxsize)
             if times:
-                words = None  # the same again
+                words = None  # a repetition
             elif asked_for and "my/" not in error[1]:
                 words.append(asked_for)
         elif re.match(r" +(\d+ )?\|", line):
@@ -120,29 +132,32 @@ def compiler_messages(log, most_lines=30):
                 asked_for = ""
     if not errors:
         return "\n".join(said[:most_lines])
-    shown = ["threadIdx, blockIdx, blockDim and gridDim are no numbers: their members .x, .y and .z are."] * bool(re.search(r"error: .*'(?:const )?(?:uint3|dim3)'", log))
-    shown += [f"The emulator has no {name}. If CUDA has it, your line may be right: "
-              "to check it here, do the same without it."
+    shown = ["threadIdx, blockIdx, blockDim and gridDim are not numbers. Use their members .x, .y and .z."] * bool(re.search(r"error: .*'(?:const )?(?:uint3|dim3)'", log))
+    shown += [f"The emulator has no {name}. If CUDA has it, your line may be right. "
+              f"To check it here, do the same without {name}."
               for name in dict.fromkeys(_LIKE_CUDAS.findall(log))]
-    for _, (words, times) in sorted(errors.items(), key=lambda each: lines_of_mine[each[0]]):  # the cause stands above what follows from it
+    # the cause comes before its consequences
+    for _, (words, times) in sorted(errors.items(), key=lambda each: lines_of_mine[each[0]]):
         shown += words + ([f"(and {times - 1} more of the same)"] if times > 1 else [])
     return "\n".join(shown[:most_lines])
 
 
 def compiler_warnings(log, mine, unfinished, most=3):
-    """What the compiler found strange in the learner's file: a line each. In an unfinished file names are unused, which says nothing."""
+    """The compiler's warnings about the learner's file, one per line. An unfinished file has unused
+    names, which mean nothing."""
     found = {}
     for path, line, words, kind in re.findall(r"^(.+?):([0-9]+):[0-9]+: warning: (.*) \[-W([a-z-]+)=?[0-9]*\]$", log, re.MULTILINE):
         if path.endswith(f"/{mine}") and not (unfinished and kind.startswith("unused")):
-            found.setdefault((int(line), kind), f"The compiler: line {line} of {mine}: {words}")
+            found.setdefault((int(line), kind), f"Compiler warning, line {line} of {mine}: {words}")
     return [found[place] for place in sorted(found)][:most]
 
 
-_MOST_LINES = 20  # of what a failed test says
-_NUMBERS = re.compile(r"relative error .* of its limit: |first bad element: .* are bad$")  # for who looks at limits: ./ladder test shows them
+_MOST_LINES = 20  # of a failed test's report
+# ./ladder test shows the limits
+_NUMBERS = re.compile(r"relative error .* of its limit: |first bad element: .* are bad$")
 
 
-# Of EXPECT_LE and its like, and of EXPECT_TRUE.
+# The forms of EXPECT_LE and its like, and of EXPECT_TRUE.
 _ORDER = re.compile(r"^Expected: \((.*)\) (<=|<|>=|>) \((.*)\), actual: (.*) vs (.*)$", re.MULTILINE)
 _ORDER_WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than"}
 _TRUTH = re.compile(r"^Value of: (.*)\n  Actual: (true|false)\nExpected: (true|false)$", re.MULTILINE)
@@ -150,26 +165,29 @@ _EQUALITY = re.compile(r"^Expected equality of these values:\n  (.*)\n(?:    Whi
 
 
 def words_of(failure, most_lines=20):
-    """What the judge said in a failure of GoogleTest's, without what repeats itself."""
+    """The judge's words in a failure of GoogleTest, without repetitions."""
     shown, values = [], ""
     equality = _EQUALITY.search(failure)
     if equality and equality[2]:
-        # A call may be one of the learner's functions; other words are the test's own, and say little where the judge has spoken.
+        # A call may be one of the learner's functions. Other expressions are the test's own, and
+        # mean little beside the judge's words.
         what = equality[1] if "(" in equality[1] or "WRONG RESULT" not in failure else "it"
         values = f"  {what} is {equality[2]}, should be {equality[4] or equality[3]}"
         failure = _EQUALITY.sub("", failure, count=1)
     failure = _ORDER.sub(lambda found: f"{found[1]} is {found[4]}, should be {_ORDER_WORDS[found[2]]} {found[5]}", failure)
     failure = _TRUTH.sub(r"\1 is \2, should be \3", failure)
-    for line in failure.splitlines()[1:]:  # the first says where in the test's source
+    for line in failure.splitlines()[1:]:  # the first line is the place in the test's source
         if (not line.strip() or line.endswith(": Failure") or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or _NUMBERS.match(line)
                 or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
-                or re.fullmatch(r"(gla_)?[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):  # the case, whose name the test has
+                # the case is in the test's name already
+                or re.fullmatch(r"(gla_)?[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):
             continue
-        if "WRONG RESULT" in line:  # what GoogleTest says before it is about the test's own names
+        if "WRONG RESULT" in line:  # GoogleTest's lines before it name the test's own variables
             shown = []
         line = re.sub(r"^  Actual: false \(|\" thrown in the test body\.$", "", line)
         line = re.sub(r'^C\+\+ exception with description "(\w+\(\) failed at .*?: cudaErrorLaunchFailure: unspecified launch failure: )?', "", line)
-        line = re.sub(r"(?<![\w/.])\.\./(?=\w+/)", "", line.replace(f"{ROOT}/", ""))  # what a header's path begins with
+        # a header's path begins with ../
+        line = re.sub(r"(?<![\w/.])\.\./(?=\w+/)", "", line.replace(f"{ROOT}/", ""))
         shown.append("  " + re.sub(r"^(?!(\.\./)?my/)\S*\.[ch]pp:[0-9]+: ", "", line))
     if values:
         shown.insert(1 if shown and "WRONG RESULT" in shown[0] else 0, values)
@@ -177,14 +195,15 @@ def words_of(failure, most_lines=20):
 
 
 def _unnamed(failure):
-    """Whether the judge has refused a result and has no sentence for it: the line behind WRONG RESULT is a place."""
+    """Whether the judge rejected a result without a sentence about it, so that an element follows
+    WRONG RESULT."""
     said = [line for line in words_of(failure) if not line.startswith("  The diagnosis ")]
     return len(said) > 1 and "WRONG RESULT" in said[0] and (not said[1].endswith(".") or "every element is zero" in said[1])
 
 
 def tests_of_holes(names, piece="hole"):
-    """The tests that are a hole's own, by the hole's number: TEST(fills, Hole2WritesTheElements) is one of the hole 2, and
-    TEST(fills, Stage2WritesTheElements) of the stage 2."""
+    """{hole: its own tests}: TEST(fills, Hole2WritesTheElements) belongs to hole 2, and TEST(fills,
+    Stage2WritesTheElements) to stage 2."""
     found = {}
     for name in names:
         hole = re.search(rf"\.{piece.title()}([0-9]+)[A-Z]", name)
@@ -194,28 +213,31 @@ def tests_of_holes(names, piece="hole"):
 
 
 def shown_name(name):
-    """A test's name without the hole it is of: what fails there may come from another one, and the holes' lights say from which."""
+    """A test's name without its hole. A failure in it may be another hole's, and the lights show
+    whose."""
     return re.sub(r"\.(Hole|Stage)[0-9]+(?=[A-Z])", ".", name)
 
 
 def lines_of(failures):
-    """What the failures of a test say, of one that begins as the one before it only what is new."""
+    """The lines of a test's failures. If a failure begins like the previous one, only the new
+    lines."""
     said, before = [], ()
     for words in dict.fromkeys(tuple(words_of(failure)) for failure in failures):
         alike = next((at for at, (one, other) in enumerate(zip(words, before)) if one != other), min(len(words), len(before)))
         lines = [line for line in words[alike:] if not (line.startswith("  order of threads: ") and line in said)]
-        if alike and lines:  # without its beginning a line would say nothing
+        if alike and lines:  # a line without its beginning would mean nothing
             lines[0] = f"  in another check: {' '.join(lines[0].split())}"
         said += lines
         before = words
     return said
 
 
-_MAP_ROW = re.compile(r"(?:^| )[.x]{3,}$|  [.x]+$")  # of a picture of what is right and wrong: its points end no sentence
+# a row of a map of right and wrong; its points end no sentence
+_MAP_ROW = re.compile(r"(?:^| )[.x]{3,}$|  [.x]+$")
 
 
 def told_of(done, seconds):
-    """What the first failure of a run is, in a sentence where it has one."""
+    """The first failure of a run, as one sentence if it has one."""
     failed = done.first_failure()
     said = [line.strip() for line in lines_of(failed["failures"]) if line.strip() != "Failed"] if failed else []
     sentence = next((line for line in said if line.endswith(".") and not line.startswith("WRONG RESULT") and not _MAP_ROW.search(line)), ", ".join(said[:2] if said and "WRONG RESULT" in said[0] else said[:1]))
@@ -223,7 +245,8 @@ def told_of(done, seconds):
 
 
 def asan_finding(text):
-    """The first access out of bounds in the learner's file, in one line; None if AddressSanitizer names none."""
+    """The first access out of bounds in the learner's file, in one line; None if AddressSanitizer
+    names none."""
     kind = re.search(r"ERROR: AddressSanitizer: (\S+)", text)
     if kind is None:
         return None
@@ -232,32 +255,33 @@ def asan_finding(text):
     places = re.findall(r"^ *#[0-9]+ .*/((?:my|build[^/ ]*/mistaken)/.*)$", report[0], re.MULTILINE)[:2]
     if not places:
         return None
-    guarded = kind[1] == "use-after-poison"  # our own zone around an array
+    guarded = kind[1] == "use-after-poison"  # our own poisoned zone around an array
     where = re.sub(r" \[.*| in thread.*", "", report[2].splitlines()[0]) if report[2] and not guarded else ""
-    what = "out of bounds of an array" if guarded else kind[1]
+    what = "array access out of bounds" if guarded else kind[1]
     return (f"AddressSanitizer: {what} at {', called at '.join(places)}" + (f", {access[1].lower()} of {access[2]} bytes" if access else "")
             + (f", {where}" if where else ""))
 
 
 def printed_lines(text, file, most=20):
-    """What kernels printed, the first lines of it. `file` has all."""
+    """The first lines that kernels printed; `file` has all."""
     lines = text.splitlines()
     more = [f"  ... {len(lines) - most} more lines in {file}"] if len(lines) > most else []
     return (["printed by the kernel:"] if lines else []) + [f"  {line}" for line in lines[:most]] + more
 
 
 def short(count):
-    """Not 1.638e+04."""
+    """The number without an exponent, not 1.638e+04."""
     return f"{count:.4g}" if count < 1e4 else f"{count:.0f}"
 
 
 def placed_all(findings, place):
-    """Each once, as `place` has sentences and places: the X-ray's findings, and what else is said."""
+    """Each finding of the X-ray or other sentence once, with its places mapped by `place`."""
     return list(dict.fromkeys(each.placed(place) if isinstance(each, gtest.Finding) else place(each) for each in findings))
 
 
 def _lines_in(mine, finding):
-    """The lines at which the parties of a finding touch memory: of the learner's file by their number, of a helper's caller there."""
+    """The lines at which a finding's accesses are: numbers for the learner's file; for a helper,
+    its caller there."""
     lines = []
     for places in getattr(finding, "parties", ()):
         of_mine = [place.rpartition(":")[2] for place in places if place.startswith(f"{mine}:")]
@@ -266,10 +290,11 @@ def _lines_in(mine, finding):
 
 
 def most_telling(findings, mine, most=3, pairs=3):
-    """A few of the X-ray's findings, in their order: the first of each cause, and in short at which other lines a race is found too. And how many
-    are left out."""
+    """A few of the X-ray's findings in order: the first per cause, and for a race the other lines
+    in short. And how many are left out."""
     shown, elsewhere = {}, {}
-    for finding in sorted(findings, key=lambda each: getattr(each, "in_a_warp", False)):  # the barrier that is enough for all
+    # the one that needs the stronger barrier comes first
+    for finding in sorted(findings, key=lambda each: getattr(each, "in_a_warp", False)):
         cause, lines = getattr(finding, "cause", (finding, "")), _lines_in(mine, finding)
         if cause not in shown and len(shown) < most:
             shown[cause], elsewhere[cause] = finding, {lines: 1}
@@ -286,19 +311,21 @@ def most_telling(findings, mine, most=3, pairs=3):
     return said, len(findings) - told
 
 
-_ALIKE = 1.02  # a count that is at most so many times ours
+_ALIKE = 1.02  # a ratio up to which counts are alike
 
 
 def more_than_ours(yours, ours, most=4):
-    """What the X-ray counts more often in the cases of the budgets than in our kernel: "barriers 6 (ours 4)". Facts of the two programs."""
+    """Counters that are higher in the budgets' cases than in our kernel: "barriers 6 (ours 4)".
+    Both arguments are facts of the programs."""
     said = [f"{words} {count:,} (ours {other['counts'][words]:,})" for one, other in zip(yours, ours)
             for words, count in one["counts"].items() if count > _ALIKE * other["counts"][words]]
     return list(dict.fromkeys(said))[:most]
 
 
 def in_files_of(mine, kernel, text, name, said):
-    """What is `said` of lines of the text, which is called `name`, as of the lines that it is made of: {path: text} of the learner's copy and
-    of our kernel. Where a line is in both, the copy's is named. The compiler gives some lines of CUDA the name of their copy for the emulator."""
+    """The sentence `said` with the places in a mixed text, called `name`, replaced by places in its
+    sources, {path: text} for the learner's copy and for our kernel. A line that is in both counts
+    as the copy's. For some lines the compiler gives the name of the emulator's copy."""
     lines, at = text.splitlines(), {}
     for path, from_text in (*kernel.items(), *mine.items()):
         for block in difflib.SequenceMatcher(None, from_text.splitlines(), lines, autojunk=False).get_matching_blocks():
@@ -312,41 +339,48 @@ def in_files_of(mine, kernel, text, name, said):
 
 
 class Check:
-    """One round of the loop: compile, test, look closer."""
+    """One check: compile, test, look closer."""
 
     def __init__(self, exercise, build):
         self._exercise = exercise
         self._build = build
         self._seconds = seconds_allowed(exercise)
         self._compiled = set()
-        self._red, self._green = [], []  # holes that are not right by themselves, and those that are
-        self._aside = None  # what is changed outside of the holes, if ours is wrong with it too: (number, line, the stub's line or "")
-        self._unplaced = False  # nothing says which hole is wrong, or whether one is
+        # holes that are wrong on their own, and those that are right
+        self._red, self._green = [], []
+        # (number, line, the stub's line or "") of a change outside the holes with which our kernel
+        # is wrong too
+        self._aside = None
+        self._unplaced = False  # no hole can be blamed, perhaps none is wrong
         self._not_all_aside = False  # the learner's file is wrong without these changes, too
-        self._named_by_xray = ""  # its lines about what is wrong
-        self.blamed = []  # holes that hints are about first
+        self._named_by_xray = ""  # the X-ray's lines about mistakes
+        self.blamed = []  # the holes with which hints begin
         self._target = exercise.target
-        self.failing = None  # the test that failed
-        self.wrong_values, self.wrong_touch = [], None  # where its first value goes wrong
-        self._dearer = False  # than the exercise allows
-        self._xray_errors = False  # a race, a stray access, ...
-        self._out_of_bounds = False  # as AddressSanitizer sees it
-        self._absent = ""  # lane whose value a shuffle takes, in the emulator's words
-        self._under_the_first = False  # order of threads the X-ray's run failed
-        self._host_touches = ""  # the emulator's words for it
+        self.failing = None  # the failing test
+        # the sentences about its first wrong value, and the touch
+        self.wrong_values, self.wrong_touch = [], None
+        self._dearer = False  # over budget
+        self._xray_errors = False  # a race, an out-of-bounds access, ...
+        self._out_of_bounds = False  # found by AddressSanitizer
+        # the emulator's sentence about a shuffle that reads a lane without a value
+        self._absent = ""
+        self._under_the_first = False  # the X-ray's run failed with the first order of threads
+        self._host_touches = ""  # the emulator's sentence about it
         self._timed_out = False
-        self._diverges = False  # threads wait at different barriers: races follow from that
-        self._injected = False  # the test made a call fail: what its kernels do then is not the learner's doing
-        self._stopped = False  # a thread's error ended the launch: the others store nothing more
-        self._names = []  # of the tests that a round may run
-        self._wrong = []  # cases that fail, where they were looked at
-        self._said = ""  # of the test that failed
+        self._diverges = False  # threads wait at different barriers, and races follow from that
+        # the test made a call fail, so what the kernels then do is not the learner's mistake
+        self._injected = False
+        # a thread's error ended the launch, so the other threads store nothing more
+        self._stopped = False
+        self._names = []  # of the tests that a check may run
+        self._wrong = []  # the failing cases, if they were examined
+        self._said = ""  # the failing test's report
         self._counted = None  # the Run of the budgets' cases under the X-ray
 
     def _compile(self, target):
         if target in self._compiled:
             return True
-        if not self._compiled:  # once: how far the others are, the build says itself
+        if not self._compiled:  # once; the build itself shows how far the others are
             self._say_building()
         if not self._build.compile(target):
             return False
@@ -354,10 +388,10 @@ class Check:
         return True
 
     def _say_building(self):
-        say(f"building ({self._build.name})" + ("" if self._build.log.exists() else ": the first time takes some minutes"))
+        say(f"building ({self._build.name})" + ("" if self._build.log.exists() else ", which takes some minutes the first time"))
 
     def told(self, findings):
-        """As most_telling: what is said of the X-ray's findings, and how many are left out."""
+        """The X-ray's findings to print, and how many are left out. See most_telling."""
         return most_telling(findings, self._exercise.mine)
 
     def _warnings(self, unfinished):
@@ -372,13 +406,14 @@ class Check:
         return done
 
     def _diagnosed(self):
-        """The holes of the lesson's planted mistakes whose words were said, the longest words first."""
+        """The holes whose planted mistakes have the diagnosis that was printed, the longest
+        diagnosis first."""
         texts = {patch: header((ROOT / patch).read_text(), "diagnosis") for patch in mistakes().values() if patch.parents[2] == self._exercise.folder}
         said = sorted((patch for patch, words in texts.items() if words in self._said), key=lambda patch: -len(texts[patch]))
         return list(filter(None, (hole_of(self._exercise, patch) for patch in said)))
 
     def _try(self, target, *options, **more):
-        """Runs tests, and keeps what their kernels print."""
+        """Runs tests and keeps what their kernels print."""
         file = self._build.folder / "exercise_printf.log"
         file.unlink(missing_ok=True)
         done = self._run(target, *options, environment={"EMULATOR_PRINTF": str(file)}, **more)
@@ -386,7 +421,8 @@ class Check:
         return done
 
     def _test(self, target):
-        """The tests up to the first that fails: those of single holes, the plain case, a small one, and then the others."""
+        """Runs the tests up to the first failure: those of single holes, the plain case, a small
+        one, and then the others."""
         names = gtest.names_of(self._build.folder / target, without="xray_test.cpp")
         self._names = names = without_large_repeats([name for name in names if not _NOT_IN_THE_LOOP.search(name)])
         of_holes = [name for tests in tests_of_holes(names, self._exercise.piece).values() for name in tests]
@@ -404,15 +440,17 @@ class Check:
         return done
 
     def _seconds_of(self, test_filter):
-        """A small case takes a tenth of a second; that its loop does not end is known long before all tests should be through."""
+        """The limit for small cases, which take a tenth of a second: an endless loop shows long
+        before the limit of all tests."""
         return max(1, self._seconds // 6) if test_filter in first_tests(self._names) else None
 
     def _note_red(self, holes, right=()):
         Hints(self._exercise).note_red(holes, right)
 
     def _light_up(self, target):
-        """Says of each hole whether our kernel with the learner's lines in this hole only is right, if that can be said, and of several that
-        are not, what each does there: lines to print."""
+        """Finds for each hole whether our kernel with the learner's lines in only this hole is
+        right, and returns the lines to print. If several holes are wrong, each gets its
+        sentence."""
         exercise = self._exercise
         mine, kernel = text_of(exercise.mine), text_of(exercise.solution)
         holes = holes_of(exercise)
@@ -424,12 +462,13 @@ class Check:
                 hole = self._mended_by_ours(target, written, holes, asked)
                 if hole:
                     self._red, self._green = [hole], [each for each in exercise.holes() if each != hole]
-                    return [f"With our lines of {exercise.piece} {hole} in place of yours your file is right."]
+                    return [f"With our lines of {exercise.piece} {hole} instead of yours, your file is right."]
                 number, line, stubs = self._guilty(written, holes, lambda text: self._fault(target, text, asked) not in ("", _NOT_COMPILED))
-                what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
-                if fault == _NOT_COMPILED:  # which says nothing against the line: a name may be another one
+                what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside the {exercise.piece}s"
+                # that does not blame the line, which may only rename something
+                if fault == _NOT_COMPILED:
                     self._unplaced = True
-                    return [f"The {exercise.piece}s are not looked at one by one: our own lines do not compile with line {number}, `{line.strip()}`, {what}."]
+                    return [f"The {exercise.piece}s were not tested one by one, because our own lines do not compile with line {number}, `{line.strip()}`, {what}."]
                 self._aside = number, line, stubs
                 self._not_all_aside = not self._empty() and bool(self._fault(target, without_aside(mine, written), asked, True))
                 written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
@@ -437,12 +476,13 @@ class Check:
             planted = self._planted(mine)
             self._aside = self._aside or (next(iter(written.aside), None) if planted else self._lacking(target, written, [*sum(tests.values(), []), self.failing]))
             self._unplaced = bool(written.aside) and not self._aside
-            return [f"Your lines are {planted}"] if planted else [f"The {exercise.piece}s are not looked at one by one: {written.why}."]
+            return [f"Your lines are {planted}"] if planted else [f"The {exercise.piece}s were not tested one by one, because {written.why}."]
         piece, empty, alone = exercise.piece, self._empty(), len(exercise.holes()) == 1
         texts = {hole: text for hole in sorted(exercise.holes(), key=int)
                  if hole not in empty and (text := holes.with_lines_of(written, hole)) != kernel}
         faults = {} if alone else dict.fromkeys(empty, "")
-        # While a hole is empty, the first test says little of the others. Where nothing is red by the first tests, all others are asked.
+        # While a hole is empty, the first tests tell little about the others. If they find no
+        # mistake, all tests run.
         for whole in dict.fromkeys((bool(empty), True)) if not alone else ():
             for hole, text in texts.items():
                 fault = "no other hole differs from ours." if text == mine else self._fault(target, text, [*tests.get(hole, []), self.failing], whole)
@@ -451,7 +491,7 @@ class Check:
             if faults:
                 break
         else:
-            faults = {hole: "the X-ray has a finding." for hole, text in texts.items() if not alone and self._is_found(f"{self._target}_xray", text)}
+            faults = {hole: "the X-ray finds a mistake." for hole, text in texts.items() if not alone and self._is_found(f"{self._target}_xray", text)}
         planted = {hole: said for hole, text in texts.items() if (hole in faults or alone) and (said := self._planted(text))}
         if alone:
             return [f"Your lines are {said}" for said in planted.values()]
@@ -465,32 +505,34 @@ class Check:
         return [light(hole) for hole in sorted(exercise.holes(), key=int)]
 
     def _lacking(self, target, written, tests):
-        """What the learner's file lacks outside of the holes, where it cannot be said whose lines are whose; None where that only stands at
-        another place, and the file is not right with it at its own."""
+        """The stub's line that the learner's file lacks outside the holes, if lines cannot be
+        attributed. None if it is only elsewhere and moving it back does not make the file right."""
         lacks, mine = next(iter(written.aside), None), text_of(self._exercise.mine)
         if not lacks:
             return None
         restored, moved = put_back(mine, text_of(self._exercise.solution), lacks)
         if moved:
-            written.why = f"`{lacks[2].strip()}` does not stand where the stub has it"
+            written.why = f"`{lacks[2].strip()}` is not where the stub has it"
         fault = self._fault(target, restored, tests, True)
         self._not_all_aside = not moved and fault not in ("", _NOT_COMPILED)
         return None if moved and fault else lacks
 
     def _mended_by_ours(self, target, written, holes, tests):
-        """The hole whose lines of ours make the learner's file right, whatever else is as it is there; "" if there is none."""
+        """The hole for which our lines make the learner's file right, with everything else
+        unchanged; "" if there is none."""
         mine = text_of(self._exercise.mine)
         texts = {hole: holes.with_ours_in(mine, written, hole) for hole in sorted(self._exercise.holes(), key=int)}
         return next((hole for hole, text in texts.items() if text and not same_code(text, mine) and not self._fault(target, text, tests, True)), "")
 
     @staticmethod
     def _guilty(written, holes, is_wrong, most=4):
-        """Of what is changed outside of the holes, and makes our kernel wrong, the first that does so by itself; else the first."""
+        """The first change outside the holes that makes our kernel wrong on its own, otherwise the
+        first change."""
         each = holes.with_each_aside(written) if written.holes is not None else []
         return next((aside for aside, text in each[:most] if len(each) > 1 and is_wrong(text)), written.aside[0])
 
     def _planted(self, text):
-        """What one of the lesson's mistakes is, if our kernel with it is this text; else ""."""
+        """The lesson's mistake that this text is, as a sentence; otherwise ""."""
         exercise = self._exercise
         for patch in mistakes().values():
             its = (ROOT / patch).read_text()
@@ -499,23 +541,25 @@ class Check:
         return ""
 
     def _unfinished(self):
-        """The holes that are empty, if some are filled and each of these is right by itself; what fails then says nothing new."""
+        """The empty holes, if some are filled and each of these is right on its own. A failure then
+        is no news."""
         left = self._empty()
         return left if self._red and set(self._red) <= set(left) and len(left) < len(self._exercise.holes()) else []
 
     def _empty(self):
-        """The holes with a TODO and no line of code; all with a TODO, if it cannot be said whose lines are whose."""
+        """The holes with a TODO and no line of code; all with a TODO, if lines cannot be
+        attributed."""
         mine = text_of(self._exercise.mine)
         written = holes_of(self._exercise).of(mine)
         return [hole for hole in self._exercise.holes() if f"TODO({hole})" in mine and not written.begun(hole)]
 
     def _within(self, hole, warnings):
-        """Those of the compiler's warnings that are about a line of this hole."""
+        """The compiler's warnings about a line of this hole."""
         return [line for line in warnings if self._holes_at([int(re.search(r" line ([0-9]+) ", line)[1])]) == [hole]]
 
     def _left_beside(self, log=""):
-        """A sentence for each line that goes with a filled hole and is still there, if the compiler names it, or it returns before the hole's
-        lines do."""
+        """A sentence for each line that should go with a filled hole but is still there, if the
+        compiler names it or it returns before the hole's lines."""
         exercise = self._exercise
         if exercise.kind != "exercise":
             return []
@@ -524,12 +568,12 @@ class Check:
             for number, line in written.left(hole):
                 code = line.partition("//")[0].strip()
                 if code.startswith("return") and not log or re.search(rf"{re.escape(str(exercise.mine))}(?::{number}:|\({number}\))", log):
-                    said.append(f"Line {number} of {exercise.mine}, `{code}`, goes when {exercise.piece} {hole} is filled: delete it.")
+                    said.append(f"Delete line {number} of {exercise.mine}, `{code}`, now that {exercise.piece} {hole} is filled.")
         return said
 
     def _shows_alone(self, hole, empty, result, lights):
-        """Says what is wrong with our kernel that has the learner's lines in this hole only: while others are empty, what follows from that
-        would be told of it. Whether that could be said."""
+        """Tests our kernel with the learner's lines in only this hole, and prints the result,
+        because empty holes cause failures of their own. Whether that was possible."""
         holes = holes_of(self._exercise)
         text = holes.with_lines_of(holes.of(text_of(self._exercise.mine)), hole)
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
@@ -550,14 +594,16 @@ class Check:
         return True
 
     def _wrong_alone(self, hole, empty, result, lights, what="is wrong"):
-        """The lines that come before what is said of our kernel with the learner's lines in this hole only."""
+        """The lines above the report about our kernel with the learner's lines in this hole
+        only."""
         piece = self._exercise.piece
         are = f"{piece.title()}s {', '.join(empty)} are" if len(empty) > 1 else f"{piece.title()} {empty[0]} is"
-        return [f"{result}. {are} empty, and {piece} {hole} {what} by itself.", *lights, f"Our kernel with your lines of {piece} {hole}:"]
+        return [f"{result}. {are} empty, and {piece} {hole} {what} on its own.", *lights, f"Our kernel with your lines of {piece} {hole}:"]
 
     def _found_alone(self, filled):
-        """(hole, what it is, lines) of the first of these holes whose lines bring a finding of the X-ray into our kernel, end a launch there or
-        cost more than the budget; None if there is none."""
+        """(hole, its fault in words, lines) for the first of these holes whose lines cause a
+        finding of the X-ray in our kernel, end a launch there or go over its budget; None if there
+        is none."""
         if not (filled and self._exercise.needs_device and self._build.has_xray()):
             return None
         kernel, holes = text_of(self._exercise.solution), holes_of(self._exercise)
@@ -572,17 +618,19 @@ class Check:
             if found:
                 return hole, ("the X-ray finds a mistake", "is wrong"), self.told(placed_all(found, placed))[0]
             if done.is_dear():
-                return hole, ("too dear for the budget", "is too dear"), list(map(placed, self._budget(done, only_too_many=True)))
+                return hole, ("over budget", "is over budget"), list(map(placed, self._budget(done, only_too_many=True)))
         return None
 
     def _holes_at(self, numbers):
-        """The holes that have these lines of the learner's file, if that can be said."""
+        """The holes that contain these lines of the learner's file; none if lines cannot be
+        attributed."""
         exercise = self._exercise
         written = holes_of(exercise).of(text_of(exercise.mine)).numbers if exercise.kind == "exercise" else {}
         return [hole for hole, parts in written.items() if any(number in part for part in parts for number in numbers)]
 
     def _place_of(self, hole):
-        """" (my/x.cu:52)", the first line of code of each of the hole's places, and what _apart says; where there is none, its TODOs."""
+        """" (my/x.cu:52)", the first line of code at each of the hole's places, with the words of
+        _apart; if there is no code, the hole's TODOs."""
         mine, todo, apart = text_of(self._exercise.mine), f"TODO({hole})", ""
         lines, numbers = mine.splitlines(), []
         if self._exercise.kind == "exercise":
@@ -596,21 +644,21 @@ class Check:
 
     @staticmethod
     def _apart(places, ours):
-        """"; as ours but for line 54" of the lines at a hole's places, where nearly all are as ours."""
+        """"; like ours except for line 54", if nearly all lines at a hole's places are ours."""
         reordered = first_out_of_order(places, ours)
         if reordered:
             return f"; its lines are ours, in another order from line {reordered} on"
         differ, left_out = not_as_ours(places, ours)
         said = [f"line{'s' if len(differ) > 1 else ''} {' and '.join(map(str, differ))}"] if differ else []
-        said += [f"what ours has {place}" for place in left_out]
-        return f"; as ours but for {' and '.join(said)}" if said else ""
+        said += [f"missing code {place}" for place in left_out]
+        return f"; like ours except for {' and '.join(said)}" if said else ""
 
     def _seen_in_the_text(self):
         texts = text_of(self._exercise.mine), text_of(self._exercise.solution)
         return [*own_arrays(*texts), *without_size(*texts), *counts_elements(*texts)] if self._exercise.needs_device else []
 
     def _of_the_only_hole(self):
-        """Where an exercise has one hole, and all else is as it was: where it is."""
+        """The place of the only hole, if an exercise has one and nothing else was changed."""
         exercise = self._exercise
         if exercise.kind != "exercise" or len(exercise.holes()) != 1:
             return ""
@@ -618,7 +666,8 @@ class Check:
         return "" if written.holes is None or self._aside else f"Next: {exercise.piece} {hole}{self._place_of(hole)}."
 
     def _holes_of(self, fault, target):
-        """The holes whose lines give our kernel the same fault under the X-ray, by _is_dear or _is_found; none where that cannot be said."""
+        """The holes whose lines cause the same fault, _is_dear or _is_found, in our kernel under
+        the X-ray; none if lines cannot be attributed."""
         exercise = self._exercise
         mine, kernel, holes = text_of(exercise.mine), text_of(exercise.solution), holes_of(exercise)
         written = holes.of(mine)
@@ -630,7 +679,8 @@ class Check:
         return [hole for hole, text in texts.items() if text != kernel and (text == mine or fault(target, text))]
 
     def _placed(self, text, variant):
-        """What turns the places that a Variant of this text prints into places in the learner's copy and in our kernel."""
+        """A function that maps the places in a Variant of this text to the learner's copy and our
+        kernel."""
         mine, ours = self._exercise.mine, self._exercise.solution
         return functools.partial(in_files_of, {mine: text_of(mine)}, {ours: text_of(ours)}, text, os.path.relpath(variant.mine, ROOT))
 
@@ -654,7 +704,8 @@ class Check:
             return done
 
     def _fault(self, target, text, tests, whole=False):
-        """What is wrong with a kernel by the first tests and these, `whole`: and all others for which there is time; "" if they pass."""
+        """The fault of a kernel in the first tests and these, and with `whole` in all others if
+        time permits; "" if they pass."""
         with tempfile.TemporaryDirectory(dir=self._build.folder) as folder:
             variant = Variant(self._build, self._exercise, text, Path(folder))
             if not variant.compile(target):
@@ -671,17 +722,17 @@ class Check:
             return "" if rest is None or rest.succeeded or rest.timed_out else placed(told_of(rest, self._seconds))
 
     def _report(self, where, done):
-        """How the tests went, in words."""
+        """The result of the tests in words."""
         self._said += "" if done.succeeded else done.text
         if done.timed_out or done.crashed:
             self.failing, said = done.last_begun()
-            # "died in" is the test's name once more, and as it is in the source.
-            said = list(dict.fromkeys(_BEYOND_A_VECTOR.sub("an index lies beyond the end of a std::vector", line) for line in said if not line.startswith("died in ")))
+            # "died in" repeats the test's name as it is in the source.
+            said = list(dict.fromkeys(_BEYOND_A_VECTOR.sub("an index is past the end of a std::vector", line) for line in said if not line.startswith("died in ")))
             touches = _HOST_TOUCHES.search(done.text)
             if touches:
                 self._host_touches = touches[0]
                 return [f"{where}: {touches[0]}", f"  test: {shown_name(self.failing)}"]
-            if any(line.endswith(": Failure") for line in said):  # before it was stopped
+            if any(line.endswith(": Failure") for line in said):  # printed before it was stopped
                 said = [line.removeprefix("  ") for line in words_of("\n".join(said))]
             more = ". Is there a loop that does not end, or is the machine slow? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
             return [f"{where}: {done.how_it_ended(done.seconds)}{more}", f"  test: {shown_name(self.failing)}", *[f"  {line}" for line in said if " runtime error: index " not in line][:9]]
@@ -690,25 +741,26 @@ class Check:
             skipped = f", {done.skipped()} {'is' if done.skipped() == 1 else 'are'} skipped" if done.skipped() else ""
             return [f"{where}: {done.passed()} of {len(done.tests)} tests pass{skipped}"]
         if failed is None:
-            return [f"{where}: the tests ended with {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
+            return [f"{where}: the tests ended with exit code {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
         self.failing, self._injected = failed["name"], failed["injects"]
         with_the_xrays = {words_of(f"\n{finding}")[0].strip() for finding in done.findings()} | {"Failed"}
         said = [line for line in lines_of(failed["failures"]) if line.strip().removeprefix("in another check: ") not in with_the_xrays]
         said = said or ["  the X-ray finds a mistake"]
-        before = f", after {done.passed()} that pass" if done.passed() else ""
+        before = f", after {done.passed()} that passed" if done.passed() else ""
         if len(said) > _MOST_LINES:
             said = [*said[:_MOST_LINES], "  ..."]
         return [f"{where}: {said[0].strip()}", *said[1:], f"  test: {shown_name(self.failing)}{before}"]
 
     def _look_wider(self, target, done):
-        """Where a case fails and the words for it do not say why: which cases fail, and what the plainest of them says."""
+        """If a case fails and the words do not give the reason, prints which cases fail, and the
+        report of the simplest."""
         failed = done.first_failure()
         if failed is None or "MatchesReference/" not in failed["name"] or not _unnamed(failed["failures"][0]):
             return
         suite = failed["name"].partition("MatchesReference/")[0]
         names = [name for name in self._names if name.startswith(f"{suite}MatchesReference/")]
         all_of_them = self._run(target, test_filter=":".join(names), environment={"LADDER_NO_NAMES": "1"})
-        if all_of_them.crashed:  # and has left no tests
+        if all_of_them.crashed:  # a crash leaves no list of tests
             crashed = all_of_them.last_begun()[0]
             self._wrong = [failed["name"], crashed]
             print(f"  another case crashes: {crashed}")
@@ -728,7 +780,7 @@ class Check:
         if closer:
             self.failing = one
             self._said += "\n".join(closer["failures"])
-            print("\n".join([f"  the plainest of them: {one}", *(f"  {line}" for line in words_of(closer["failures"][0], 7)[1:])]))
+            print("\n".join([f"  the simplest of them: {one}", *(f"  {line}" for line in words_of(closer["failures"][0], 7)[1:])]))
 
     def _asan(self):
         target = f"{self._target}_asan"
@@ -742,26 +794,27 @@ class Check:
             print(finding)
 
     def _first_nan(self):
-        """Says where in the learner's file numbers first give NaN, if the test that failed met a NaN. Whether there is such a place."""
+        """Prints the line of the learner's file where the first NaN arises from numbers, if the
+        failing test met a NaN. Whether there is one."""
         said = text_of(self._build.folder / "exercise.log")
         if not self.failing or not re.search(r"\bnan\b", said, re.IGNORECASE) or "an input is NaN" in said:
-            return False  # the last: the test has put it there
+            return False  # the test itself put the last kind there
         target = f"{self._target}_{'xray' if self._exercise.needs_device else 'asan'}"
         if self._exercise.needs_device and not self._build.has_xray() or not self._compile(target):
             return False
         arising = self._nans(target, self._exercise.mine)
         ours = f"{self._target}_ours"
-        # A NaN that our kernel makes too is thrown away: by a choice between two numbers, both of which are computed.
+        # Our kernel may make a NaN too and discard it, by a choice between two computed numbers.
         harmless = {made for *_, made in self._nans(ours, self._exercise.solution)} if arising and self._exercise.needs_device and self._compile(ours) else set()
         places = [(line, who) for line, who, made in arising if made not in harmless]
         if not places:
             return False
         first, who = places[0]
         if set(self._holes_at([first])) & set(self._green):
-            return False  # it is made of what a wrong hole has left
+            return False  # its cause is in a wrong hole
         above = next((line for line, its in places if its == who and line < first), None)
-        also = f". Another arises at {self._exercise.mine}:{above} in the same thread; the compiler may have changed the order of the two" if above else ""
-        print(f"The first NaN arises at {self._exercise.mine}:{first}{who}: an operation on finite or infinite numbers gives NaN{also}")
+        also = f". Another arises at {self._exercise.mine}:{above} in the same thread; the compiler may have swapped the two" if above else ""
+        print(f"The first NaN arises at {self._exercise.mine}:{first}{who}, in an operation on finite or infinite numbers{also}")
         return True
 
     def _nans(self, target, source):
@@ -770,8 +823,8 @@ class Check:
         return list(gtest.nans(done.text, self._build.folder / target, source))
 
     def _xray(self):
-        """What the X-ray finds wrong, in the test that failed if one did, and what it counts in the learner's kernel, beside what the
-        exercise allows. Whether nothing is wrong."""
+        """Prints what the X-ray finds in the failing test, if there is one, and the budget of the
+        learner's kernel. Whether nothing is wrong."""
         if not self._build.has_xray():
             return True
         target = f"{self._target}_xray"
@@ -795,7 +848,8 @@ class Check:
             if not errors and not self._diverges:
                 touches = [line for line in done.text.splitlines() if _HOST_TOUCHES.match(line) and line != self._host_touches]
                 errors = list(dict.fromkeys([*touches, *done.findings()]))
-                if not errors and not self._stopped:  # the emulator alone may let it pass, where other memory lies beside an array
+                # the emulator alone may miss it if other memory follows an array
+                if not errors and not self._stopped:
                     errors = list(filter(None, [self._ends(done)]))
                 self._xray_errors = bool(errors)
                 telling, more = self.told(errors)
@@ -817,14 +871,14 @@ class Check:
             self._red = self._holes_of(self._is_found if errors else self._is_dear, target)
             for hole in self._red:
                 piece = f"{self._exercise.piece} {hole}"
-                print(f"Your lines of {piece}, put into our kernel, " + (f"give a finding there too: the fault is in {piece}." if errors else
-                                                                         f"make it dearer than the budget too: the cost is in {piece}."))
+                print(f"Our kernel with your lines of {piece} " + (f"has a finding too, so the mistake is in {piece}." if errors else
+                                                                   f"is over budget too, so the cost is in {piece}."))
             self._green = [hole for hole in self._exercise.holes() if self._red and hole not in self._red]
         return clean
 
     @staticmethod
     def _ends(done):
-        """What ended a launch of these tests, with its place; "" if nothing did."""
+        """The error that ended a launch of these tests, with its place, or ""."""
         failed = done.first_failure()
         return next((line.strip() for line in lines_of(failed["failures"]) if _STOPS.search(line)), "") if failed else ""
 
@@ -839,7 +893,8 @@ class Check:
         return {"EMULATOR_ABSENT_LANES": str(self._absent_lanes())}
 
     def _absent_lane(self):
-        """Says which shuffle takes what no lane has, in the test that failed, if our kernel's do not. Whether there is one."""
+        """Prints the shuffle of the failing test that reads a lane without a value, if our kernel
+        has none. Whether there is one."""
         target = f"{self._target}_ours"
         if not self._absent or self._stopped or not self._compile(target):
             return False
@@ -850,10 +905,11 @@ class Check:
         return True
 
     def _first_wrong(self):
-        """Says where the first value goes wrong in the test that failed, beside our kernel in the same test."""
+        """Prints where the first value goes wrong in the failing test, compared with our kernel in
+        the same test."""
         yours, ours, target = self._values("yours"), self._values("ours"), f"{self._target}_ours"
         if not self.failing or self._diverges or not yours.exists() or not self._compile(target):
-            return  # threads that wait at different barriers store what they should not, everywhere
+            return  # after divergent barriers, wrong stores are everywhere
         as_far = {"LADDER_MOST_SCHEDULES": "1"} if self._under_the_first else {}
         self._run(target, test_filter=self.failing, environment={"LADDER_XRAY_VALUES": str(ours), "LADDER_NO_NAMES": "1", **as_far})
         if ours.exists():
@@ -865,16 +921,16 @@ class Check:
             path.unlink(missing_ok=True)
 
     def _beside_ours(self, mine, ours):
-        """Of a kernel that is right and keeps its budget: what it costs more than ours."""
+        """The counters in which a right kernel within its budget exceeds ours."""
         target = f"{self._target}_ours"
         counted = self._counted.facts("counters") if self._counted else []
         if mine == ours or not counted or not self._compile(target):
             return ""
         more = more_than_ours(counted, self._run(target, test_filter="*KeepsItsBudget").facts("counters"))
-        return f"More than in our kernel, in the case of the budget: {', '.join(more)}." if more else ""
+        return f"More than in our kernel, in the budget's case: {', '.join(more)}." if more else ""
 
     def _budget(self, done, only_too_many=False):
-        """What the kernel uses of its budget; of one whose result is wrong only what is too much."""
+        """The lines about the budget; if the result is wrong, only those over it."""
         shown = []
         for fact in done.facts("budget"):
             used, allowed, what = fact["used"], fact["allowed"], fact["what"]
@@ -899,7 +955,7 @@ class Check:
         return found + ([("On the GPU", f"{self._target}_cuda")] if on_gpus else [])
 
     def programs(self):
-        """All that a round may build."""
+        """All programs that a check may build."""
         programs = [target for _, target in self.back_ends()]
         more = ["_xray", "_ours"] if self._exercise.needs_device else ["_asan"]
         return dict.fromkeys(programs + [f"{self._target}{each}" for each in more if each == "_asan" or self._build.has_xray()])
@@ -907,7 +963,7 @@ class Check:
     def __call__(self):
         """Prints the verdict; returns whether the exercise is solved."""
         exercise = self._exercise
-        self._note_red([])  # what an earlier check found says nothing of the file as it is now
+        self._note_red([])  # the file has changed since an earlier check
         passed, clean, timed_out, crash, warnings = True, True, False, [], []
         for where, target in self.back_ends():
             if not self._compile(target):
@@ -915,11 +971,11 @@ class Check:
                 line = re.search(rf"^{re.escape(str(exercise.mine))}[:(]([0-9]+)", said, re.MULTILINE)
                 self._note_red(self._holes_at([int(line[1])]) if line else [])
                 print("".join(f"{line}\n" for line in self._left_beside(text_of(self._build.log))), end="")
-                print(f"{said}\n{exercise.mine} does not compile. Mend the first error above." if exercise.mine.name in said else
-                      f"{said}\nThe build failed, and not because of {exercise.mine} (whole log: {self._build.name}/build.log).")
+                print(f"{said}\n{exercise.mine} does not compile. Fix the first error above." if exercise.mine.name in said else
+                      f"{said}\nThe build failed, but not because of {exercise.mine} (whole log: {self._build.name}/build.log).")
                 return False
             if where == "On the GPU" and not self._build.runs_on_gpu():
-                print(f"{where}: compiled, but there is none to run it")
+                print(f"{where}: compiled, but not run, because no GPU was found")
                 continue
             warnings = warnings or self._warnings(exercise.first_todo())
             done = self._test(target)
@@ -951,10 +1007,11 @@ class Check:
             test, of_holes = [line for line in report if line.startswith("  test: ")], tests_of_holes(filter(None, [self.failing]), exercise.piece)
             report = [line for line in report if line not in test]
             several = [hole for hole in self._red if hole not in empty]
-            if len(several) > 1 and not done.crashed:  # what both do together is neither's; the lights say what each does
-                report = [f"{report[0]}. Several {exercise.piece}s are wrong, each by itself: {', '.join(several)}"]
+            # the failure mixes them, and the lights show each
+            if len(several) > 1 and not done.crashed:
+                report = [f"{report[0]}. Several {exercise.piece}s are wrong, each on its own: {', '.join(several)}"]
             if done.crashed and not self._host_touches:
-                crash = report  # it says little: what is found elsewhere comes before it
+                crash = report  # a crash explains little, so other findings come first
             else:
                 print("\n".join(report))
                 if not timed_out and not done.crashed and len(several) < 2:
@@ -962,7 +1019,8 @@ class Check:
             for place, index in dict.fromkeys(_INDEX.findall(done.text)):
                 print(f"{place}: {index}")
             if not passed:
-                # A hole's own test runs the whole kernel: of a hole that is right its name would lead astray.
+                # A hole's own test runs the whole kernel. If that hole is right, the test's name
+                # would mislead.
                 of_another = any(f"{exercise.piece} {hole}: green" in lights for hole in of_holes)
                 print("".join(f"{line}\n" for line in [*lights, *([] if of_another else test)]), end="")
                 break
@@ -983,15 +1041,16 @@ class Check:
         return self._verdict(passed, clean)
 
     def _right_so_far(self, where, left, lights):
-        """What is said where the holes `left` are empty, and the others right in the emulator."""
+        """The lines to print if the holes `left` are empty and the others are right in the
+        emulator."""
         are = f"{self._exercise.piece}{'s' if len(left) > 1 else ''} {', '.join(left)}"
         refused = (self._asked_nvcc() or ({}, []))[0]
-        but = ["It is right in the emulator, but nvcc refuses it:"] if refused else []
-        return [f"{where}: what is filled in is right. Not filled in yet: {are}", *lights,
+        but = ["They are right in the emulator, but nvcc rejects the file:"] if refused else []
+        return [f"{where}: the filled {self._exercise.piece}s are right. Not filled in yet: {are}", *lights,
                 *but, *self._refusals(refused)]
 
     def _asked_nvcc(self):
-        """As nvcc_rules.asked, of the learner's file."""
+        """The result of nvcc_rules.asked for the learner's file."""
         exercise = self._exercise
         if not exercise.needs_device:
             return {}, []
@@ -1006,22 +1065,23 @@ class Check:
         named = [hole for hole in ([] if passed or self._aside else self._diagnosed()) if hole not in (*self._green, *empty)]
         todo = None if self._unplaced else exercise.first_todo(empty)
         self._red = [hole for hole in named if hole in self._red] + [hole for hole in self._red if hole not in named]
-        together = bool(self._green) and not self._red and not passed and not self._timed_out  # each hole is right by itself
+        # each hole is right on its own
+        together = bool(self._green) and not self._red and not passed and not self._timed_out
         of_xray = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", self._named_by_xray)])
-        is_right = passed and clean  # nvcc may refuse it nevertheless, which no hint is about
+        is_right = passed and clean  # nvcc may still reject it, but hints do not explain that
         self.blamed = [] if is_right else self._red or named or of_xray
         self._note_red(self.blamed, exercise.holes() if is_right else () if of_xray else exercise.holes() if self._aside or self._unplaced else self._green)
         asked = self._asked_nvcc() if passed or self._xray_errors or self._timed_out else ({}, [])
         refused, doubles = asked or ({}, [])
         if refused:
-            print("\n".join(["All of it is right in the emulator, but nvcc refuses it:" if is_right else
-                             "nvcc refuses it, and what the X-ray found may come from that:" if self._xray_errors else "nvcc refuses it:",
+            print("\n".join(["Everything is right in the emulator, but nvcc rejects it:" if is_right else
+                             "nvcc rejects it, which may be the cause of the X-ray's finding:" if self._xray_errors else "nvcc rejects it:",
                              *self._refusals(refused)]))
             return False
         if passed and clean:
             print(f"Solved: {exercise.name}. {how_to_compare(exercise)}")
             if asked is None:
-                print("Whether nvcc takes it could not be asked: neither clang nor nvcc is here (apt-get install clang).")
+                print("We could not check whether nvcc accepts it, because neither clang nor nvcc is installed (apt-get install clang).")
             if began_with_ours(exercise).exists() and filecmp.cmp(ROOT / exercise.solution, ROOT / exercise.mine, shallow=False):
                 print("You began with our solution and have changed nothing, so ./ladder learn does not count it as yours.")
             else:
@@ -1034,44 +1094,44 @@ class Check:
             if more:
                 print(f"More of this lesson: ./ladder exercise {more}")
             following = next_exercise(exercise.name)
-            print(f"Next: ./ladder exercise {following}" if following else "That was the last one: all exercises are solved. ./ladder learn")
+            print(f"Next: ./ladder exercise {following}" if following else "All exercises are solved. ./ladder learn shows what you can do next.")
             return True
         if passed and self._dearer:
-            print("\n".join(filter(None, ["Right, but dearer than the budget.", self._of_the_only_hole()])))
+            print("\n".join(filter(None, ["Right, but over budget.", self._of_the_only_hole()])))
         found_by = "the X-ray" if self._xray_errors else "AddressSanitizer" if self._out_of_bounds else ""
-        chance = ", and what the result equals may be chance" if "It equals the result with" in self._said else ""
-        first = f"Mend first what {found_by} found: it may be all that is wrong{chance}." if found_by and not passed else ""
+        chance = ", and the result may equal that formula by chance" if "It equals the result with" in self._said else ""
+        first = f"Fix the finding of {found_by} first, because it may be the only mistake{chance}." if found_by and not passed else ""
         if len([hole for hole in self._red if hole not in empty]) > 1:
-            first = ""  # each is wrong by itself, so it is not all
+            first = ""  # several holes are wrong on their own, so it is not the only mistake
         elif first and self._aside and of_xray:
-            first = f"What {found_by} found in {exercise.piece} {of_xray[0]} may come from it, or be another mistake."
+            first = f"The finding of {found_by} in {exercise.piece} {of_xray[0]} may follow from it, or be another mistake."
         if self._aside:
             number, line, stubs = self._aside
-            what = f"{'where' if line else 'in front of which'} the stub has `{stubs.strip()}`" if stubs else f"which is outside of the {exercise.piece}s"
-            too = f"Without what is changed outside of the {exercise.piece}s something is wrong as well, so look at the {exercise.piece}s, too." * self._not_all_aside
+            what = f"{'where' if line else 'before which'} the stub has `{stubs.strip()}`" if stubs else f"which is outside the {exercise.piece}s"
+            too = f"Without your changes outside the {exercise.piece}s something is still wrong, so check the {exercise.piece}s too." * self._not_all_aside
             print(" ".join(filter(None, [f"Next: {exercise.mine}:{number}, {what}.", first, too])))
         elif self._red and (todo is None or todo[0] != self._red[0]):
-            which = "" if passed else ", the first that is red" if self._red[0] == min(self._red, key=int) else ", which is red"
+            which = "" if passed else ", the first red one" if self._red[0] == min(self._red, key=int) else ", which is red"
             print(f"Next: {exercise.piece} {self._red[0]}{which}{self._place_of(self._red[0])}. {first}".rstrip() + f"\nA hint: ./ladder exercise {exercise.name} --hint")
         elif todo and not (passed and self._xray_errors):
             print(f"Next: {todo[1]}\nA hint: ./ladder exercise {exercise.name} --hint")
         elif together:
-            print(f"Each {exercise.piece} is right in our kernel, so look at what one leaves to another: a place, an order, a barrier. {first}".rstrip())
+            print(f"Each {exercise.piece} is right in our kernel, so check how they fit together: indices, order, barriers. {first}".rstrip())
             if of_xray:
                 print(f"Next: {exercise.piece} {of_xray[0]}{self._place_of(of_xray[0])}.\nA hint: ./ladder exercise {exercise.name} --hint")
         else:
             if not passed:
-                unknown = f"What is wrong may be in any {exercise.piece}, or outside of them." if self._unplaced else ""
+                unknown = f"The mistake may be in any {exercise.piece}, or outside them." if self._unplaced else ""
                 print(" ".join(filter(None, [unknown or self._of_the_only_hole(), first])) or "No TODO is left, but something is wrong.")
             elif not self._dearer:
-                print("The tests pass, but the X-ray has something to say.")
+                print("The tests pass, but see the X-ray's lines above.")
             of_one = f", or --hint HOLE for one of: {' '.join(exercise.holes())}" if len(exercise.holes()) > 1 else ""
             print(f"A hint: ./ladder exercise {exercise.name} --hint" + (f" HOLE, for one of: {' '.join(exercise.holes())}" if self._unplaced else of_one))
         return False
 
 
 class WithoutHoles(Check):
-    """A round that blames no hole."""
+    """A check that blames no hole."""
 
     def _light_up(self, target):
         return []
@@ -1084,21 +1144,21 @@ class WithoutHoles(Check):
 
 
 class _Alone(WithoutHoles):
-    """A round around a kernel that is ours but for one hole; whose lines it has is known. It
-    returns whether nothing is wrong."""
+    """A check of our kernel with the learner's lines in one known hole. Returns whether nothing is
+    wrong."""
 
     def _say_building(self):
         pass
 
     def _where_all_are_shown(self, target, test_filter):
-        return ""  # the program is gone then
+        return ""  # the program no longer exists then
 
     def _verdict(self, passed, clean):
         return passed and clean
 
 
 def build_ahead(exercise, build):
-    """While the learner writes: what the first check needs."""
+    """Builds what the first check needs, while the learner writes."""
     build.prepare(exercise.target + ("_emulated" if exercise.needs_device else ""))
     check = Check(exercise, build)
     targets = [target for _, target in check.back_ends()]

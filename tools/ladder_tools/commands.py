@@ -1,4 +1,4 @@
-"""What the script `ladder` hands over."""
+"""The commands that the script `ladder` hands over."""
 import errno
 import os
 import sys
@@ -29,7 +29,8 @@ _OF_THE_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 
 
 def main():
-    """usage: commands PRESET CALLER COMMAND WORD...    (CALLER: the folder that paths in the words are relative to)"""
+    """usage: commands PRESET CALLER COMMAND WORD...    (paths in the words are relative to
+    CALLER)"""
     preset, caller, command, *words = sys.argv[1:]
     sys.stdout.reconfigure(line_buffering=True)
     try:
@@ -50,10 +51,10 @@ def main():
     except BrokenPipeError:  # ./ladder learn | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except OSError as problem:  # a file of another user's, a full disk, a limit of the shell's
+    except OSError as problem:  # another user's file, a full disk, a limit of the shell
         if problem.errno not in _OF_THE_PLACE:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        advice = f"\nladder: copy the tree to a place of your own and call me there: cp -r {ROOT} ~/kernel-ladder" if isinstance(problem, PermissionError) else ""
-        print(f"ladder: {problem.filename or 'what is said here'} cannot be read or written ({problem.strerror}){advice}", file=sys.stderr)
+        advice = f"\nladder: copy the tree to a folder of your own and run it there: cp -r {ROOT} ~/kernel-ladder" if isinstance(problem, PermissionError) else ""
+        print(f"ladder: {problem.filename or 'the output'} cannot be read or written ({problem.strerror}){advice}", file=sys.stderr)
         return 1

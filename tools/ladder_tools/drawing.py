@@ -1,4 +1,4 @@
-"""A learner's kernel drawn beside ours, and planted mistakes, looked at like a learner's copy."""
+"""Draws a learner's kernel beside ours, and checks planted mistakes like a learner's copy."""
 import json
 import os
 import re
@@ -14,18 +14,19 @@ from ladder_tools.place import MORE, ROOT, Exercise, Failed, Refused, ToRead, ex
 
 _PAGE = ROOT / "common" / "xray" / "page.html"
 _BUDGET = "KeepsItsBudget"
-_SECONDS = 120  # the X-ray's own limit ends a loop that does not end
-_MOST_SCHEDULES = 9  # more than a test has
+_SECONDS = 120  # the X-ray's own limit ends an endless loop
+_MOST_SCHEDULES = 9  # more than any test has
 
 
 def require_drawable(exercise):
     if not exercise.needs_device:
         known = " ".join(each.name for each in exercises() if each.needs_device)
-        raise Refused(f"{exercise.name} is a kernel for the CPU, and the X-ray draws CUDA kernels; allowed with --draw: {known}")
+        raise Refused(f"{exercise.name} is a kernel for the CPU, but the X-ray draws only CUDA kernels; allowed with --draw: {known}")
 
 
 def copy_at(word):
-    """The exercise whose copy is meant by my/03_cuda_baseline, my/03_cuda_baseline/exercise.cu, ...; None if the word is no path into my/."""
+    """The exercise whose copy my/03_cuda_baseline, my/03_cuda_baseline/exercise.cu, ... means; None
+    if the word is not a path into my/."""
     path = Path(os.path.normpath(word))
     if path.parts[:1] != ("my",):
         return None
@@ -33,13 +34,13 @@ def copy_at(word):
         if path in (each.mine, each.mine.parent):
             require_drawable(each)
             if not (ROOT / each.mine).exists():
-                raise Refused(f"{each.mine} is not there; ./ladder exercise {each.name} puts the stub there")
+                raise Refused(f"{each.mine} does not exist; ./ladder exercise {each.name} creates it")
             return each
     raise refused("copy", word, [str(each.mine.parent) for each in exercises() if each.needs_device])
 
 
 class Mistake(Exercise):
-    """A lesson's sources with one of its more/mistakes/ planted, in a copy in the build folder."""
+    """A lesson's sources with one of its more/mistakes/, copied to the build folder."""
 
     def __init__(self, folder, name):
         super().__init__(folder / "exercise.cu")
@@ -50,16 +51,17 @@ class Mistake(Exercise):
         self.needs_device = self.solution.suffix == ".cu"
 
     def holes(self):
-        """Those of its lesson; none where the lesson has no exercise."""
+        """The holes of its lesson; none if the lesson has no exercise."""
         return super().holes() if (ROOT / self.stub).exists() else []
 
     def lines(self):
-        """What it is, and what it changes."""
+        """Its description, and the lines that it changes."""
         text = (ROOT / self.patch).read_text().splitlines()
         return [line[2:] for line in text if line.startswith("# mistake:")] + [line for line in text if not line.startswith("#")]
 
     def plant(self, build):
-        """Writes the copy: all sources of the lesson, so that all are compiled with it."""
+        """Writes the copy, with all sources of the lesson, so that all are compiled with the
+        mistake."""
         place = build.folder / "mistaken"
         shutil.rmtree(place, ignore_errors=True)
         for each in [*(ROOT / self.folder).glob("*.c*"), ROOT / self.changed]:
@@ -91,10 +93,10 @@ def mistake_of(lesson, name):
 
 
 class Look(WithoutHoles):
-    """A round of the loop around a mistake, which may lie outside the holes."""
+    """A check of a planted mistake, which may be outside the holes."""
 
     def _warnings(self, unfinished):
-        return super()._warnings(unfinished=True)  # what the mistake takes away leaves names unused
+        return super()._warnings(unfinished=True)  # the mistake may leave names unused
 
     def _unfinished(self):
         return []  # no hole is empty, and the lesson may have none
@@ -102,16 +104,17 @@ class Look(WithoutHoles):
     def _verdict(self, passed, clean):
         mistake = self._exercise
         if passed and clean:
-            print(f"These tests do not notice it; all of them: ./ladder test mistake.{mistake.name}.{mistake.mistake}")
+            print(f"These tests do not notice it. ./ladder test mistake.{mistake.name}.{mistake.mistake} runs all tests.")
             return False
-        noticed = passed or self.failing is not None  # else it does not compile
+        noticed = passed or self.failing is not None  # otherwise it does not compile
         if noticed:
             print("The mistake is noticed.")
         return noticed
 
 
 def xrayed(program, test, schedules=None):
-    """(the report of that test, how it went); the report is None if no kernel ran. `schedules`: of its orders of threads so many at most."""
+    """(the report of that test, how it ended). The report is None if no kernel ran. `schedules`
+    limits the orders of threads that run."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "xray.json"
         most = {"LADDER_MOST_SCHEDULES": str(schedules)} if schedules else {}
@@ -124,8 +127,8 @@ def _launches(report):
 
 
 def xrayed_as_far(program, ours, test):
-    """The same of two programs, the second of which runs as many orders of threads as the first, which a failure ends: counts of different
-    numbers of launches cannot be compared."""
+    """The same for two programs. The second runs as many orders of threads as the first, which ends
+    at a failure, because counts of different numbers of launches cannot be compared."""
     theirs, schedules = xrayed(program, test), 1
     beside = xrayed(ours, test, schedules)
     while 0 < _launches(beside[0]) < _launches(theirs[0]) and schedules < _MOST_SCHEDULES:
@@ -135,11 +138,12 @@ def xrayed_as_far(program, ours, test):
 
 
 def draw(exercise, build, check, page):
-    """The page with a copy's kernels and ours in the same test: the one that failed where the X-ray sees why or a value is wrong, else the
-    budget's, which fills whole warps. Whether there is a page."""
+    """Draws the page with a copy's kernels and ours in the same test: the failing one if the X-ray
+    sees the reason or a value is wrong, otherwise the budget's, which fills whole warps. Whether
+    there is a page."""
     failing = check.failing
     if not build.has_xray():
-        raise Failed("the X-ray needs g++, and this build uses another compiler")
+        raise Failed("the X-ray needs g++, but this build uses another compiler")
     theirs = "with the mistake" if isinstance(exercise, Mistake) else "yours"
     programs = {theirs: f"{exercise.target}_xray", "ours": f"{exercise.target}_ours"}
     if not build.compile(*programs.values()):
@@ -153,7 +157,7 @@ def draw(exercise, build, check, page):
             if has_errors(reports[theirs][0]) or test == failing and check.wrong_touch:
                 break
     if reports is None:
-        say("no page: no kernel was launched")
+        say("no page, because no kernel was launched")
         return False
     joined = join({whose: report for whose, (report, _) in reports.items()})
     failure = reports[theirs][1].first_failure()
@@ -176,7 +180,8 @@ def has_errors(report):
 
 
 def first_difference(kernel, ours):
-    """The first of the kernel's steps that ours does not make: the n-th of its kind on its array reaches elsewhere; 0 if there is none."""
+    """The first step of the kernel that ours does not make: the n-th of its kind on its array
+    accesses other bytes. 0 if there is none."""
     def requests(of):
         kinds, found = {site["id"]: site["operation"] for site in of["sites"]}, {}
         for at, step in enumerate(of["steps"]):
@@ -190,7 +195,7 @@ def first_difference(kernel, ours):
 
 
 def join(reports):
-    """One report of two: {"yours": report, "ours": report}. It opens where the two first differ."""
+    """One report of two, {"yours": report, "ours": report}. It opens where they first differ."""
     (theirs, report), (ours, our_report) = reports.items()
     joined = dict(our_report)
     ours_of = dict(enumerate(our_report["kernels"]))
@@ -201,7 +206,8 @@ def join(reports):
 
 
 def to_page(report):
-    text = json.dumps(report, separators=(",", ":")).replace("</", "<\\/")  # or a string could end the page's <script>
+    # otherwise a string could end the page's <script>
+    text = json.dumps(report, separators=(",", ":")).replace("</", "<\\/")
     return _PAGE.read_text().replace("/*XRAY*/", text)
 
 
@@ -210,7 +216,8 @@ def page_of(exercise):
 
 
 def check_and_draw(exercise, build, page=None):
-    """The verdict of the loop, and with `page` the page. Whether the exercise is solved, or the mistake noticed."""
+    """Prints the verdict and, with `page`, draws the page. Whether the exercise is solved, or the
+    mistake noticed."""
     build.prepare(exercise.target + ("_emulated" if exercise.needs_device else ""))
     check = Look(exercise, build) if isinstance(exercise, Mistake) else Check(exercise, build)
     verdict = check()
@@ -220,7 +227,7 @@ def check_and_draw(exercise, build, page=None):
 
 
 def look(mistake, build, page=None):
-    """The same around a mistake. Whether it was noticed."""
+    """The same for a mistake. Whether it was noticed."""
     print("\n".join(mistake.lines()))
     build.lock()
     mistake.plant(build)

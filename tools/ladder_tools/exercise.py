@@ -1,4 +1,4 @@
-"""./ladder exercise: the learner's loop."""
+"""./ladder exercise checks the learner's solution."""
 import re
 import subprocess
 import sys
@@ -21,7 +21,7 @@ class Arguments:
         name, self.action, self.hole, mistake, self.draws = "", "check", "", "", False
         words = iter(words)
         for word in words:
-            # --hint 04.00.1: the lesson and its hole.
+            # --hint 04.00.1 names the lesson and its hole.
             parts = re.fullmatch(r"(.+\..+)\.([1-9])", word)
             if self.action == "hint" and not name and parts:
                 name, self.hole = parts.groups()
@@ -60,16 +60,17 @@ def _write(text, exercise):
 
 
 def fresh(exercise):
-    """What a copy begins as, and what that is: the stub; of an exercise that goes on from a lesson which the learner has solved, their own kernel."""
+    """A new copy's text and its description. It is the stub, or, in an exercise that continues a
+    lesson which the learner has solved, their own kernel."""
     stub = exercise.text
     before = next((each for each in exercises() if each.solution == exercise.begins_with), None)
     if before and before.name in solved() and (ROOT / before.mine).exists():
-        return under_head_of(stub, text_of(before.mine)), f"your own kernel of {before.name}, under the name of this lesson's"
-    return stub, f"our kernel of {before.name}, under the name of this lesson's" if before else "your copy of the stub"
+        return under_head_of(stub, text_of(before.mine)), f"your own kernel of {before.name}, renamed for this lesson"
+    return stub, f"our kernel of {before.name}, renamed for this lesson" if before else "your copy of the stub"
 
 
 def begin(exercise):
-    """The learner's copy begins, if there is none. Whether there was none."""
+    """Writes the learner's copy if there is none. Whether there was none."""
     if (ROOT / exercise.mine).exists():
         return False
     text, what = fresh(exercise)
@@ -78,13 +79,14 @@ def begin(exercise):
     return True
 
 
-# The number of the first hole of each stub, and its place, as they were before chapters had lessons: TODO(07.3).
+# The number of each stub's first hole before chapters had lessons, as in TODO(07.3).
 _BEFORE_LESSONS = {"01.01_linear_attention": 3, "02.06_linear_attention": 3, "03.01_causal_dot_product": 2, "06.03_fused_recurrent": 3,
                    "07.02_chunk_walk": 1, "07.05_gla_steps": 3, "08.02_online_softmax": 1, "08.08_pipelined": 2, "08.20_split_keys": 3}
 
 
 def bring_up_to_date(exercise):
-    """A learner's copy from before the lessons goes to its lesson, and its holes get their numbers of today: TODO(1)."""
+    """Moves a learner's copy from before the lessons to its lesson, and renumbers its holes:
+    TODO(1)."""
     before, mine = exercise.mine, ROOT / exercise.mine
     if exercise.name in _BEFORE_LESSONS:
         folder = ROOT / "my" / exercise.folder.parts[0]
@@ -94,7 +96,7 @@ def bring_up_to_date(exercise):
         if (ROOT / before).exists() and not mine.exists():
             mine.parent.mkdir(parents=True, exist_ok=True)
             (ROOT / before).rename(mine)
-            say(f"{before} has a new place: {exercise.mine}")
+            say(f"{before} has moved to {exercise.mine}")
     if not mine.exists():
         return
     text, first = mine.read_text(errors="replace"), _BEFORE_LESSONS.get(exercise.name, 1)
@@ -105,7 +107,7 @@ def bring_up_to_date(exercise):
 
 
 def keep(exercise):
-    """Puts aside what the learner has, if it is more than what a copy begins as."""
+    """Moves the learner's file to a backup if it differs from a new copy."""
     require_writable("my")
     mine = ROOT / exercise.mine
     if mine.exists() and text_of(exercise.mine) != fresh(exercise)[0]:
@@ -113,7 +115,7 @@ def keep(exercise):
         while (ROOT / backup).exists():
             backup, number = exercise.mine.with_name(f"{mine.name}.bak{number}"), number + 1
         mine.rename(ROOT / backup)
-        say(f"what you had is kept as {backup}")
+        say(f"your old file is kept as {backup}")
 
 
 def reset(exercise):
@@ -126,19 +128,19 @@ def reset(exercise):
 
 
 def start_from_ours(exercise):
-    """The learner's copy becomes our solution: for whoever joins late."""
+    """The learner's copy becomes our solution, for readers who join late."""
     keep(exercise)
     _write(text_of(exercise.solution), exercise)
     began_with_ours(exercise).touch()
-    say(f"{exercise.mine} is our solution now: change it and see what the tests say, or go on with the next lesson")
+    say(f"{exercise.mine} is now our solution; change it and run the tests, or go on with the next lesson")
 
 
 def _ask_boss(name, command):
-    """Shows the lesson's broken kernel and takes answers, until one is right or none is given."""
+    """Shows the lesson's broken kernel and reads answers until one is right or empty."""
     subprocess.run([*command, name], cwd=ROOT)
     while name not in solved():
         try:
-            answer = input("LINE REASON (nothing: go on): ").split()
+            answer = input("LINE REASON (empty to go on): ").split()
         except EOFError:
             answer = []
         if not answer:
@@ -147,7 +149,8 @@ def _ask_boss(name, command):
 
 
 def _following(exercise, command):
-    """What is watched when this one is solved: what else the lesson has, then the next lesson; None behind the last one."""
+    """The next exercise to watch: the rest of the lesson, then the next lesson; None after the last
+    one."""
     for name in more_of(exercise.lesson):
         if name.endswith(".boss") and name not in solved():
             _ask_boss(name, command)
@@ -158,9 +161,11 @@ def _following(exercise, command):
 
 
 def watch(exercise, preset, caller):
-    """Checks whenever the file is saved, and goes on when it is solved. Each check is a process of its own, so another terminal may work
-    between two of them. Looks at the file's time: that works over ssh and in containers too."""
-    seen, again = None, exercise.name in solved()  # one that is solved is watched for its own sake
+    """Checks whenever the file is saved, and goes on when it is solved. Each check is a process of
+    its own, so another terminal may work between two checks. Compares the file's time, which works
+    over ssh and in containers too."""
+    # a solved one is watched again, and the loop stays with it
+    seen, again = None, exercise.name in solved()
     command = [sys.executable, sys.argv[0], preset, caller, "exercise"]
     while True:
         mine = ROOT / exercise.mine
@@ -170,7 +175,8 @@ def watch(exercise, preset, caller):
             continue
         seen = mine.stat().st_mtime_ns
         if sys.stdout.isatty():
-            print("\033[H\033[2J\033[3J", end="", flush=True)  # what was said of the file as it was before
+            # clears the report of the previous version
+            print("\033[H\033[2J\033[3J", end="", flush=True)
         status = subprocess.run([*command, exercise.name], cwd=ROOT).returncode
         if status == 0 and not again:
             exercise = _following(exercise, command)
@@ -179,7 +185,7 @@ def watch(exercise, preset, caller):
             begin(exercise)
             introduce(exercise)
             seen = (ROOT / exercise.mine).stat().st_mtime_ns
-        say(f"watching {exercise.mine}: save it, and it is checked again (Ctrl-C ends)")
+        say(f"watching {exercise.mine}; save it to check it again (Ctrl-C ends)")
 
 
 def exercise(words, preset, caller):
@@ -201,7 +207,7 @@ def exercise(words, preset, caller):
     began = begin(one)
     others = [each.name for each in exercises() if each.folder.parts[0] == one.folder.parts[0] and each.name != one.name]
     if len(one.folder.parts) > 1 and place_of(arguments.name.removesuffix(".scratch")).lesson is None:
-        say(f"{arguments.name} has no exercise of its own: this is {one.name}, its first" + (f"; also {' '.join(others)}" if others else ""))
+        say(f"{arguments.name} has no exercise of its own; this is {one.name}, its first one" + (f"; also {' '.join(others)}" if others else ""))
     if page is None and text_of(one.mine) == fresh(one)[0]:
         introduce(one)
         build_ahead(one, Build(preset))

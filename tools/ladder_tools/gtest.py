@@ -1,4 +1,4 @@
-"""Runs a GoogleTest program with a time limit, and reads the JSON it writes."""
+"""Runs a GoogleTest program with a time limit and reads its JSON."""
 import contextlib
 import json
 import math
@@ -13,20 +13,23 @@ from pathlib import Path
 from ladder_tools.place import require_no_limit, text_of
 
 
-# As CTest has it (cmake/AddChapter.cmake): large arrays are not given back between tests, and threads that wait do not spin.
+# CTest's environment (cmake/AddChapter.cmake): large arrays stay allocated between tests, and
+# waiting threads do not spin.
 _ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": "1073741824",
-                "LADDER_NOT_OURS": "1"}  # the kernel may be a reader's: what is asked of our cases is not asked of it
+                # the kernel may be a reader's, so requirements on our own cases do not apply
+                "LADDER_NOT_OURS": "1"}
 
 
 class Test(str):
-    """A test's name, "suite.test". `case`: what it is about, "B=2, T=37; reverse; bf16"; "" where it does not say."""
+    """A test's name, "suite.test". `case` describes its case, "B=2, T=37; reverse; bf16", or is
+    ""."""
     case = ""
 
 
 class Finding(str):
-    """A sentence of the X-ray. `cause`: its kind, and of a race what would have ordered the two; `in_a_warp`: whether less is enough for
-    these two; `parties`: of each the places "FILE:LINE" at which it touches memory, the innermost first; `without_places`: the sentence
-    without these."""
+    """A sentence of the X-ray. `cause` is its kind and, for a race, the missing order. `in_a_warp`
+    tells whether less than a block's barrier suffices. `parties` lists, for each access, its places
+    "FILE:LINE", the innermost first. `without_places` is the sentence without places."""
 
     def __new__(cls, message, cause, in_a_warp, parties, without_places):
         finding = super().__new__(cls, message)
@@ -39,14 +42,15 @@ class Finding(str):
         return cls(fact["message"], (fact["kind"], fact["missing"]), fact["in_a_warp"], parties, fact["without_places"])
 
     def placed(self, place):
-        """As `place` has sentences and places."""
+        """The same, with sentence and places mapped by `place`."""
         return Finding(place(self), self.cause, self.in_a_warp, [list(map(place, party)) for party in self.parties], self.without_places)
 
 
 class Run:
-    """How a program ended (`status`: its exit code, -11 after SIGSEGV), what it printed, its tests in order:
-    {"name": "suite.test", "file": its source, "skipped": bool, "failures": [text], "injects": whether it makes a call fail}, and what it
-    says for tools, {"fact": "finding", "budget" or "counters", ...} (docs/xray.md). A program that crashed leaves no tests."""
+    """How a program ended (`status`: its exit code, -11 after SIGSEGV), its output, its tests in
+    order, {"name": "suite.test", "file": its source, "skipped": bool, "failures": [text],
+    "injects": whether it makes a call fail}, and its facts for tools, {"fact": "finding", "budget"
+    or "counters", ...} (docs/xray.md). A program that crashed leaves no tests."""
 
     def __init__(self, status, timed_out, text, tests, facts=()):
         self.status, self.timed_out, self.text, self.tests, self._facts = status, timed_out, text, tests, facts
@@ -55,11 +59,11 @@ class Run:
         return [fact for fact in self._facts if fact["fact"] == kind]
 
     def findings(self):
-        """Each once, in their order."""
+        """Each finding once, in order."""
         return list(dict.fromkeys(map(Finding.of, self.facts("finding"))))
 
     def is_dear(self):
-        """Whether more than one of the budgets is used."""
+        """Whether the kernel is over one of its budgets."""
         return any(fact["used"] > fact["allowed"] for fact in self.facts("budget"))
 
     @property
@@ -73,7 +77,7 @@ class Run:
     def how_it_ended(self, seconds):
         if self.timed_out:
             return f"stopped after {seconds} seconds"
-        if self.status == -signal.SIGFPE:  # which numbers with a point never raise
+        if self.status == -signal.SIGFPE:  # floating point never raises it
             return "the program crashed: an integer was divided by zero (FPE)"
         why = f"exit code {self.status}" if self.status > 0 else signal.Signals(-self.status).name[len("SIG"):]
         return f"the program crashed ({why})"
@@ -85,11 +89,12 @@ class Run:
         return sum(each["skipped"] for each in self.tests)
 
     def first_failure(self):
-        """The first test that failed, else None."""
+        """The first failing test, or None."""
         return next((each for each in self.tests if each["failures"]), None)
 
     def last_begun(self):
-        """(the test that ran last, what it printed): of a program that was stopped, whose JSON was never written."""
+        """(the test that ran last, its output), for a program that was stopped before it wrote its
+        JSON."""
         name, lines = "", []
         for line in self.text.splitlines():
             begun = re.match(r"\[ RUN +\] (\S+)", line)
@@ -116,7 +121,7 @@ def _tests(path):
 
 
 def _facts(path):
-    """A line each; the last may be cut off by a crash."""
+    """One fact per line. A crash may cut the last line off."""
     facts = []
     for line in text_of(path).splitlines():
         with contextlib.suppress(ValueError):
@@ -125,7 +130,7 @@ def _facts(path):
 
 
 def _seconds_used(process):
-    """What it and those that it has started have had of the processors; infinite where the system does not say."""
+    """The processor time of a process and its children; infinite if the system does not tell."""
     try:
         with open(f"/proc/{process}/stat") as stat, open(f"/proc/{process}/task/{process}/children") as children:
             used = sum(map(int, stat.read().rpartition(")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
@@ -134,17 +139,17 @@ def _seconds_used(process):
         return math.inf
 
 
-_MOST_WAITED = 10  # so many times its seconds, where others are at work on this machine
+_MOST_WAITED = 10  # times the limit, for a machine that is busy
 
 
 def run(program, seconds, *options, test_filter=None, environment=None):
-    """`seconds`: of a processor, or of the clock where it has one to itself, or waits."""
+    """`seconds` limits processor time, or wall time if the program runs alone or waits."""
     with tempfile.TemporaryDirectory() as folder:
         report, facts = Path(folder) / "report.json", Path(folder) / "facts.json"
         command = [program, f"--gtest_output=json:{report}", "--gtest_color=no", *options]
         if test_filter:
             command.append(f"--gtest_filter={test_filter}")
-        # Looking for a name must not take what is left for saying that the result is wrong.
+        # The search for a name must leave time to report the wrong result.
         diagnosis = {"LADDER_DIAGNOSIS_SECONDS": str(max(1, min(20, seconds * 2 // 3)))}
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    env={**_ENVIRONMENT, **diagnosis, "LADDER_FACTS": str(facts), **os.environ, **(environment or {})})
@@ -164,15 +169,16 @@ def run(program, seconds, *options, test_filter=None, environment=None):
 
 
 def nans(text, program, source):
-    """Where in `source` (a path from ROOT) NaNs of numbers arise, in what the program printed with LADDER_TRACE_NAN in its environment, the
-    first one first: 41, " in block (0, 0, 0), thread (3, 0, 0)", and what is made there, which is the same in a copy of the file: the
-    line's text, and the lines of functions that it calls."""
+    """Yields where NaNs arise in `source` (a path from ROOT), from the output with
+    LADDER_TRACE_NAN, in order: the line 41, the thread " in block (0, 0, 0), thread (3, 0, 0)", and
+    a key that is the same in a copy of the file, made of the line's text and the lines of the
+    functions that it calls."""
     code = text_of(source).splitlines()
     for addresses, who in re.findall(r"^nan:((?: 0x[0-9a-f]+)+)(.*)$", text, re.MULTILINE):
         lines = subprocess.run(["addr2line", "-i", "-e", program, *addresses.split()], capture_output=True, text=True).stdout
         called = []
         for file, line in re.findall(r"^(.*):([0-9]+)", lines, re.MULTILINE):
-            # A line of CUDA may have the name of its copy for the emulator: build/emulated/my/x.cu.cpp.
+            # A line may carry the name of the emulator's copy: build/emulated/my/x.cu.cpp.
             if file.removesuffix(".cpp").endswith(f"/{source}") or file.endswith(f"/{source}"):
                 yield int(line), who, (*called, code[int(line) - 1].strip())
                 break
@@ -180,7 +186,8 @@ def nans(text, program, source):
 
 
 def names_of(program, without="\n"):
-    """The names of the program's tests but those in files whose name ends with `without`; none if it cannot say."""
+    """The names of the program's tests, except those in files whose name ends with `without`; none
+    if the program cannot list them."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         subprocess.run([program, "--gtest_list_tests", f"--gtest_output=json:{report}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

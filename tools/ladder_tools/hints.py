@@ -7,8 +7,9 @@ _HINTS_PER_HOLE = 3
 
 
 class Hints:
-    """The hints of the lesson's README: for each hole a line **Hole 1: ...**, then three <details> blocks; of its stages.md **Stage 1: ...**.
-    How many have been given stands in a file beside the learner's copy."""
+    """The hints of the lesson's README: for each hole a line **Hole 1: ...**, then three <details>
+    blocks; in its stages.md **Stage 1: ...**. A file beside the learner's copy counts those
+    given."""
 
     def __init__(self, exercise):
         self._exercise = exercise
@@ -25,7 +26,8 @@ class Hints:
         self._red().unlink(missing_ok=True)
 
     def note_red(self, holes, right=()):
-        """Where the last check found mistakes, in this order: hints are about these holes first. `right`: about these there are none."""
+        """Notes the holes with mistakes, in order, so that hints begin there. `right`: holes
+        without one."""
         write_whole(self._red(), " ".join([*holes, *(f"-{hole}" for hole in right)]))
 
     def _right(self):
@@ -49,15 +51,15 @@ class Hints:
         return [(title, "".join(line for line in text.splitlines(True) if line.strip())) for title, text in plain]
 
     def give(self, hole):
-        """For that hole, else for the first that was red, else for the first TODO that is left, else for the stub's first hole with hints
-        to give; for none that is right."""
+        """Gives a hint for that hole, or for the first red one, or for the first TODO that is left,
+        or for the stub's first hole that still has hints, but never for a hole that is right."""
         exercise = self._exercise
         todo = None
         hole = hole or self._first_red()
         if not hole:
             not_right = [each for each in exercise.holes() if each not in self._right()]
             if not not_right:
-                print(f"The last check blames no {exercise.piece}, so no hint is given; --hint HOLE gives one all the same.")
+                print(f"The last check found no mistake in any {exercise.piece}, so there is no hint; --hint HOLE gives one anyway.")
                 return
             todo = exercise.first_todo(not_right)
             if todo:
@@ -65,10 +67,10 @@ class Hints:
             else:
                 holes = exercise.holes()
                 of_one = f" (./ladder exercise {exercise.name} --hint HOLE for one of: {' '.join(holes)})" if len(holes) > 1 else ""
-                print(f"No TODO is left in {exercise.mine}; these are the hints for what the stub leaves out, in order{of_one}.")
+                print(f"No TODO is left in {exercise.mine}; these are the hints for its {exercise.piece}s, in order{of_one}.")
                 hole = next((each for each in holes if self.given(each) < _HINTS_PER_HOLE), "")
                 if not hole:
-                    print("All hints are given. From the first again:")
+                    print("You have had all hints. From the first again:")
                     self.forget()
                     hole = holes[0]
         given = self.given(hole)

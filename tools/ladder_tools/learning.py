@@ -1,4 +1,5 @@
-"""./ladder learn, prepare and diff: the way through the lessons, what its exercises are built from, and one step of it."""
+"""./ladder learn lists the lessons, prepare builds what their exercises need, and diff shows one
+step."""
 import datetime
 import fcntl
 import itertools
@@ -42,54 +43,58 @@ def note_solved(name, is_solved=True):
 
 
 def next_exercise(after=None):
-    """The first exercise that is not solved behind `after` (or behind the exercise of its lesson), or behind the one that was solved last;
-    else the first of all; None if all are solved."""
+    """The first unsolved exercise after `after` (or after its lesson's exercise), or after the one
+    that was solved last; otherwise the first unsolved one; None if all are solved."""
     done, all_of_them = solved(), exercises()
     names, order = [each.name for each in all_of_them], [page.parent for page in in_lessons("README.md")]
-    after = after or next((name for name in reversed(done) if name in names), None)  # the last one noted is the last one solved
-    last = order.index(exercise_of(after).folder) if after else -1  # its lesson may have a scratch and no exercise
+    # the last one noted is the last one solved
+    after = after or next((name for name in reversed(done) if name in names), None)
+    # a lesson may have a scratch but no exercise
+    last = order.index(exercise_of(after).folder) if after else -1
     behind = sum(order.index(each.folder) <= last for each in all_of_them)
     return next((name for name in names[behind:] + names if name not in done), None)
 
 
 def more_of(lesson):
-    """The names of what a lesson has besides its exercise."""
+    """The names of a lesson's other exercises: scratch and boss."""
     return [each.name for each in exercises("scratch") if each.lesson == lesson] + [name for name in bosses() if name == f"{lesson}.boss"]
 
 
 def title_of(folder):
-    """What the first line of the folder's page says: "one thread per output channel" of "# 03 cuda_baseline: one thread ...", "Chunk walk"
-    of "# 07.02 Chunk walk"."""
+    """The title on the first line of the folder's page: "one thread per output channel" in "# 03
+    cuda_baseline: one thread ...", "Chunk walk" in "# 07.02 Chunk walk"."""
     first = text_of(Path(folder) / "README.md").partition("\n")[0]
     return first.partition(": ")[2] or re.sub(r"^[# ]*([0-9.]+[a-z]? )?", "", first)
 
 
 def minutes_of(folder):
-    """How long a lesson takes, from the line "*Plan 45 minutes: ..." of its page; 0 without one."""
+    """The minutes that a lesson takes, from the line "*Plan 45 minutes: ..." of its page; 0 without
+    one."""
     plan = re.search(r"^\*Plan ([0-9]+) minutes: ", text_of(Path(folder) / "README.md"), re.MULTILINE)
     return int(plan[1]) if plan else 0
 
 
 def is_reference(page):
-    """Whether the text of a lesson's page says that its kernel is general: looked up, not read from its first line to its last."""
+    """Whether a lesson's page calls its kernel a general one, to look up rather than to read from
+    the first line to the last."""
     return re.search(r"^\*Reference: ", page, re.MULTILINE) is not None
 
 
 def hours(minutes):
-    """Of so many minutes, in words that are no more exact than they: "0.5", "6.5", "26"."""
+    """Minutes as hours, rounded because the minutes are estimates: "0.5", "6.5", "26"."""
     halves = round(minutes / 30)
     return f"{minutes / 60:.0f}" if halves > 20 else f"{max(halves, 1) / 2:g}"
 
 
 def lessons_of(chapter):
-    """The folders of all that have a kernel or are a lesson of the chapter: its own, if there is a kernel, then the others."""
+    """The folders of a chapter's lessons, its own first if it has a kernel."""
     own = [chapter] if list((ROOT / chapter).glob("kernel*.c*")) else []
     return own + [f"{chapter}/{lesson}" for lesson in lessons(chapter)]
 
 
 def paths():
-    """{name: its lessons, as "00.01", in order}, from docs/paths.txt, where a line "NAME: LESSON..." is a path; the name of an earlier path is all
-    that it has."""
+    """{name: its lessons, as "00.01", in order}. In docs/paths.txt a line "NAME: LESSON..." is a
+    path, and the name of an earlier path stands for its lessons."""
     found = {}
     for line in text_of(PATHS).splitlines():
         name, colon, words = line.partition(": ")
@@ -99,12 +104,13 @@ def paths():
 
 
 def folders_of(path):
-    """Of its lessons."""
+    """The folders of the path's lessons."""
     return [place_of(lesson).folder for lesson in paths()[path]]
 
 
 def _line_of(folder, exercise, days):
-    """A lesson's: what is solved, its name, minutes and title, and what else there is to do."""
+    """A lesson's line: whether it is solved, its name, minutes and title, then its scratch and
+    boss."""
     mark = _mark(exercise.name in days) if exercise else "   "
     name, minutes = exercise.name if exercise else lesson_of(folder), minutes_of(folder)
     planned, title = f"{minutes} min" if minutes else "", title_of(folder)
@@ -119,7 +125,8 @@ def _mark(is_solved):
 
 
 def learn(words, preset, caller):
-    """The way: chapters, lessons, which exercises are solved, and the next. With --path NAME the lessons of that path only."""
+    """Lists chapters, lessons, the solved exercises and the next one. --path NAME restricts this to
+    one path."""
     del preset, caller
     days, by_folder = solved(), {str(each.folder): each for each in exercises()}
     if words[:1] == ["--path"]:
@@ -127,7 +134,7 @@ def learn(words, preset, caller):
             raise Refused(f"--path takes one name; allowed: {' '.join(paths())}")
         return _learn_path(words[1], by_folder, days)
     if words:
-        raise Refused("learn takes no arguments but --path NAME")
+        raise Refused("learn takes no arguments except --path NAME")
     everything = 0
     for chapter in chapters():
         folders = lessons_of(chapter)
@@ -137,16 +144,16 @@ def learn(words, preset, caller):
         for folder in folders:
             print(_line_of(folder, by_folder.get(folder), days))
     print(f"\n{hours(everything)} h in all. {_sum_of(days, [each.name for each in by_folder.values()])}\n"
-          "A scratch is the same kernel from its signature on (./ladder exercise 03.scratch), a boss a mistake to find in a kernel (03.boss).\n"
-          f"A part of the way: ./ladder learn --path NAME, which is {', '.join(paths())}")
+          "A scratch is the same kernel, written from its signature (./ladder exercise 03.scratch). A boss is a kernel with a mistake to find (03.boss).\n"
+          f"For a shorter way, call ./ladder learn --path NAME; NAME is one of {', '.join(paths())}")
     following = next_exercise()
     if following:
         print(_how_to(following))
     else:
         left = [more for page in in_lessons("README.md") for more in more_of(lesson_of(page.parent)) if more not in days]
-        print("You have climbed the whole ladder. Where to go from here: "
-              + (f"what is left of {' '.join(left)}; " if left else "")
-              + "write a lesson of your own (./ladder new; docs/adding-a-chapter.md); or try to beat a kernel of chapter 07 or 08 (./ladder run 07 --all).")
+        print("You have climbed the whole ladder. Next you can "
+              + (f"solve {' '.join(left)}, " if left else "")
+              + "write a lesson of your own (./ladder new; docs/adding-a-chapter.md), or try to beat a kernel of chapter 07 or 08 (./ladder run 07 --all).")
     return 0
 
 
@@ -159,7 +166,7 @@ def _learn_path(name, by_folder, days):
     on_it = [by_folder[folder].name for folder in folders if folder in by_folder]
     print(f"\n{name}: {hours(sum(map(minutes_of, folders)))} h in all. {sum(each in days for each in on_it)} of {len(on_it)} exercises are solved.")
     following = next((each for each in on_it if each not in days), None)
-    print(_how_to(following) if following else "You have solved all of this path. ./ladder learn shows the whole way.")
+    print(_how_to(following) if following else "You have solved this whole path. ./ladder learn shows all lessons.")
     return 0
 
 
@@ -178,7 +185,8 @@ def _sum_of(days, names):
 
 
 def prepare(words, preset, caller):
-    """Builds ahead what the exercises of these lessons are linked with; all without words."""
+    """Builds the libraries and programs that these lessons' exercises need; without words, for
+    all."""
     del caller
     chosen = []
     for word in words:
@@ -194,7 +202,7 @@ def prepare(words, preset, caller):
     if build.has_xray() and any(each.needs_device for each in chosen or exercises()):
         targets.append("ladder_xray_testing")
     build.build(*targets)
-    say(f"{len(targets)} programs and libraries are built: the first ./ladder exercise of each lesson compiles your file and its tests only")
+    say(f"{len(targets)} programs and libraries are built, so the first ./ladder exercise of each lesson compiles only your file and its tests")
     return 0
 
 
@@ -207,7 +215,7 @@ def kernel_of(word):
 
 
 def diff(words, preset, caller):
-    """The words that change from one lesson's kernel to another's."""
+    """Shows the words that change from one lesson's kernel to another's."""
     del preset, caller
     if len(words) != 2:
         raise Refused("diff takes two chapters or lessons, such as 03 04")
@@ -230,25 +238,27 @@ def diff(words, preset, caller):
 
 
 def _computes(exercise):
-    """What its kernel's file says that it computes: {"launchers<ladder::Wkv>"}"""
+    """The launchers that the kernel's file registers: {"launchers<ladder::Wkv>"}."""
     return set(re.findall(r"launchers<[\w:]+>", (ROOT / exercise.solution).read_text()))
 
 
 def _implementation(exercise):
-    """The one that its budget is about, else the first that its kernel's file registers; "" if there is none."""
+    """The implementation that its budget is about, otherwise the first that its kernel's file
+    registers; "" if there is none."""
     names = re.findall(r'register_budget\(\s*"(\w+)"', text_of(exercise.folder / "xray_test.cpp"))
     return next(iter(names + registered_names((ROOT / exercise.solution).read_text())), "")
 
 
 def _step_before(exercise):
-    """The last exercise before this one that computes the same; None if there is none."""
+    """The last earlier exercise with a common operator; None if there is none."""
     earlier = itertools.takewhile(lambda each: each.lesson != exercise.lesson, exercises())
     return next((each for each in reversed(list(earlier)) if _computes(each) & _computes(exercise)), None)
 
 
 def recorded_step(exercise):
-    """What its kernel took on a GPU, in one sentence, from one recorded run; "" where nothing was recorded. At the shape that it is made
-    for: the first one that the lesson's page, or its chapter's, has a time of. The step before is named if it was measured there."""
+    """One sentence about the kernel's time on a GPU, from one recorded run; "" without a record.
+    The shape is the first for which the lesson's page, or its chapter's, has a time. The previous
+    step is named if it was measured there."""
     name, before = _implementation(exercise), _step_before(exercise)
     pages = (exercise.folder / "README.md", f"{exercise.folder.parts[0]}/README.md")
     tables = [table for page in pages for table in re.findall(r"<!-- table: (.*?) -->", text_of(page))]
@@ -276,26 +286,29 @@ def recorded_step(exercise):
 
 
 def budget_of(exercise):
-    """{"loads": 65}: what its xray_test.cpp allows an element on the shape of all budgets that name none; {} if there is no such budget."""
+    """{"loads": 65}: the loads, stores, atomics and bytes per element that its xray_test.cpp allows
+    at the default shape; {} if there is no such budget."""
     text = text_of(exercise.folder / "xray_test.cpp")
     number = r"[-+*/(). 0-9]+"
     budget = re.search(rf'register_budget\(\s*"\w+",\s*"\w+",\s*\{{((?:\s*\.(?:loads|stores|atomics|host_bytes) = {number},?)+)'
                        r'(?:\s*\.counts = \{(?:[^{}]|\{[^{}]*\})*\})?\s*\}\s*\)', text)
     terms = re.findall(rf"\.(\w+) = ({number})", budget[1]) if budget else []
-    # As C++ computes it: a quotient of whole numbers is whole.
+    # As in C++, the quotient of whole numbers is whole.
     return {what: eval(term if "." in term else term.replace("/", "//")) for what, term in terms}
 
 
 _DECLARED = re.compile(r"\b(?P<type>(?:std::)?u?int(?:32_t|64_t)?|unsigned(?: int)?|auto|(?:std::)?size_t|(?:unsigned )?long(?: long)?) (?P<name>\w+) = (?P<value>[^;]*);")
 _WIDE = re.compile(r"\b(?:std::)?(?:u?int64_t|size_t|ptrdiff_t)\b|\blong\b")
 _OF_A_BLOCK = re.compile(r"\bblockIdx\.[xyz]\b(?!\))")  # not yet converted
-_FACTOR = r"(?:k[A-Z]\w*|blockDim\.[xyz]|gridDim\.[xyz]|\d+)"  # of 32 bits
+_FACTOR = r"(?:k[A-Z]\w*|blockDim\.[xyz]|gridDim\.[xyz]|\d+)"  # a factor of 32 bits
 _PRODUCT = re.compile(rf"\b(blockIdx\.[xyz] \* {_FACTOR}|{_FACTOR} \* blockIdx\.[xyz](?!\)))")
 
 
-_WIDE_NAMES = re.compile(rf"(?:{_WIDE.pattern})(?: const)? ([^;(){{}}]*)")  # of a declaration, or a parameter
-_LOOP = re.compile(r"\bfor \((?P<type>[\w: ]+?) (?P<name>\w+) = (?P<value>[^;]*); (?P=name) (?:<=?|!=) (?P<bound>[^;&|]+);")
-_CAST = re.compile(r"static_cast<[\w: ]+>\(.*\)")  # says itself that it cuts
+# names in a declaration, or parameters
+_WIDE_NAMES = re.compile(rf"(?:{_WIDE.pattern})(?: const)? ([^;(){{}}]*)")
+_LOOP = re.compile(r"\bfor \((?P<type>[\w: ]+?) (?P<name>\w+) = (?P<value>[^;]*); (?P=name) "
+                   r"(?:<=?|!=) (?P<bound>[^;&|]+);")
+_CAST = re.compile(r"static_cast<[\w: ]+>\(.*\)")  # an explicit cast is intended
 
 
 def _wide_names(text):
@@ -303,7 +316,7 @@ def _wide_names(text):
 
 
 def _narrow(declared):
-    """The bits that a number of that declaration counts with: 31 or 32; None for more."""
+    """The bits in which a number of that declaration counts, 31 or 32; None for more."""
     kind, value = declared["type"], declared["value"]
     if kind == "auto":
         return 32 if _OF_A_BLOCK.search(value) and not _WIDE.search(value) else 31 if re.fullmatch(r"\d+", value) else None
@@ -311,13 +324,13 @@ def _narrow(declared):
 
 
 def _bound(loop):
-    """What a loop counts up to, as both sides call it: T for args.T."""
+    """A loop's bound without its object, so that T and args.T are the same."""
     return loop["bound"].strip().rpartition(".")[2]
 
 
 def too_narrow(mine, ours):
-    """A sentence for the first number of `mine` that counts in 32 bits what ours counts in 64, or for a product of a block's number in 32
-    bits where ours converts that number first; or ""."""
+    """A sentence about the first number of `mine` with 32 bits that has 64 in ours, or about a
+    product of a block index in 32 bits if ours converts the index first; or ""."""
     declared_in_ours = list(_DECLARED.finditer(ours))
     wide = {each["name"] for each in declared_in_ours if _WIDE.search(each["type"])} - {each["name"] for each in declared_in_ours if _narrow(each)}
     counts = re.compile("|".join((r"blockIdx\.", r"\bargs\.[A-Z]\w*\b", *(rf"\b{name}\b" for name in _wide_names(mine)))))
@@ -328,48 +341,50 @@ def too_narrow(mine, ours):
     for number, line in enumerate(mine.splitlines(), 1):
         if line in known:
             continue
-        where = f"One thing that no test of this size can show, in line {number}: "
+        where = f"Line {number} fails for a larger problem, which no test here can show, because "
         for declared in _DECLARED.finditer(line):
             bits = _narrow(declared)
             if declared["name"] in wide and bits and counts.search(declared["value"]) and not _CAST.fullmatch(declared["value"]):
-                return (f"{where}{declared['name']} has 32 bits, so {1 << bits:,} and more are too many for it. Ours is a std::int64_t"
-                        f"{', and the block number is converted before it is multiplied' if 'blockIdx.' in declared['value'] else ''}.")
+                return (f"{where}{declared['name']} has 32 bits and overflows at {1 << bits:,}. Ours is a std::int64_t"
+                        f"{', and it converts the block number before it multiplies' if 'blockIdx.' in declared['value'] else ''}.")
         for loop in _LOOP.finditer(line):
             bits = _narrow(loop)
             if bits and _bound(loop) in wide_loops:
-                return (f"{where}{loop['name']} has 32 bits, and {loop['bound'].strip()} may be {1 << bits:,} or more, which it never reaches. "
-                        "Ours is a std::int64_t.")
+                return (f"{where}{loop['name']} has 32 bits, and {loop['bound'].strip()} may be {1 << bits:,} or more, "
+                        "which it never reaches. Ours is a std::int64_t.")
         product = _PRODUCT.search(line)
         if product and converts:
-            return (f"{where}{product[1]} is a product of 32 bits, whatever it is converted to afterwards: from 4,294,967,296 on it begins at 0 again. "
-                    "Ours converts the block's number before it is multiplied.")
+            return (f"{where}{product[1]} is a product of 32 bits, whatever it is converted to afterwards. It wraps to 0 at 4,294,967,296. "
+                    "Ours converts the block number before it multiplies.")
     return ""
 
 
-_CALL = re.compile(r"^\s*(cuda\w+)\(")  # a statement of its own: nobody looks at what it returns
+_CALL = re.compile(r"^\s*(cuda\w+)\(")  # a statement that ignores the returned error
 
 
 def unchecked(mine, ours):
-    """A sentence for the first call of the runtime in `mine` whose error is lost, where ours looks at each; or ""."""
+    """A sentence about the first call of the runtime in `mine` whose error is ignored, if ours
+    checks each; or ""."""
     calls = [(number, found[1]) for number, line in enumerate(mine.splitlines(), 1) if (found := _CALL.match(line))]
     if not calls or any(map(_CALL.match, ours.splitlines())):
         return ""
     number, name = calls[0]
-    return f"One thing that no test of a machine without faults can show, in line {number}: nobody looks at what {name} returns, so its error is lost."
+    return f"Line {number} ignores the error that {name} returns, which no test can show on a machine without faults."
 
 
 _ARRAY = re.compile(r"^(?P<shared>.*__shared__)?[^=(/]*?\b\w[\w:<>]* +(?P<arrays>\w+(?:\[[^\]]*\])+(?:, *\w+(?:\[[^\]]*\])+)*);")
 
 
 def _arrays(text):
-    """(the number of its line, its name, whether it is in shared memory) of each array that a line declares without a value."""
+    """(line number, name, whether it is in shared memory) of each array that a line declares
+    without a value."""
     for number, line in enumerate(text.splitlines(), 1):
         if found := _ARRAY.match(line.partition("//")[0].strip()):
             yield from ((number, name, bool(found["shared"])) for name in re.findall(r"(\w+)\[", re.sub(r"\[[^\]]*\]", "[]", found["arrays"])))
 
 
 def own_arrays(mine, ours):
-    """A sentence for each array of `mine` that ours does not have, where ours has more arrays in shared memory."""
+    """A sentence for each array that only `mine` has, if ours has more arrays in shared memory."""
     shared, known = ({name for _, name, is_shared in _arrays(ours) if is_shared is which} for which in (True, False))
     in_mine = [name for _, name, is_shared in _arrays(mine) if is_shared]
     lacks = len(in_mine) < len(shared)
@@ -381,17 +396,19 @@ _EXTERN = re.compile(r"^\s*extern __shared__ [^;]*?\b(\w+)\[\];")
 
 
 def without_size(mine, ours):
-    """A sentence for each array of `mine` that gets its size from a launch, where no launch gives one and ours has no such array."""
+    """A sentence for each array of `mine` whose size comes from the launch, if no launch gives one
+    and ours has no such array."""
     gives = re.search(r"<<<[^,>]+,[^,>]+,", mine) or "extern __shared__" in ours
-    return [f"Line {number}: {found[1]} is extern, so its bytes are the third number of a launch, <<<blocks, threads, bytes>>>. Without it the array has none."
+    return [f"Line {number}: {found[1]} is extern, so its size is the third launch argument, <<<blocks, threads, bytes>>>. Without it the array has 0 bytes."
             for number, line in enumerate(mine.splitlines(), 1) if not gives and (found := _EXTERN.match(line))]
 
 
-_SIZED = {"cudaMalloc": 1, "cudaMallocAsync": 1, "cudaMemcpy": 2, "cudaMemcpyAsync": 2, "cudaMemset": 2, "cudaMemsetAsync": 2}  # which argument it is
+# the index of the argument that is the size
+_SIZED = {"cudaMalloc": 1, "cudaMallocAsync": 1, "cudaMemcpy": 2, "cudaMemcpyAsync": 2, "cudaMemset": 2, "cudaMemsetAsync": 2}
 
 
 def _arguments(text):
-    """Of a call, from behind its parenthesis on."""
+    """The arguments of a call, from the text after its opening parenthesis."""
     depth, arguments = 0, [""]
     for sign in text:
         depth += (sign in "([{") - (sign in ")]}")
@@ -405,30 +422,31 @@ def _arguments(text):
 
 
 def counts_elements(mine, ours):
-    """A sentence for each call of `mine` whose bytes are a number of elements, by its looks."""
+    """A sentence for each call of `mine` whose bytes look like a number of elements."""
     of_bytes = re.compile(r"sizeof|bytes|\b(?:" + "|".join(["char", *re.findall(r"(\w+)(?: = |\{|\()[^;]*\bsizeof\b", mine)]) + r")\b", re.IGNORECASE)
     known, said = set(map(str.strip, ours.splitlines())), []
     for number, line in enumerate(mine.splitlines(), 1):
         for name, rest in re.findall(rf"\b({'|'.join(_SIZED)})\((.*)", line) if line.strip() not in known else ():
             size = (_arguments(rest) + 3 * [""])[_SIZED[name]].strip()
             if size and not of_bytes.search(size):
-                said.append(f"Line {number}: {name} counts bytes; is {size} a number of elements? Of floats it is {size} * sizeof(float).")
+                said.append(f"Line {number}: {name} counts bytes. Is {size} a number of elements? For floats, pass {size} * sizeof(float).")
     return said
 
 
 def in_double(mine, ours, lines):
-    """A sentence for the first of the `lines` of `mine` where a float becomes a double and ours has another line; or ""."""
+    """A sentence for the first of the `lines` of `mine` that turns a float into a double and
+    differs from ours; or ""."""
     known, text = set(ours.splitlines()), mine.splitlines()
     number = next((each for each in lines if text[each - 1] not in known), None)
-    if lines and number is None:  # what becomes one is in ours too: a variable's type is another one
+    if lines and number is None:  # the expression is in ours too, but a variable has another type
         number = next((at for at, line in enumerate(text, 1) if line not in known and re.search(r"\bdouble\b", line.partition("//")[0])), None)
-    return number and (f"One thing that no test can show, in line {number}: a float becomes a double there, which a GeForce RTX multiplies and adds at a "
+    return number and (f"In line {number} a float becomes a double, which no test can show. A GeForce RTX multiplies and adds doubles at a "
                        "sixty-fourth of a float's rate. 2.0f is a float, 2.0 a double.") or ""
 
 
 def reward(exercise, budgets):
-    """One line for whoever has solved it: the learner's counts, facts of the X-ray, beside those of the step before, where they differ, and what
-    the step brought on a GPU; "" if nothing of that is known."""
+    """One line after an exercise is solved: the learner's counts from the X-ray beside those of the
+    previous step, if they differ, and what the step brought on a GPU; "" if nothing is known."""
     before = _step_before(exercise)
     needed = budget_of(before) if before and budget_of(exercise) else {}
     counts = []

@@ -1,13 +1,16 @@
 """usage: must_fail mistake TEST PROGRAM PATCH SOURCE
-       must_fail stub TEST PROGRAM STUB    (of a kernel from scratch its more/scratch.holes)
+       must_fail stub TEST PROGRAM STUB    (for a kernel from scratch its more/scratch.holes)
        must_fail boss TEST PROGRAM PATCH
 
-The test of a program that must fail. A mistake's program ends with failing tests, one of which says the diagnosis that the patch
-announces in its second line. A stub's program ends with a failing test that says WRONG RESULT, its holes say how large they are
-and what they may cost, the README has three hints for each, and solving it only adds lines to reach the chapter's own kernel and takes out
-those that go with a hole; one that is the step before's kernel is right and dearer than the budget. Of a boss's program the X-ray says
-what the patch announces, in a line of the kernel, or a test says it of a kernel for the CPU; its reason is one of those that a learner may
-answer."""
+Checks a program that must fail.
+- A mistake's program must end with failing tests, one of which reports the diagnosis that the
+  patch announces in its second line.
+- A stub's program must end with a failing test that reports WRONG RESULT. Its holes must give
+  their size and budget, the README must have three hints for each, and solving the stub must only
+  add lines, apart from those that go with a hole. A stub that is the previous step's kernel must be
+  right and over budget.
+- The X-ray must report in a boss's program what the patch announces, in a line of the kernel; for a
+  kernel on the CPU a test must report it. The reason must be one that a learner may answer."""
 import os
 import re
 import sys
@@ -22,8 +25,9 @@ from ladder_tools.patches import fault_of, header
 
 _SECONDS = 600
 _PARTS = 12
-_FAILURES_OF_STUBS = ("WRONG RESULT", "deadlock: nobody ends this")  # where a hole would have ended a wait
-_NO_LONG_SEQUENCES = "-*1000*"  # they only repeat what short ones say
+# a wait that a hole would have ended
+_FAILURES_OF_STUBS = ("WRONG RESULT", "deadlock: nobody ends this")
+_NO_LONG_SEQUENCES = "-*1000*"  # they repeat what short ones cover
 
 
 def said(done, words):
@@ -42,10 +46,11 @@ def faults_of_mistake(program, patch, source):
     faults = [f"the patch has no line '# {word}: ...'" for word in ("mistake", "diagnosis") if not header(patch, word)]
     if faults:
         return faults
-    # Only the tests of what the file registers; all, where it registers nothing.
+    # Run only the tests of the registered names, or all if the file registers none.
     names = (":".join(f"{name}.*" for name in registered_names(Path(source).read_text())) or "*") + _NO_LONG_SEQUENCES
-    # A wrong answer takes long to diagnose, and the first failure is mostly enough; then the first of each part; then all are asked. A stage's
-    # small case says in other words what the plain case says.
+    # A diagnosis is slow, and the first failure usually names the mistake. If not, try the first
+    # failure of each part, and at last all tests. The small case of a stage words its failure
+    # differently from the plain case, so it comes last.
     parts = [{"GTEST_TOTAL_SHARDS": str(_PARTS), "GTEST_SHARD_INDEX": str(part)} for part in range(_PARTS)]
     tries = [(f"{names}:*.Stage*", ["--gtest_fail_fast"], environment) for environment in ({}, *parts)]
     for test_filter, options, environment in [*tries, (names, [], {})]:
@@ -55,11 +60,11 @@ def faults_of_mistake(program, patch, source):
         if done.timed_out or done.status != 1:
             return [wrong_end(done, "tests fail")]
         if said(done, diagnosis):
-            print(f"noticed: {header(patch, 'mistake')}\nsaid:    {diagnosis}")
+            print(f"noticed:  {header(patch, 'mistake')}\nreported: {diagnosis}")
             return []
     named = dict.fromkeys(line for test in done.tests for failure in test["failures"] for line in failure.splitlines() if line.startswith("It "))
-    print(f"no failing test says '{diagnosis}'; " + "\n  ".join(["they say:", *named] if named else ["none names a misconception"]))
-    return [f"no failing test says '{diagnosis}'"]
+    print(f"no failing test reports '{diagnosis}'; " + "\n  ".join(["they report:", *named] if named else ["none names a misconception"]))
+    return [f"no failing test reports '{diagnosis}'"]
 
 
 def faults_of_holes(exercise):
@@ -68,7 +73,7 @@ def faults_of_holes(exercise):
     for hole in exercise.holes():
         lines = "\n".join(line for line in stub.splitlines() if f"TODO({hole})" in line)
         if not re.search(r"roughly [0-9]* line", lines):
-            faults.append(f"hole {hole} does not say how many lines, roughly")
+            faults.append(f"hole {hole} does not give its number of lines (roughly N lines)")
         if "budget:" not in lines:
             faults.append(f"hole {hole} names no budget")
         hints = [title for title, text in Hints(exercise).texts(hole) if text]
@@ -81,18 +86,18 @@ def faults_of_holes(exercise):
 def faults_of_stub(program, stub):
     exercise = Exercise(Path(stub).resolve().relative_to(ROOT))
     faults = faults_of_holes(exercise)
-    if exercise.begins_with:  # a right kernel, which is dearer than its lesson allows
+    if exercise.begins_with:  # a right kernel that is over its lesson's budget
         names = gtest.names_of(Path(program), without="xray_test.cpp")
         done = gtest.run(program, _SECONDS, test_filter=":".join(first_tests(names)))
         faults += [] if done.succeeded else [wrong_end(done, "it is right")]
         done = gtest.run(program, _SECONDS, test_filter="*.KeepsItsBudget")
-        return faults + ([wrong_end(done, "it is dearer than the budget")] if done.timed_out or done.status != 1 else [])
+        return faults + ([wrong_end(done, "it is over budget")] if done.timed_out or done.status != 1 else [])
     done = gtest.run(program, _SECONDS, "--gtest_fail_fast", test_filter=_NO_LONG_SEQUENCES)
     if done.timed_out or done.status != 1:
         return faults + [wrong_end(done, "a test fails")]
     if not any(said(done, words) for words in _FAILURES_OF_STUBS):
         print(done.text[-3000:])
-        faults.append(f"the failing test does not say {' or '.join(_FAILURES_OF_STUBS)}")
+        faults.append(f"the failing test does not report {' or '.join(_FAILURES_OF_STUBS)}")
     return faults
 
 
@@ -106,8 +111,8 @@ def faults_of_boss(program, patch):
     findings = boss.findings(program, _SECONDS)
     seen = [finding for finding in findings if finding.startswith(boss.shows) and (boss.on_the_cpu or any("/kernel.cu:" in places[0] for places in getattr(finding, "parties", ())))]
     if not seen:
-        who = f"{boss.test} does not say '{boss.shows}'" if boss.on_the_cpu else f"the X-ray does not say '{boss.shows}' of a line of the kernel in {boss.test}"
-        faults.append(f"{who}; it says: {findings}")
+        who = f"{boss.test} does not report '{boss.shows}'" if boss.on_the_cpu else f"the X-ray does not report '{boss.shows}' in a line of the kernel, in {boss.test}"
+        faults.append(f"{who}; it reports: {findings}")
     if any(re.search(r"\.(cu|hpp|cpp):[0-9]", without_lines(finding)) for finding in findings):
         faults.append(f"a finding gives its line away: {[without_lines(finding) for finding in findings]}")
     return faults
@@ -115,7 +120,8 @@ def faults_of_boss(program, patch):
 
 def main(arguments=None):
     kind, test, program, *files = arguments or sys.argv[1:]
-    skip_log = os.environ.pop("LADDER_SKIP_LOG", None)  # what the program itself skips is no skip of this test
+    # the program's own skips are not skips of this test
+    skip_log = os.environ.pop("LADDER_SKIP_LOG", None)
     if not Path(program).exists():
         reason = f"not built; ./ladder test {test} builds and runs it"
         print(f"SKIPPED: {reason}")

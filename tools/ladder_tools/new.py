@@ -1,4 +1,4 @@
-"""./ladder new: a lesson of one's own, written as a copy of another, with that one's names changed."""
+"""./ladder new: writes a lesson as a copy of another one, with new names."""
 import re
 import shutil
 import subprocess
@@ -9,10 +9,11 @@ from ladder_tools.building import say
 from ladder_tools.place import MORE, ROOT, Refused, chapters, idea_of, lesson_of, lessons, number_of, place_of, refused, registered_names, text_of
 from ladder_tools.rows import operators
 
-_PLAIN = {".cu": "04", ".cpp": "01"}  # what is copied where nothing else is asked for
+_PLAIN = {".cu": "04", ".cpp": "01"}  # the default source of a copy
 _WITH_OPERATOR = Path("tests/90_open_operators")
 _OF_A_LESSON = ("kernel.*", "exercise.*", "test.cpp", "xray_test.cpp", f"{MORE}/mistakes/*.patch")
-_OF_ITS_FOLDER = ("*.cu", "*.cpp", "*.hpp", f"{MORE}/*.*")  # a lesson that is no chapter's own folder: all that it has
+# all files of a lesson that is not a chapter's own folder
+_OF_ITS_FOLDER = ("*.cu", "*.cpp", "*.hpp", f"{MORE}/*.*")
 _OF_THE_OPERATOR = ("matmul.hpp", "matmul_operator.cpp")
 
 _PAGE = """# {title}
@@ -48,7 +49,7 @@ git diff --no-index {source}/{kernel} {folder}/{kernel}
 """
 _REWRITE = """## The kernel walked through
 
-A rewrite: the operator is new.
+A rewrite, because the operator is new.
 """
 _TURN = """## Your turn
 
@@ -94,7 +95,7 @@ class Arguments:
 
 
 class Source:
-    """The lesson that is copied: its files, and what they call themselves."""
+    """The lesson to copy: its files and the names in them."""
 
     def __init__(self, arguments):
         if arguments.with_operator:
@@ -109,7 +110,7 @@ class Source:
         if not any(file.stem == "kernel" for file in self.files):
             raise Refused(f"lesson is '{arguments.source}'; allowed: those with a kernel.cu or kernel.cpp of their own")
         self.texts = {file: (root / file).read_text() for file in self.files}
-        # Its own operators, by the words of their files, and the namespaces of its own headers.
+        # Its own operators, from their file names, and the namespaces of its own headers.
         self.operators = {re.sub("_operator$", "", file.stem) for file in self.files if file.stem.endswith("_operator")}
         headers = "".join(text for file, text in self.texts.items() if file.suffix == ".hpp")
         self.namespaces = set(re.findall(r"^namespace ((?!ladder)[\w:]+) \{$", headers, re.MULTILINE))
@@ -127,21 +128,23 @@ def _camel(slug):
 
 
 def _renamed(text, source, arguments):
-    """A file's text with the names of its new place."""
-    # Where it lies; headers that it shares with other lessons stay where they are.
+    """A file's text with the new lesson's names."""
+    # Paths of its own files change; headers shared with other lessons keep theirs.
     for file in source.files:
         text = text.replace(f"{source.folder}/{file}", f"{arguments.folder}/{file}")
     text = re.sub(r"^// (?:[0-9.a-z]+ )?[a-z0-9_]+: ", f"// {arguments.slug}: ", text, count=1)
-    # What its headers declare is declared by the lesson that it is a copy of, too.
+    # The original lesson declares the same names as its headers' copy, so the namespace must
+    # change.
     for space in source.namespaces:
         new = f"{space.rpartition('::')[0]}::{arguments.slug}" if "::" in space else f"{space}::{arguments.slug}"
         text = re.sub(rf"^((?:\}}  // )?namespace ){space}(?= \{{$|$)", rf"\1{new}", text, flags=re.MULTILINE)
         text = re.sub(rf"\b{space}::(\w+)", lambda found, new=new: f"{new}::{found[1]}" if found[1] in source.declared else found[0], text)
-    # An operator X is X.hpp and X_operator.cpp, with the types X, XArgs, ... What others call so are members: matrix.transpose().
+    # An operator X is in X.hpp and X_operator.cpp and has the types X, XArgs, ... The same word
+    # elsewhere is a member, as in matrix.transpose().
     for own in source.operators:
         text = re.sub(rf"(?<![A-Za-z0-9_.>:]){own}(?=_|\b)", arguments.slug, text)
         text = re.sub(rf"(?<![A-Za-z0-9_]){_camel(own)}(?![a-z])", _camel(arguments.slug), text)
-    # Of several implementations each keeps its word.
+    # If there are several implementations, each keeps its word.
     names = registered_names(source.texts[next(file for file in source.files if file.stem == "kernel")])
     if len(names) == 1:
         text = re.sub(r"^ *\.step = [0-9]+,\n", "", text, flags=re.MULTILINE)
@@ -152,14 +155,15 @@ def _renamed(text, source, arguments):
 
 
 def _holes_of(folder):
-    """What a page says of its exercise's holes, hints and all."""
+    """The page's section about its exercise's holes, with the hints."""
     found = re.search(r"^\*\*Hole .*^</details>\n", text_of(folder / "README.md"), re.MULTILINE | re.DOTALL)
     text = re.sub(r"\[([^\]]*)\]\(#[^)]*\)", r"\1", found[0] if found else "")
-    return text if len(folder.parts) > 1 else text.replace("](../", "](../../")  # seen from a lesson's folder
+    # as seen from a lesson's folder
+    return text if len(folder.parts) > 1 else text.replace("](../", "](../../")
 
 
 def _page(source, arguments):
-    """The lesson's page, with nothing but what can be known now."""
+    """The lesson's page, with only what is known now."""
     mistakes = [file.stem for file in source.files if file.parent.name == "mistakes"]
     has_exercise = any(file.stem == "exercise" for file in source.files)
     turn = _TURN.format(name=lesson_of(arguments.folder), holes=_holes_of(source.folder)) if has_exercise else ""
@@ -174,7 +178,8 @@ def _page(source, arguments):
 
 
 def _format(folder, files):
-    """Names of other lengths break lines elsewhere: the sources as clang-format has them, where it is there, and the patches to them."""
+    """Formats the sources with clang-format, if it is installed, because names of other lengths
+    break lines elsewhere. The patches are made anew to fit."""
     paths = [folder / file for file in sorted(files)]
     wrong = {}
     for patch in (path for path in paths if path.parent.name == "mistakes"):
@@ -196,7 +201,7 @@ def _format(folder, files):
 
 
 def new(words, preset, caller):
-    """Writes the lesson's folder; nothing else is changed, and nothing is there before."""
+    """Writes the lesson's folder and changes nothing else. Refuses if the names are taken."""
     del preset, caller
     arguments = Arguments(words)
     source = Source(arguments)
@@ -218,6 +223,6 @@ def new(words, preset, caller):
         path.write_text(text)
     _format(arguments.folder, written)
     name = lesson_of(arguments.folder)
-    say(f"{arguments.folder} is a copy of {source.folder} under new names. Begin with kernel.cu and its header; ./ladder test {name} "
-        "tests it. docs/adding-a-chapter.md says what each file is for")
+    say(f"{arguments.folder} is a copy of {source.folder} under new names. Begin with kernel.cu and its header, and run ./ladder test {name}. "
+        "docs/adding-a-chapter.md explains each file")
     return 0

@@ -1,16 +1,17 @@
-// For clang's CUDA front end only, put in front of a .cu file by nvcc_rules.py: who calls whom, host or device, is a
-// question to it that the emulator, where both are one, cannot ask. What the emulator's headers declare is for both sides here.
+// Included by nvcc_rules.py before a .cu file, for clang's CUDA front end only, which checks calls
+// between host and device functions. The emulator cannot check them, because both are the same
+// there. Functions of the emulator's headers are for both sides here.
 #pragma once
 
 #include <cstddef>
-// nvcc takes std::abs and the loop over {1, 2} in kernels, too.
+// nvcc accepts std::abs and a loop over {1, 2} in kernels, too.
 #pragma clang force_cuda_host_device begin
 #include <bits/std_abs.h>
 
 #include <initializer_list>
 #pragma clang force_cuda_host_device end
 
-// Before all others, as they are: functions of the host, std::max among them, which nvcc keeps from kernels.
+// Included first and unchanged: host functions such as std::max, which nvcc rejects in kernels.
 #include <stdio.h>
 
 #include <algorithm>
@@ -55,7 +56,7 @@
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __shared__ __attribute__((shared))
 
-// The emulator's are variables of a host's thread.
+// The emulator's versions are variables of a host thread.
 #define threadIdx thread_index
 #define blockIdx block_index
 #define blockDim block_extents
@@ -63,7 +64,8 @@
 extern __device__ const uint3 threadIdx, blockIdx;
 extern __device__ const dim3 blockDim, gridDim;
 
-// CUDA has min and max for these pairs, the emulator for all: what fits none of them, or several equally well, nvcc refuses.
+// CUDA has min and max for these pairs, the emulator for all. nvcc rejects arguments that fit no
+// pair, or several equally well.
 namespace nvcc_rules {
 #define NVCC_RULES_PAIR(A, B) __device__ int fits(A, B);
 #define NVCC_RULES_PAIRS(A, B) \
@@ -88,6 +90,6 @@ requires nvcc_rules::FitsNone<A, B> __host__ __device__ constexpr auto max(A, B)
 template <typename... T>
 __device__ int printf(const char*, const T&...);
 
-// What clang makes of kernel<<<grid, block, bytes, stream>>>.
+// clang compiles kernel<<<grid, block, bytes, stream>>> to this call.
 extern "C" unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t bytes = 0,
                                                 cudaStream_t stream = nullptr);

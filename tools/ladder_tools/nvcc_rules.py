@@ -1,5 +1,5 @@
-"""What nvcc refuses and the emulator, to which a kernel is a function like others, takes: asked of clang's CUDA front end, which needs no toolkit,
-or of nvcc itself."""
+"""Finds what nvcc rejects but the emulator accepts, where a kernel is an ordinary function. Uses
+clang's CUDA front end, which needs no toolkit, or nvcc."""
 import re
 import shutil
 import subprocess
@@ -7,7 +7,8 @@ import subprocess
 from ladder_tools.place import ROOT
 
 _MESSAGE = re.compile(r"^(?P<file>[^\s:(]+)[:(](?P<line>\d+)(?::\d+|\)): (?P<kind>error|warning|note): (?P<text>.*)$", re.MULTILINE)
-# Of clang's errors only these: it parses some declarations of shared memory less generously than nvcc.
+# Only these of clang's errors count, because clang rejects some declarations of shared memory that
+# nvcc accepts.
 _RULES = re.compile(r"reference to __host__|variable-length arrays|must have void return type|cannot use '(?:throw|try|typeid|dynamic_cast)'|"
                     r"kernel call to non-global function|not configured|indirect goto|virtual functions")
 _SIDES = re.compile(r"call to (__\w+__) function from (__\w+__)")
@@ -18,7 +19,7 @@ _OF_TYPES = re.compile(r"\[with A = (.*), B = (.*)\] has been explicitly deleted
 
 
 def clang():
-    """The newest clang++ of this machine; None: there is none."""
+    """The newest clang++ of this machine, or None."""
     return next(filter(None, map(shutil.which, ("clang++", *(f"clang++-{version}" for version in range(25, 13, -1))))), None)
 
 
@@ -29,31 +30,33 @@ def nvcc():
 def _command(compiler, path, folder):
     resources = subprocess.run([compiler, "-print-resource-dir"], capture_output=True, text=True, check=True).stdout.strip()
     return [compiler, "-x", "cuda", "-std=c++20", "-fsyntax-only", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-nocudainc", "-nocudalib",
-            "-nobuiltininc", "-isystem", f"{resources}/include",  # its own <algorithm> has a std::max for devices
+            # its <algorithm> would provide std::max for devices
+            "-nobuiltininc", "-isystem", f"{resources}/include",
             "-Xclang", "-target-sdk-version=11.0", "-Xclang", "-fno-cuda-host-device-constexpr", "-Wno-unknown-cuda-version", "-Wdouble-promotion",
             "-ferror-limit=0", f"-I{folder}", f"-I{ROOT}", f"-I{ROOT}/common/emulator/include", "-include", f"{ROOT}/tools/ladder_tools/nvcc_rules.hpp", str(path)]
 
 
 def _said(found):
-    """What one of clang's errors and its notes say of who calls whom; "" of any other error."""
+    """A sentence about the call that one of clang's errors and its notes describe; "" for other
+    errors."""
     message, notes = found[0], found[1:]
     called, sides = _CALLED.search(message["text"]), next(filter(None, (_SIDES.search(note["text"]) for note in notes)), None)
     if called and called[1] in ("move", "forward") and notes[0]["file"].endswith("bits/move.h"):
-        return ""  # nvcc takes these two
+        return ""  # nvcc accepts these two
     if called and sides and sides[1] != sides[2]:
-        mend = ": it needs __device__" if sides[1] == "__host__" and notes[0]["file"] == message["file"] else ""
-        return f"{called[1] or called[2]} is a {sides[1]} function, called from a {sides[2]} function{mend}"
+        mend = "; it needs __device__" if sides[1] == "__host__" and notes[0]["file"] == message["file"] else ""
+        return f"{called[1] or called[2]} is a {sides[1]} function called from a {sides[2]} function{mend}"
     deleted = _DELETED.search(message["text"])
     types = next(filter(None, (_OF_TYPES.search(note["text"]) for note in notes)), None)
     if deleted and types:
-        return (f"{deleted[1]} of {types[1]} and {types[2]}: CUDA has none for these two types; "
-                "convert one to the other's")
+        return (f"CUDA has no {deleted[1]} of {types[1]} and {types[2]}; "
+                "convert one to the type of the other")
     return message["text"] if _RULES.search(message["text"]) else ""
 
 
 def asked(path, folder):
-    """({line: what nvcc refuses there}, [lines that compute in double]) of the .cu file at `path`, whose headers lie in `folder` too.
-    None: neither compiler is here. nvcc alone says nothing of doubles."""
+    """({line: why nvcc rejects it}, [lines that compute in double]) for the .cu file at `path`,
+    with headers from `folder` too. None without either compiler. nvcc does not report doubles."""
     compiler = clang()
     if compiler:
         command = _command(compiler, path, folder)

@@ -1,4 +1,5 @@
-"""What a patch makes of a kernel, what the lines above the patch say, and which of a kernel's lines a stub leaves out."""
+"""Applies patches to kernels, reads their headers, and finds the lines of a kernel that its stub
+lacks."""
 import difflib
 import re
 import shutil
@@ -10,7 +11,7 @@ from ladder_tools.place import ROOT, Failed, registered_names, text_of
 
 
 def patched(kernel, patch, root=ROOT):
-    """The kernel's text with the patch applied. ValueError, if it does not fit."""
+    """The kernel's text with the patch applied. Raises ValueError if it does not fit."""
     if shutil.which("patch") is None:
         raise Failed("patch is not installed (sudo apt-get install -y patch)")
     with tempfile.TemporaryDirectory() as folder:
@@ -23,13 +24,14 @@ def patched(kernel, patch, root=ROOT):
 
 
 def header(patch, word):
-    """What the line "# WORD: ..." of a patch says, else ""."""
+    """The text of a patch's line "# WORD: ...", or ""."""
     found = re.search(rf"^# {word}: (.+)$", patch, re.MULTILINE)
     return found[1] if found else ""
 
 
 def hole_of(exercise, patch, root=ROOT):
-    """The hole of the exercise whose lines of the kernel the patch changes; "" if they are in none, or the patch changes another file."""
+    """The hole whose lines of the kernel the patch changes; "" if there is none, or if it changes
+    another file."""
     if f"+++ b/{exercise.solution}\n" not in (root / patch).read_text():
         return ""
     kernel, stub = ((root / path).read_text().splitlines() for path in (exercise.solution, exercise.stub))
@@ -43,30 +45,32 @@ def hole_of(exercise, patch, root=ROOT):
 
 
 def changes(before, after):
-    """[(first line, line behind the last, the lines instead)]"""
+    """[(first line, line after the last, the new lines)]"""
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     return [(at, to, after[begin:end]) for kind, at, to, begin, end in matcher.get_opcodes() if kind != "equal"]
 
 
 def between(before, after, old, new):
-    """The patch that makes the text `after`, of the file `new`, of `before`, of the file `old`."""
+    """The patch from the text `before` of the file `old` to the text `after` of the file `new`."""
     return "".join(difflib.unified_diff(before.splitlines(True), after.splitlines(True), f"a/{old}", f"b/{new}"))
 
 
 def with_name_of(text, other):
-    """`text` with its implementation called as in `other`: a step's name is not its idea."""
+    """`text` with the implementation's name of `other`, because a new name is not a change."""
     ours, theirs = registered_names(text), registered_names(other)
     return re.sub(rf"\b{ours[0]}\b", theirs[0], text) if ours and theirs else text
 
 
 def under_head_of(head, text):
-    """The lines of `text` behind its first comment, under the first comment of `head` and with the name of its implementation."""
+    """The lines of `text` after its first comment, under the first comment of `head` and with its
+    implementation's name."""
     first = re.compile(r"(?://.*\n)*")
     return first.match(head)[0] + with_name_of(text[first.match(text).end():], head)
 
 
 def holes_of(exercise):
-    """Where lines are missing. An exercise that begins with the step before has one hole: what this lesson's kernel has instead."""
+    """The missing lines. An exercise that begins with the previous step's kernel has one hole: the
+    lines that this lesson's kernel has instead."""
     stub, kernel = exercise.text, text_of(exercise.solution)
     if exercise.begins_with:
         before = under_head_of(kernel, text_of(exercise.begins_with)).splitlines()
@@ -79,7 +83,7 @@ def holes_of(exercise):
 
 
 def fault_of(exercise):
-    """A sentence, if the stub is not what the kernel is today but for the lines at its TODOs; "" if it is."""
+    """A sentence if the stub is not today's kernel without the lines at its TODOs, otherwise ""."""
     try:
         stub = exercise.text
     except Failed as stale:
@@ -90,12 +94,13 @@ def fault_of(exercise):
     ours = text_of(exercise.solution).splitlines()
     marked = next(filter(until, ours), None)
     if marked:
-        return f"{exercise.solution} is what a stub becomes; this line is a stub's: {marked.strip()}"
+        return f"{exercise.solution} is the solution, but this line belongs in a stub: {marked.strip()}"
     kernel = iter(ours)
     lines = [line for line in stub.splitlines() if not _TODO.search(line) and not until(line)]
-    gone = next((line for line in lines if line not in kernel), None)  # `in` looks behind the line found last
+    # `in` searches after the line that it found last
+    gone = next((line for line in lines if line not in kernel), None)
     if gone is not None:
-        return f"solving {exercise.stub} must only add lines to reach {exercise.solution}; this one goes: {gone.strip()}"
+        return f"solving {exercise.stub} must only add lines to reach {exercise.solution}; this line disappears: {gone.strip()}"
     try:
         holes_of(exercise)
     except Unplaced as error:
@@ -105,18 +110,19 @@ def fault_of(exercise):
     return ""
 
 
-_ALIKE = 0.7  # difflib's ratio of a line and what it was changed to
+_ALIKE = 0.7  # difflib's ratio between a line and its changed version
 _TODO = re.compile(r"TODO\(([0-9]+)\)")
-# Of a line without which the stub would not compile, and which goes when the hole is filled: "float v = 0.0f;  // until hole 1 is filled".
+# A line that lets the stub compile until its hole is filled: "float v = 0.0f;  // until hole 1 is
+# filled".
 _UNTIL = re.compile(r"\S +// until (?:hole|stage) ([0-9]+) is filled$")
 
 
 class Unplaced(ValueError):
-    """A line of a stub goes with a hole that is not where the line stands."""
+    """A stub's line goes with a hole that is not at this line."""
 
 
 def until(line):
-    """The number of the hole that the line goes with; "" if it stays."""
+    """The number of the hole with which the line goes, or ""."""
     found = _UNTIL.search(line)
     return found[1] if found and is_code(line) else ""
 
@@ -127,7 +133,7 @@ def without_lines_of(hole, text):
 
 
 def _bare(line):
-    """What is left of a line where blanks do not count."""
+    """The line without blanks."""
     return "".join(line.split())
 
 
@@ -136,7 +142,8 @@ def _without_comment(line):
 
 
 def _with_braces_behind(text):
-    """The text with each brace that has a line of its own behind the line before it, which leaves an empty line."""
+    """The text with each brace on a line of its own moved to the end of the previous line, which
+    leaves an empty line."""
     return re.sub(r"^(?!.*//)( *[^\s#].*[^\s;{}])[ ]*\n[ ]*\{[ ]*$", r"\1 {\n", text, flags=re.MULTILINE)
 
 
@@ -146,7 +153,7 @@ def _code(line):
 
 
 def _numbered(text):
-    """Its lines with their numbers, but for those that are only a TODO."""
+    """Its lines with their numbers, without lines that are only a TODO."""
     return [(number, _code(line)) for number, line in enumerate(text.splitlines(), 1) if not _TODO.search(line) or is_code(line)]
 
 
@@ -155,7 +162,7 @@ def _likeness(line, other):
 
 
 def same_code(text, other):
-    """Whether two texts are the same but for blanks, line breaks and comments."""
+    """Whether two texts differ only in blanks, line breaks and comments."""
     return len({"".join(map(_without_comment, each.splitlines())) for each in (text, other)}) == 1
 
 
@@ -164,9 +171,9 @@ def is_code(line):
 
 
 def not_as_ours(places, ours, most=3):
-    """Of a learner's lines, each with its number, for each place of a hole, the numbers of those that are not as ours there; and "behind line 7",
-    where ours has another line and none stands in its place. Blanks and comments do not count. Nothing, unless they are few beside those that
-    are as ours."""
+    """The numbers of a learner's lines that differ from ours, for the places of a hole, and "after
+    line 7" where a line of ours is missing. Blanks and comments do not count. Empty if too many
+    lines differ."""
     differ, left_out, alike, lacks = [], [], 0, 0
     for lines, theirs in zip(places, ours):
         mine = [(number, _without_comment(line)) for number, line in lines if _without_comment(line)]
@@ -176,14 +183,14 @@ def not_as_ours(places, ours, most=3):
             if kind in ("replace", "delete"):
                 differ += [number for number, _ in mine[at:to]]
             elif kind == "insert":
-                left_out.append(f"behind line {mine[at - 1][0]}" if at else f"in front of line {mine[0][0]}" if mine else "at another place")
+                left_out.append(f"after line {mine[at - 1][0]}" if at else f"before line {mine[0][0]}" if mine else "elsewhere")
         same = len(mine) - (len(differ) - before)
         alike, lacks = alike + same, lacks + len(theirs) - same
     return (differ, left_out) if max(len(differ) + len(left_out), lacks) <= min(most, alike) else ([], [])
 
 
 def first_out_of_order(places, ours):
-    """The number of the first of a learner's lines that is not as ours, where all of a hole's lines are ours in another order; None otherwise."""
+    """The first line out of order, if a hole's lines are ours in another order; otherwise None."""
     first = None
     for lines, theirs in zip(places, ours):
         mine = [(number, _without_comment(line)) for number, line in lines if _without_comment(line)]
@@ -195,7 +202,7 @@ def first_out_of_order(places, ours):
 
 
 def without_aside(text, written):
-    """The learner's text with the stub's lines where something else is outside of the holes."""
+    """The learner's text with the stub's lines restored outside the holes."""
     lines = text.splitlines()
     for number, _, stubs in written.aside:
         lines[number - 1] = stubs
@@ -203,8 +210,8 @@ def without_aside(text, written):
 
 
 def put_back(text, ours, lacks):
-    """The learner's text with a line of the stub's at its place, `lacks` as in Written's aside, and in no place where ours has none; and whether
-    the text has it elsewhere."""
+    """The learner's text with a line of the stub back where it belongs and nowhere else; and
+    whether it was elsewhere. `lacks` is an entry of Written's `aside`."""
     lines, (number, line, stubs) = text.splitlines(), lacks
     code = [_without_comment(each) for each in lines]
     wanted = _without_comment(stubs)
@@ -217,22 +224,25 @@ def put_back(text, ours, lacks):
 
 
 class Written:
-    """A learner's lines: `holes`: {hole: its lines, for each of its places}; `numbers`: {hole: the numbers of these lines, for each of its
-    places}; `outside`: {line of the stub's fixed ones: lines of code that were added before it, where no TODO stands}; `instead`: {line of
-    the fixed ones: what it was changed to}; `aside`: (number, line, the stub's line or "") of the code in these two; `alone`: (number of its
-    first line of code, and as in `outside` and `instead`) of each of their places. If it cannot be said whose lines are whose, `holes` is None
-    and `why` a sentence. A line that goes with a hole is one of the hole's, if it is still there."""
+    """A learner's lines, sorted by hole. A line that goes with a hole belongs to it while there.
+    holes    {hole: its lines, for each of its places}; None if the lines cannot be attributed
+    numbers  {hole: the numbers of these lines, for each of its places}
+    outside  {line of the stub: lines of code that were added before it, where there is no TODO}
+    instead  {line of the stub: the line that it was changed to}
+    aside    (number, line, the stub's line or "") of the code in `outside` and `instead`
+    alone    (number of its first line of code, its `outside`, its `instead`) of each such place
+    why      a sentence, if `holes` is None"""
 
     def __init__(self, holes=None, numbers=None, outside=None, why="", given=None, instead=None, aside=(), alone=()):
         self.holes, self.numbers, self.outside, self.why, self._given = holes, numbers or {}, outside or {}, why, given or {}
         self.instead, self.aside, self.alone = instead or {}, aside, alone
 
     def begun(self, hole):
-        """Whether the hole has a line of code that the stub does not have there."""
+        """Whether the hole has a line of code that is not in the stub."""
         return any(is_code(line) and _bare(line) not in self._given.get(hole, ()) for part in (self.holes or {}).get(hole, []) for line in part)
 
     def left(self, hole):
-        """(number, line) of the hole's lines that go with it, if it is begun."""
+        """(number, line) of the lines that should go because the hole is begun."""
         given = self._given.get(hole, ())
         return [(number, line) for part in self.numbered(hole) for number, line in part if _bare(line) in given] if self.begun(hole) else []
 
@@ -242,12 +252,14 @@ class Written:
 
 
 class Holes:
-    """A stub's text, and at which of its lines what is missing. A hole's TODO stands where its lines go; one that speaks of places, or of
-    somewhere, also has those lines of our kernel that stand at no TODO. Of TODOs side by side each takes as many lines as it says. Beside a
-    TODO may stand lines that go with its hole: they are no part of our kernel."""
+    """A stub's text, and which lines are missing where. A hole's TODO is where its lines belong. A
+    TODO that mentions places, or "somewhere", also has our kernel's lines that are at no TODO.
+    Adjacent TODOs each take as many lines as they give. Lines next to a TODO may go with its hole;
+    our kernel does not have them."""
 
     def __init__(self, stub, kernel):
-        self._fixed, todos, spread = [], {}, None  # todos: {line of fixed: {hole: lines it says}}
+        # todos: {line of fixed: {hole: its number of lines}}
+        self._fixed, todos, spread = [], {}, None
         go = []  # (line of fixed, hole, the line that goes)
         for line in stub.splitlines():
             todo = _TODO.search(line)
@@ -266,7 +278,7 @@ class Holes:
                 go.append((len(self._fixed), todo[1], _code(line)))
         for at, hole, line in go:
             if hole not in todos.get(at, {}):
-                raise Unplaced(f"`{line.strip()}` does not stand beside a TODO({hole})")
+                raise Unplaced(f"`{line.strip()}` is not next to a TODO({hole})")
         self._given = {}
         for _, hole, line in go:
             self._given.setdefault(hole, set()).add(_bare(line))
@@ -274,7 +286,7 @@ class Holes:
         ours, lacks = self._added(kernel, todos)
         ours = {at: [line for _, line in lines] for at, lines in ours.items()}
         if lacks or any(at not in todos for at in ours) and spread is None:
-            raise ValueError("solving it must only add lines where a TODO stands")
+            raise ValueError("solving it must only add lines at its TODOs")
         for at in sorted(todos.keys() | ours.keys()):
             lines, holes = ours.get(at, []), todos.get(at, {spread: 0})
             for last, (hole, roughly) in enumerate(holes.items(), 1):
@@ -283,9 +295,10 @@ class Holes:
                 lines = lines[some:]
 
     def _added(self, text, preferred, form=str):
-        """({line of fixed: the lines that the text has before it, each with its number}, at preferred lines where equal lines leave a choice;
-        (number, line, the stub's line) of the first line of code that the text lacks; where it has none instead, the number is that of the next
-        line, and the line is ""). Lines are the same if they have the same form."""
+        """({line of fixed: the text's lines before it, each with its number}, the first lack).
+        Where equal lines leave a choice, preferred lines win. The lack is (number, line, the stub's
+        line) for the first line of code that the text does not have; without a replacement, the
+        line is "" and the number is the next line's. Lines are equal if their forms are."""
         numbered = _numbered(text)
         fixed, lines, found, lacks = [form(line) for line in self._fixed], [form(line) for _, line in numbered], {}, None
         for kind, at, to, begin, end in difflib.SequenceMatcher(None, fixed, lines, autojunk=False).get_opcodes():
@@ -315,8 +328,8 @@ class Holes:
         return [lines for _, number, lines in self.places if number == hole]
 
     def of(self, text):
-        """What is Written in the text. Outside the holes blanks and comments do not count, nor does a brace on a line of its own, nor a name
-        that only stands for another one: its lines are given with ours."""
+        """Sorts the text's lines into a Written. Outside the holes, blanks, comments, braces on
+        lines of their own and renamed variables do not count; lines are returned with our names."""
         text = _with_braces_behind(text)
         written = self._of(text)
         named = written.aside and written.holes is not None and self._with_our_names(text, written)
@@ -324,7 +337,8 @@ class Holes:
         return with_ours if with_ours and with_ours.holes is not None and not with_ours.aside else written
 
     def _with_our_names(self, text, written):
-        """The text with the stub's names in the place of those that the lines outside of the holes have instead; "" where these differ in more."""
+        """The text with the stub's names instead of the learner's; "" if lines outside the holes
+        differ in more than names."""
         names, words = {}, re.compile(r"\w+|[^\w\s]")
         for _, line, stubs in written.aside:
             mine, theirs = words.findall(line.partition("//")[0]), words.findall(stubs.partition("//")[0])
@@ -335,7 +349,7 @@ class Holes:
         used = set(words.findall("\n".join(line for parts in written.holes.values() for part in parts for line in part)))
         declared = "\n".join(stubs for _, _, stubs in written.aside)
         if not all(re.search(rf"(?<!return)(?<=[\w>*&]) {re.escape(old)}(?= =|[;,)\[{{]| :)", declared) for old in names.values()):
-            return ""  # another function or another member is no other name
+            return ""  # another function or member is not just another name
         if len(set(names.values())) < len(names) or names.keys() & known or set(names.values()) & used or not all(map(str.isidentifier, names)):
             return ""
         return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
@@ -348,7 +362,7 @@ class Holes:
         instead, aside = {}, []
         if lacks:
             instead, text = self._changed(text, at_places)
-            # A comment that was changed is no fault.
+            # A changed comment is not a fault.
             aside = [(number, line, self._fixed[at]) for at, (number, line) in instead.items() if _without_comment(line) != _without_comment(self._fixed[at])]
             added, still = self._added(text, at_places, _bare)
             lacks = lacks if still or not instead else None
@@ -362,7 +376,7 @@ class Holes:
             beside = {number for place, number, _ in self.places if place == at}
             given = set().union(*(self._given.get(each, ()) for each in beside))
             if any(is_code(line) and _bare(line) not in given for line in added.get(at, [])) and beside != {hole}:
-                return Written(why=f"the lines of the holes {' and '.join(sorted(beside))} stand side by side without a TODO between them")
+                return Written(why=f"the lines of holes {' and '.join(sorted(beside))} are next to each other without a TODO between them")
             found[hole].append([] if len(beside) > 1 else added.get(at, []))
             of_found[hole].append([] if len(beside) > 1 else numbers.get(at, []))
         outside = {at: lines for at, lines in added.items() if at not in at_places and any(map(is_code, lines))}
@@ -372,8 +386,9 @@ class Holes:
         return Written(found, of_found, outside, given=self._given, instead={at: line for at, (_, line) in instead.items()}, aside=sorted(aside), alone=alone)
 
     def _changed(self, text, at_places):
-        """{line of fixed: (number, what the text has instead)}, where lines were changed one for one and no hole is beside them, or else by their
-        likeness; and the text with the stub's lines there."""
+        """{line of fixed: (number, the text's line instead)}, if lines were changed one for one and
+        no hole is next to them, or if they are similar; and the text with the stub's lines
+        there."""
         numbered = _numbered(text)
         matcher = difflib.SequenceMatcher(None, list(map(_bare, self._fixed)), [_bare(line) for _, line in numbered], autojunk=False)
         found = {}
@@ -393,17 +408,19 @@ class Holes:
         return found, "\n".join(lines) + "\n"
 
     def with_lines_of(self, written, hole=None):
-        """Our kernel with the learner's lines in this hole, and with what is changed outside of the holes."""
+        """Our kernel with the learner's lines in this hole, and with all changes outside the
+        holes."""
         return self.filled(hole, written.holes[hole] if hole else [], written.outside, written.instead)[0]
 
     def with_each_aside(self, written):
-        """(its (number, line, the stub's line), our kernel with it alone) of what is changed outside of the holes: of lines that were added at one
-        place the first, and our kernel with them all."""
+        """(its (number, line, the stub's line), our kernel with this change only) of the changes
+        outside the holes. Lines added at one place count as one change."""
         given = {number: (outside, instead) for number, outside, instead in written.alone}
         return [(each, self.filled(None, [], *given[each[0]])[0]) for each in written.aside if each[0] in given]
 
     def with_ours_in(self, text, written, hole):
-        """The learner's text with our lines in this hole; "" where the learner has none at one of its places."""
+        """The learner's text with our lines in this hole; "" if the learner has none at one of its
+        places."""
         lines = text.splitlines()
         for numbers, ours in zip(written.numbers[hole], self.ours(hole)):
             if ours and not numbers:
@@ -415,7 +432,8 @@ class Holes:
         return "\n".join(line for line in lines if line is not None) + "\n"
 
     def filled(self, hole, parts, outside=None, instead=None):
-        """Our kernel with these lines in one hole, and the number of the first line of each of its places. `outside`, `instead`: as Written's."""
+        """Our kernel with these lines in one hole, and the first line number of each of its places.
+        `outside` and `instead` are Written's."""
         lines, done, parts, begins, more, fixed = [], 0, list(parts), [], outside or {}, self._fixed.copy()
         for at, line in (instead or {}).items():
             fixed[at] = line

@@ -1,4 +1,4 @@
-"""The tree: its chapters, lessons and exercises, and how a wrong argument is refused."""
+"""The tree: its chapters, lessons and exercises, and the errors for wrong arguments."""
 import difflib
 import math
 import os
@@ -12,25 +12,26 @@ from ladder_tools.scratch import stub_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ABOVE_THE_CHAPTERS = "best"
-MORE = "more"  # beside a lesson's page, kernel, exercise and tests: the folder with all else that it has
+MORE = "more"  # the folder for everything beyond a lesson's page, kernel, exercise and tests
 
 
 def write_whole(path, text):
-    """Writes a small file so that whoever reads it at the same time finds the old text or the new one, never a part."""
+    """Writes a small file so that a concurrent reader finds the old text or the new one, never a
+    part."""
     new = path.with_name(f"{path.name}.{os.getpid()}")
     new.write_text(text)
     new.replace(path)
 
 
 def text_of(path):
-    """Of a file relative to ROOT, or by its whole path; empty where there is none."""
+    """The text of a file, relative to ROOT or absolute; "" if it does not exist."""
     path = ROOT / path
     return path.read_text(errors="replace") if path.exists() else ""
 
 
 class Refused(Exception):
-    """A wrong argument. The text names the argument and what is allowed, and ends with the one of `known` that `word` may have been meant to
-    be: a letter or two are others, but no digit. Nothing has been built."""
+    """A wrong argument. The text names the argument and the allowed values, and suggests the one of
+    `known` that `word` resembles, if only letters differ, not digits. Nothing has been built."""
 
     def __init__(self, text, word="", known=()):
         def digits(name):
@@ -40,32 +41,34 @@ class Refused(Exception):
 
 
 def refused(what, word, known, more=""):
-    """The usual one: "chapter is '99'; allowed: ..."."""
+    """The usual Refused: "chapter is '99'; allowed: ..."."""
     return Refused(f"{what} is '{word}'; allowed: {' '.join(known)}{more}", word, known)
 
 
 class ToRead(Refused):
-    """No error, and all that there is to say: of an exercise that a lesson does not have, what comes next; of --mistake alone, its names."""
+    """Not an error, but the command has nothing else to do: a lesson without an exercise names the
+    next one, and --mistake alone lists the mistakes."""
 
 
 class Failed(Exception):
-    """What ends the command."""
+    """An error that ends the command."""
 
 
 def require_no_limit(status):
-    """That a program which ended so was not ended by a limit of the shell's, which is no fault of it."""
+    """Raises Failed if a limit of the shell ended the program, because that is not the program's
+    fault."""
     limit = {-signal.SIGXFSZ: "a larger file than ulimit -f", -signal.SIGXCPU: "more seconds than ulimit -t"}.get(status)
     if limit:
-        raise Failed(f"a program wanted {limit} allows here, and was ended; allowed: a larger limit, or none")
+        raise Failed(f"a program needed {limit} allows here, and was ended; allowed: a larger limit, or none")
 
 
-# What ulimit calls each, its unit, and how much is always enough.
+# ulimit's letter, the limit, its unit, and a value that is always enough.
 _LIMITS = (("v", resource.RLIMIT_AS, 1024, math.inf), ("f", resource.RLIMIT_FSIZE, 1024, math.inf),
            ("s", resource.RLIMIT_STACK, 1024, 1024), ("t", resource.RLIMIT_CPU, 1, math.inf))
 
 
 def limits_of_the_shell():
-    """A line with those that a compiler, ninja or the emulator may have reached; empty: none."""
+    """A line with the limits that a compiler, ninja or the emulator may have reached, or ""."""
     low = []
     for letter, which, unit, enough in _LIMITS:
         limit = resource.getrlimit(which)[0]
@@ -73,11 +76,11 @@ def limits_of_the_shell():
             low.append(f"-{letter} {limit // unit}")
     if not low:
         return ""
-    return f"\nit may be a limit of this shell: ulimit {' '.join(low)}; allowed: larger ones, or none"
+    return f"\na limit of this shell may be the cause: ulimit {' '.join(low)}; allowed: larger ones, or none"
 
 
 def number_of(name):
-    """03 of 03_cuda_baseline, 11b of 11b_decay_per_head; empty for a folder that is neither chapter nor lesson."""
+    """03 for 03_cuda_baseline, 11b for 11b_decay_per_head; "" for other folders."""
     found = re.match(r"([0-9]{2}[a-z]?)_", name)
     return found[1] if found else ""
 
@@ -88,13 +91,14 @@ def idea_of(name):
 
 
 def lesson_of(folder):
-    """03 of 03_cuda_baseline, 07.02_chunk_walk of 07_chunkwise/02_chunk_walk; copies of these folders in others too."""
+    """03 for 03_cuda_baseline, 07.02_chunk_walk for 07_chunkwise/02_chunk_walk, also if these
+    folders are inside others."""
     chapter, *lesson = filter(number_of, Path(folder).parts)
     return ".".join([number_of(chapter), *lesson])
 
 
 def _padded(number):
-    """02 of 2, 11b of 11b; None if it is no lesson's number."""
+    """02 for 2, 11b for 11b; None if it is not a lesson's number."""
     found = re.fullmatch(r"([0-9]{1,2})([a-z]?)", number)
     return f"{found[1]:0>2}{found[2]}" if found else None
 
@@ -108,7 +112,7 @@ def chapters():
 
 
 def lessons(chapter):
-    """The folders of a chapter's lessons; its own folder, its lesson 00, is not among them."""
+    """The folders of a chapter's lessons, without its own folder, which is lesson 00."""
     return _numbered(ROOT / chapter)
 
 
@@ -116,7 +120,7 @@ def lessons(chapter):
 class Place:
     """A chapter, or one lesson of it."""
     chapter: str
-    lesson: str = None  # "02_chunk_walk"; "" is the chapter's own folder; None: all lessons
+    lesson: str = None  # "02_chunk_walk"; "" is the chapter's own folder, None all lessons
 
     @property
     def folder(self):
@@ -127,14 +131,15 @@ class Place:
 
     @property
     def room(self):
-        """What its tests' names begin with, and the target that builds them, less its _all: chapter07, chapter07.02_chunk_walk."""
+        """The prefix of its tests' names, and of the target that builds them, NAME_all: chapter07,
+        chapter07.02_chunk_walk."""
         if self.chapter == ABOVE_THE_CHAPTERS:
             return self.chapter
         return f"chapter{number_of(self.chapter)}" + ("" if self.lesson is None else f".{self.lesson or '00'}")
 
     @property
     def word(self):
-        """As the ladder's programs take it."""
+        """The word that the ladder's programs take."""
         if self.chapter == ABOVE_THE_CHAPTERS:
             return self.chapter
         return f"{number_of(self.chapter)}.00" if self.lesson == "" else self.folder
@@ -145,8 +150,9 @@ def _chapter(name):
 
 
 def place_of(word):
-    """For 3, 03, 03_cuda_baseline, best; of a lesson for 07.2, 07.02, 07.11b, 07.02_chunk_walk, 07_chunkwise/02_chunk_walk and chunk_walk;
-    03.00 is the chapter's own folder."""
+    """The place of 3, 03, 03_cuda_baseline or best; for a lesson 07.2, 07.02, 07.11b,
+    07.02_chunk_walk, 07_chunkwise/02_chunk_walk or chunk_walk. 03.00 is the chapter's own
+    folder."""
     name = word.rstrip("/")
     if name == ABOVE_THE_CHAPTERS:
         return Place(name)
@@ -162,7 +168,7 @@ def place_of(word):
             if after in (lesson, idea_of(lesson)) or number == number_of(lesson):
                 return Place(chapter, lesson)
         known = " ".join(f"{number_of(chapter)}.{lesson}" for lesson in lessons(chapter))
-        raise Refused(f"lesson is '{word}'; allowed: {known or f'none, {chapter} has no lessons beside its own'}",
+        raise Refused(f"lesson is '{word}'; allowed: {known or f'none, because {chapter} has no further lessons'}",
                       name, [f"{before}.{each}" for lesson in lessons(chapter) for each in (lesson, idea_of(lesson))])
     named = [Place(each, lesson) for each in chapters() for lesson in lessons(each) if name in (lesson, idea_of(lesson))]
     if len(named) == 1:
@@ -174,23 +180,26 @@ def place_of(word):
 
 
 class Exercise:
-    """One lesson's exercise: its stub, our solution of it, the learner's copy, and the stub's holes. Of two kinds: in an `exercise` lines of
-    the kernel are missing, in a `scratch` all of them, as its more/scratch.holes says."""
+    """One lesson's exercise: its stub, our solution, the learner's copy, and the holes. There are
+    two kinds: in an `exercise`, lines of the kernel are missing; in a `scratch`, all that its
+    more/scratch.holes names."""
 
     def __init__(self, stub):
-        self.stub = stub  # the file that is stored; all paths relative to ROOT
-        self.kind, *_ = stub.stem.split("_")  # without _sm90, which a stub of Hopper's instructions has, as their kernels do
+        self.stub = stub  # the stored file; all paths are relative to ROOT
+        # without the _sm90 that the names of Hopper kernels and stubs have
+        self.kind, *_ = stub.stem.split("_")
         self.folder = stub.parents[1] if stub.parent.name == MORE else stub.parent
         self.lesson = lesson_of(self.folder)
-        self.name = self.lesson + (f".{self.kind}" if self.kind == "scratch" else "")  # 03, 07.02_chunk_walk, 03.scratch
+        # 03, 07.02_chunk_walk, 03.scratch
+        self.name = self.lesson + (f".{self.kind}" if self.kind == "scratch" else "")
         self.solution = kernel_in(self.folder) if self.kind == "scratch" else self.folder / stub.name.replace(self.kind, "kernel")
         self.mine = Path("my") / self.folder / self.solution.name.replace("kernel", self.kind)
-        self.target = f"my{self.name}"  # CMake's, of the learner's copy
+        self.target = f"my{self.name}"  # CMake's target of the learner's copy
         self.needs_device = self.solution.suffix == ".cu"
 
     @property
     def text(self):
-        """The stub's."""
+        """The stub's text."""
         text = text_of(self.stub)
         if self.kind == "exercise":
             return text
@@ -201,36 +210,37 @@ class Exercise:
 
     @property
     def begins_with(self):
-        """The kernel of an earlier lesson that the stub is, as its first line says: "03_cuda_baseline/kernel.cu"; None where the stub is this
-        lesson's kernel with holes."""
+        """The earlier lesson's kernel from which the stub is made, "03_cuda_baseline/kernel.cu", by
+        its first line; None if the stub is this lesson's kernel with holes."""
         first = re.match(r"// .*; begins with (\S+)\.\n", text_of(self.stub))
         return Path(first[1]) if first else None
 
     @property
     def page(self):
-        """What explains it, and has its hints: the stages of a kernel from scratch have a page of their own."""
+        """The page that explains it and has its hints. The stages of a kernel from scratch have
+        their own."""
         stages = self.folder / MORE / "stages.md"
         return stages if self.kind == "scratch" and (ROOT / stages).exists() else self.folder / "README.md"
 
     @property
     def piece(self):
-        """What a numbered TODO of it is called on that page, and in its tests' names."""
+        """The name of a numbered TODO on that page and in the tests' names."""
         return "stage" if self.page.name == "stages.md" else "hole"
 
     def holes(self):
-        """Their numbers, in the order of the stub."""
+        """The holes' numbers, in the stub's order."""
         return list(dict.fromkeys(re.findall(r"TODO\(([0-9]+)\)", self.text)))
 
     def first_todo(self, of=None):
-        """(hole, "my/03_cuda_baseline/exercise.cu:44: TODO(1): roughly 3 lines; ...") of the learner's copy, `of` these holes; None if none is
-        left."""
+        """(hole, "my/03_cuda_baseline/exercise.cu:44: TODO(1): roughly 3 lines; ...") for the first
+        TODO in the learner's copy, among the holes `of`; None if none is left."""
         lines = (ROOT / self.mine).read_text(errors="replace").splitlines()
         for number, line in enumerate(lines, 1):
             found = re.search(r"TODO\(([0-9]+)\)", line)
             if not found or of is not None and found[1] not in of:
                 continue
             text = line.lstrip(" /\t")
-            for further in lines[number:]:  # one that takes several lines has its number on each
+            for further in lines[number:]:  # a TODO of several lines has its number on each
                 rest = re.match(rf"[ /\t]*TODO\({found[1]}\): (.*)", further)
                 if not rest:
                     break
@@ -242,7 +252,7 @@ class Exercise:
 
 
 def kernel_in(folder):
-    """The kernel of a lesson's folder; None if it has none."""
+    """The kernel of a lesson's folder, or None."""
     return next((folder / name for name in ("kernel.cu", "kernel_sm90.cu", "kernel.cpp") if (ROOT / folder / name).exists()), None)
 
 
@@ -252,7 +262,8 @@ def registered_names(source):
 
 
 def in_lessons(pattern):
-    """What lies in the folders of chapters and lessons, relative to ROOT, in reading order."""
+    """The matching files in the folders of chapters and lessons, relative to ROOT, in reading
+    order."""
     folders = [ROOT / chapter / lesson for chapter in chapters() for lesson in ("", *lessons(chapter))]
     return [path.relative_to(ROOT) for folder in folders for path in sorted(folder.glob(pattern))]
 
@@ -264,7 +275,8 @@ def exercises(kind="exercise"):
 
 
 def bosses():
-    """The patches that break a lesson's kernel, for `./ladder exercise 03.boss`, by the boss's name."""
+    """The patches that break a lesson's kernel, for `./ladder exercise 03.boss`, by the boss's
+    name."""
     return {f"{lesson_of(patch)}.boss": patch for patch in in_lessons(f"{MORE}/boss.patch")}
 
 
@@ -274,14 +286,15 @@ def mistakes():
 
 
 def question_of(folder):
-    """What the lesson's page asks at its end, before the ways on: 'its question: "..."; '."""
+    """The question at the end of the lesson's page: 'its question: "..."; '."""
     asked = re.search(r"^## What next\?\n+((?:.+\n)*?.*?\?)\s", text_of(f"{folder}/README.md"), re.MULTILINE)
     plain = re.sub(r"\[([^\]]*)\]\([^)\s]*\)|[*`]", r"\1", " ".join(asked[1].split())) if asked else ""
     return f'its question: "{plain}"; ' if plain else ""
 
 
 def exercise_of(name):
-    """For whatever place_of takes, and for 03.scratch; of a whole chapter it is the first one."""
+    """The exercise for a word that place_of takes, or for 03.scratch; for a whole chapter, its
+    first."""
     lesson, dot, kind = name.rpartition(".")
     if not dot or kind != "scratch":
         lesson, kind = name, "exercise"
@@ -297,5 +310,5 @@ def exercise_of(name):
             return each
     if kind == "exercise" and place.lesson:
         follow = [each for each in exercises("scratch") if str(each.folder) == place.folder] + [each for each in known if str(each.folder) > place.folder]
-        raise ToRead(f"{lesson_of(place.folder)} is to read, it has no exercise; {question_of(place.folder)}next: ./ladder exercise {(follow or known)[0].name}")
+        raise ToRead(f"{lesson_of(place.folder)} is a lesson to read, without an exercise; {question_of(place.folder)}next: ./ladder exercise {(follow or known)[0].name}")
     raise wrong

@@ -12,9 +12,10 @@ from ladder_tools.drawing import check_and_draw, copy_at, page_of
 from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, refused, registered_names, text_of, write_whole
 from ladder_tools.rows import lessons_for, lessons_of_story, members_of_cases, operators, rows, story
 
-_HELP = ROOT / "common" / "program"  # run_help.txt: what the program says to --help, kept so that nothing need be built for it
+# run_help.txt is the program's --help, kept so that help needs no build
+_HELP = ROOT / "common" / "program"
 
-_LARGEST = 2**31  # of common/program/command_line.cpp
+_LARGEST = 2**31  # from common/program/command_line.cpp
 
 
 def options_of(command):
@@ -25,13 +26,14 @@ def options_of(command):
 
 
 def named_shapes():
-    """{name that --shape knows: {size: number}}"""
+    """{name of a shape for --shape: {size: number}}"""
     lines = re.findall(r"^  (\S+) +(B=.*)", (_HELP / "run_help.txt").read_text(), re.MULTILINE)
     return {name: {size: int(number) for size, number in re.findall(r"(\w+)=(\d+)", sizes)} for name, sizes in lines}
 
 
 def require_known(given):
-    """That the values of options, {option: values}, are some that the sources have: the program would say so too, but is not built yet."""
+    """Checks the values of options, {option: values}, against the sources. The program checks them
+    too, but it is not built yet."""
     text = (_HELP / "run_help.txt").read_text()
     shapes = named_shapes()
     known_of = {"--operator": operators, "--implementation": lambda: {name for row in rows() for name in row.names},
@@ -43,7 +45,8 @@ def require_known(given):
             for name, equals, size in (item.partition("=") for item in (value.split(",") if listed else [value])):
                 if name not in known or equals and name in shapes:
                     raise refused(option, name, known)
-                least = 0 if name.islower() else 1  # a capital letter is an array's axis; others may be nothing, such as a padding
+                # a capital letter is an array's axis; other sizes may be 0, such as a padding
+                least = 0 if name.islower() else 1
                 if listed and option == "--shape" and not (re.fullmatch("[0-9]{1,10}", size) and least <= int(size) <= _LARGEST):
                     raise Refused(f"{option}: {name} is '{size}'; allowed: a whole number from {least} to {_LARGEST}")
     for value in given.get("--patience", []):
@@ -52,15 +55,16 @@ def require_known(given):
 
 
 def ask_for_program(arguments, folder):
-    """The prefix of the programs that have what is asked for, in the build folder, which is to be configured after this: "ladder", which has
-    everything, or one of its own for these lessons. The last ones asked for are kept."""
+    """The prefix of the programs in the build folder that can do this: "ladder", which has
+    everything, or one with only these lessons. CMake reads the list of the latest ones, so
+    configure after this."""
     lessons = None if "--operators" in arguments.words else lessons_for(arguments.asked, arguments.operator, arguments.names,
                                                                          arguments.variants, arguments.alone)
     return "ladder" if lessons is None else program_of(lessons, folder)
 
 
 def program_of(lessons, folder):
-    """The prefix of one with these lessons."""
+    """The prefix of the program with these lessons."""
     prefix = f"ladder_{hashlib.sha256(' '.join(lessons).encode()).hexdigest()[:8]}"
     kept = folder / "asked_programs.txt"
     others = [line for line in text_of(kept).splitlines() if not line.startswith(f"{prefix} ")]
@@ -69,17 +73,20 @@ def program_of(lessons, folder):
 
 
 _REPEATED = ("--implementation", "--condition")
-_FOLDERS = ("--in", "--out", "--example")  # of apply
+_FOLDERS = ("--in", "--out", "--example")  # options of apply
 
 
 class Arguments:
-    """A program's arguments: `words` to hand on, in which chapters and lessons have their folder's name, and the paths of what is written;
-    `places` as they were given, `asked` as they are; and what of the words says which program is needed."""
+    """A program's arguments.
+    words   to pass on: chapters and lessons by their folder's name, options without output paths
+    paths   the output files
+    places  chapters and lessons as they were typed; `asked`: the same as Place
+    The rest selects the program."""
 
     def __init__(self, command, words, caller):
         self.words, self.places, self.asked = [], [], []
-        self.copy = None  # the learner's, in my/: the only thing that is drawn then
-        given = {}  # option, or copy: its values
+        self.copy = None  # the learner's copy in my/, which is then drawn alone
+        given = {}  # {option or copy: its values}
         self.paths = {} if command == "apply" else {"--json": ROOT / "out" / f"{command}.json", "--html": ROOT / "out" / f"{command}.html"}
         self.given = given
         known = options_of(command)
@@ -120,14 +127,15 @@ class Arguments:
             elif option in self.paths:
                 self.paths[option] = Path(caller) / value
                 if not self.paths[option].parent.is_dir():
-                    raise Refused(f"{option} is '{value}'; allowed: a file in a folder that is there")
+                    raise Refused(f"{option} is '{value}'; allowed: a file in a folder that exists")
             else:
                 self.words.append(f"{option}={value}")
         require_known(given)
         self.operator = given.get("--operator", [None])[-1]
         self.names = given.get("--implementation", [])
         self.variants = "--all" in given
-        self.alone = not given.keys() <= {"--json", "--html", "--patience", "--all"}  # for something else than the ladders that are climbed
+        # the options select one table instead of the usual ladders
+        self.alone = not given.keys() <= {"--json", "--html", "--patience", "--all"}
         if self.copy:
             if self.words or not given.keys() <= {self.copy.mine, "--html"}:
                 raise Refused(f"{self.copy.mine} is drawn beside {self.copy.solution}; allowed with it: --html FILE")
@@ -136,7 +144,8 @@ class Arguments:
 
 
 def plotting_python():
-    """A Python that has matplotlib: this one, or another python3 of PATH; None where there is none. Looked for, not imported."""
+    """A Python with matplotlib, this one or another python3 in PATH, found without importing it; or
+    None."""
     ask = "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)"
     candidates = [sys.executable] + [shutil.which("python3", path=folder) for folder in (*os.get_exec_path(), "/usr/bin")]
     for python in dict.fromkeys(filter(None, candidates)):
@@ -148,7 +157,7 @@ def plotting_python():
 def _draw(json, plot):
     python = plotting_python()
     if python is None:
-        print("no plot: no python3 here has matplotlib (pip install matplotlib, or apt-get install python3-matplotlib)")
+        print("no plot, because no python3 here has matplotlib (pip install matplotlib, or apt-get install python3-matplotlib)")
         return
     drawn = subprocess.run([python, _HELP / "plot.py", json, plot], stderr=subprocess.PIPE, text=True)
     if drawn.returncode == 0:
@@ -163,17 +172,17 @@ def _mine(places):
         raise Refused("--mine takes one lesson, such as 03 or 07.02")
     exercise = exercise_of(places[0])
     if not registered_names((ROOT / exercise.solution).read_text()):
-        raise Refused(f"--mine is for lessons that are rows of the ladder; {exercise.name} is none")
+        raise Refused(f"--mine works for lessons that are rows of the ladder; {exercise.name} is not one")
     if not (ROOT / exercise.mine).exists():
-        raise Refused(f"{exercise.mine} is not there; ./ladder exercise {exercise.name} puts it there")
+        raise Refused(f"{exercise.mine} does not exist; ./ladder exercise {exercise.name} creates it")
     if shutil.which("objcopy") is None:
         raise Failed("objcopy is not installed (it comes with binutils), and --mine needs it")
     return exercise
 
 
 def tables_of_story(built):
-    """The program's words for the tables of ./ladder run without a chapter. What is not of the `built` lessons is given with its source: its
-    recorded time is looked up."""
+    """The program's options for the tables of ./ladder run without a chapter. Kernels of lessons
+    that are not `built` have their source, because their recorded time is looked up by it."""
     words = []
     for operator, precision, shape, rungs, summits in story():
         names = [rung.name if rung.library in built else f"{rung.name}={rung.source}" for rung in rungs]
@@ -187,7 +196,7 @@ def run(words, preset, caller):
     build = Build(preset)
     build.lock()
     of_story = not (arguments.places or arguments.alone or arguments.variants)
-    if of_story:  # whether there is a GPU, and nvcc, is known when it is configured
+    if of_story:  # only a configured build knows whether it has a GPU and nvcc
         lessons = {on_gpu: lessons_of_story(on_gpu) for on_gpu in (False, True)}
         prefixes = {on_gpu: program_of(each, build.folder) for on_gpu, each in lessons.items()}
     else:
@@ -206,7 +215,7 @@ def run(words, preset, caller):
     targets = [program(each) for each in [back_end] + (["xray"] if xray else [])]
     if preset == "cuda" and back_end == "emulated":
         targets.append(program("cuda"))
-        say("no GPU is found: the CUDA program is compiled, and the emulator runs")
+        say("no GPU was found, so the CUDA program is compiled, but the emulator runs")
     build.build(*targets)
     json = arguments.paths["--json"]
     before = json.stat().st_mtime_ns if json.exists() else None
@@ -229,7 +238,7 @@ def xray(words, preset, caller):
     program = f"{ask_for_program(arguments, build.folder)}_xray"
     build.prepare()
     if not build.has_xray():
-        raise Failed("the X-ray needs g++, and this build uses another compiler")
+        raise Failed("the X-ray needs g++, but this build uses another compiler")
     build.build(program)
     paths = [f"{option}={path}" for option, path in arguments.paths.items()]
     return run_program(build.folder / program, *paths, *arguments.words)

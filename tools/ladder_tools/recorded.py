@@ -1,5 +1,5 @@
-"""What lies in records/: JSON with one row a line. A file that ./ladder run wrote, or that holds what it wrote of one operator on one machine, is a
-list of runs; in records/ each has a name."""
+"""Reads records/: JSON with one row per line. A file from ./ladder run, or with its output for one
+operator on one machine, is a list of runs; in records/ each run has a name."""
 import json
 
 RUNS = "kernel-ladder/runs/1"
@@ -8,7 +8,7 @@ BEST = "kernel-ladder/best-recorded/2"
 
 
 def documents(folder):
-    """(path, content) of each file, in the order of their names."""
+    """(path, content) of each file, sorted by name."""
     for path in sorted(folder.glob("*.json")):
         try:
             yield path, json.loads(path.read_text())
@@ -28,7 +28,8 @@ def runs(folder):
 
 
 def measured_in(document):
-    """(name, conditions, {implementation: row}) of each run and each case of a comparison: the rows that were measured on a GPU and are ours."""
+    """(name, conditions, {implementation: row}) of each run and each case of a comparison, with the
+    rows of our kernels on a GPU."""
     for run in runs_of(document):
         yield run["name"], run["conditions"], {row["implementation"]: row for row in run["rows"] if row["back_end"] == "cuda"}
     if document.get("schema") == COMPARE:
@@ -37,7 +38,8 @@ def measured_in(document):
 
 
 def launched_in(record):
-    """Of records/kernels.json: name of a run or case -> implementation -> the hash of what it launches today."""
+    """From records/kernels.json: {name of a run or case: {implementation: the hash of its launch
+    today}}."""
     return {each["name"]: each["code"] for each in record["launched"]}
 
 
@@ -47,19 +49,22 @@ def launched_today(folder):
 
 
 def is_old(row, name, implementation, launched):
-    """Whether something else is launched for it today (launched_today) than was measured, or the row does not say what that was."""
+    """Whether today's launch (launched_today) differs from the measured one, or the row has no
+    hash."""
     return row.get("code", "") != launched.get(name, {}).get(implementation)
 
 
 def best_rows(document):
-    """(group, shape, {implementation: seconds}) of each row of best_h200.json. A group is of one operator, precision and choice of implementations."""
+    """(group, shape, {implementation: seconds}) of each row of best_h200.json. A group has one
+    operator, one precision and one choice of implementations."""
     for group in document["groups"]:
         for T, H, K, V, *times in group["rows"]:
             yield group, {"T": T, "H": H, "K": K, "V": V}, {name: us * 1e-6 for name, us in zip(group["implementations"], times)}
 
 
 def as_rows(value):
-    """As the ladder's program writes it: a list of objects or of lists has a line for each, and nothing else has lines of its own."""
+    """JSON as the ladder's program writes it: one line per element of a list of objects or lists,
+    and no other line breaks."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{json.dumps(key, ensure_ascii=False)}:{as_rows(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list) and any(isinstance(each, (dict, list)) for each in value):

@@ -1,4 +1,5 @@
-"""What the ladder's programs show, read from the sources: so that a program is built of the lessons that were asked for."""
+"""Reads from the sources what the ladder's programs show, so that a program contains only the
+requested lessons."""
 import re
 from dataclasses import dataclass, replace
 
@@ -9,8 +10,9 @@ _NO_KERNEL = re.compile(r"(^|_)(test|operator|reference|main|exercise|measure|wh
 
 @dataclass(frozen=True)
 class Row:
-    """A lesson that registers implementations: their names, the names in quotes, others' too, which are looked up when one of them runs,
-    the types of operators that they have launchers for, and whether it is climbed."""
+    """A lesson that registers implementations: their names; all quoted names, which may be others'
+    that it looks up when it runs; the operator types of its launchers; and whether it is in the
+    ladder."""
     place: Place
     names: frozenset
     quoted: frozenset
@@ -19,14 +21,14 @@ class Row:
 
     @property
     def id(self):
-        """As CMake calls it: 03, 07.02_chunk_walk, best."""
+        """CMake's name: 03, 07.02_chunk_walk, best."""
         if self.place.chapter == ABOVE_THE_CHAPTERS:
             return ABOVE_THE_CHAPTERS
         return number_of(self.place.chapter) + (f".{self.place.lesson}" if self.place.lesson else "")
 
 
 def _sources(folder):
-    """Of a place's kernels."""
+    """The sources of a place's kernels."""
     return [path for path in sorted((ROOT / folder).glob("*.c*")) if path.suffix in (".cpp", ".cu") and not _NO_KERNEL.search(path.name)]
 
 
@@ -35,7 +37,7 @@ def _types(text):
 
 
 def rows():
-    """In reading order."""
+    """All rows in reading order."""
     places = [Place(chapter, lesson) for chapter in chapters() for lesson in ("", *lessons(chapter))] + [Place(ABOVE_THE_CHAPTERS, "")]
     found = []
     for place in places:
@@ -48,19 +50,22 @@ def rows():
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator: its type, whose launchers compute it, the folder that it lies in, and whether it is climbed when nothing is asked for."""
+    """An operator: the type whose launchers compute it, its folder, and whether the ladder without
+    options includes it."""
     type: str
     folder: str
     climbed: bool
 
 
 def operators():
-    """By name: of a type with kName, which may have the Key of another's launchers, or of a file that makes an operator with_types<...>."""
+    """{name: Operator}. A type has kName, and may have the Key of another type's launchers; or a
+    file makes an operator with with_types<...>."""
     found, climbed = {}, set()
     for source in [*ROOT.glob("common/operators/*/operator.[ch]pp"), *(ROOT / path for path in in_lessons("*_operator.[ch]pp"))]:
         text, folder = source.read_text(), str(source.parent.relative_to(ROOT))
         for struct in re.split(r"^struct (?=\w+\s*[:{])", text, flags=re.MULTILINE)[1:]:
-            names = re.search(r"\bkName = ([^;]+);", struct)  # a template's depends on its parameter
+            # a template's names depend on its parameter
+            names = re.search(r"\bkName = ([^;]+);", struct)
             for name in re.findall(r'"(\w+)"', names[1] if names else ""):
                 key = re.search(r"using Key = (\w+);", struct)
                 found[name] = Operator(key[1] if key else re.match(r"\w+", struct)[0], folder, False)
@@ -71,7 +76,7 @@ def operators():
 
 
 def members_of_cases():
-    """What --shape may name, and what --options may, of any operator."""
+    """The sizes for --shape, and the options for --options, of all operators."""
     sizes, options = set(), set()
     for source in [*ROOT.glob("common/operators/*/*.hpp"), *(ROOT / path for path in in_lessons("*.[ch]pp"))]:
         for body in re.findall(r"static void (?:fields|options)\(.*?\n  \}", source.read_text(), re.DOTALL):
@@ -81,7 +86,8 @@ def members_of_cases():
 
 
 def _with_named(found, types):
-    """And the rows that they name: of a row that computes more than the types, those that compute one of them. The ids."""
+    """The ids of these rows and of the rows that they name. If a row computes more than the types,
+    only the named rows that compute one of the types."""
     known, result = rows(), []
     while found:
         row, found = found[0], found[1:]
@@ -92,8 +98,9 @@ def _with_named(found, types):
 
 
 def lessons_for(places, operator=None, names=(), variants=False, alone=False):
-    """The ids of the lessons of a program that is asked for these places (all, if there are none), an operator, implementations, variants too.
-    A single chapter is compared with the rungs below it, unless it is to be alone. None where it cannot be told: then all are needed."""
+    """The ids of the lessons that a program needs for these places (all, if there are none), an
+    operator, implementations, or variants. A single chapter is compared with the earlier kernels of
+    the ladder, unless `alone`. None means all lessons."""
     known = operators()
     climbed = {each.type for each in known.values() if each.climbed}
 
@@ -121,15 +128,16 @@ def lessons_for(places, operator=None, names=(), variants=False, alone=False):
 
 @dataclass(frozen=True)
 class Rung:
-    """An implementation that ./ladder run climbs when nothing is asked for, and what a program has it by: 06.00, a chapter's own kernel alone,
-    or a lesson's id."""
+    """An implementation that ./ladder run shows without options, and its library in a program:
+    06.00 for a chapter's own kernel, otherwise a lesson's id."""
     name: str
     source: str  # relative to ROOT
     library: str
 
 
 def _rungs(folder, sources, library, type):
-    """What they register that computes the type. Where they register several, the rungs among them."""
+    """The registered implementations of the type. If there are several, only those marked as
+    rungs."""
     found = []
     for source in sources:
         text = source.read_text()
@@ -140,19 +148,19 @@ def _rungs(folder, sources, library, type):
 
 
 def rungs_of(row, type):
-    """What a row shows of an operator's type."""
+    """A row's implementations of an operator's type."""
     return _rungs(row.place.folder, _sources(row.place.folder), row.id, type)
 
 
 def own_kernels(type):
-    """Those of chapters' own folders: the story, in reading order."""
+    """The kernels in the chapters' own folders, which are the story, in reading order."""
     return [rung for chapter in chapters()
             for rung in _rungs(chapter, [source for source in _sources(chapter) if source.stem == "kernel"], f"{number_of(chapter)}.00", type)]
 
 
 def story():
-    """[(operator, precision, shape, rungs, whether these are summits)]: the tables of tools/story.txt, of operators that a chapter's own kernel
-    computes."""
+    """[(operator, precision, shape, rungs, whether these are summits)]: the tables of
+    tools/story.txt whose operators a chapter's own kernel computes."""
     tables, known = [], operators()
     for line in text_of("tools/story.txt").splitlines():
         if line.startswith("#"):
@@ -171,7 +179,7 @@ def story():
 
 
 def lessons_of_story(with_summits):
-    """The ids of its program's lessons."""
+    """The ids of the lessons in its program."""
     found = [rung for *_, rungs, summits in story() for rung in rungs if with_summits or not summits]
     own = [rung.library for rung in found if rung.library.endswith(".00")]
     wanted = [row for row in rows() if row.id in {rung.library for rung in found}]

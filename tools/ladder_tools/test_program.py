@@ -1,9 +1,11 @@
 """usage: run_tests NAME PROGRAM [GTEST_OPTION...]
 
-One CTest entry: all tests of a GoogleTest program, in one process. A test that ends the process, or takes too long, has failed; those behind it
-run in a new one. Says what failing tests said, each under NAME.SUITE.TEST, and how many passed. LADDER_TEST_COUNTS names a file to which the
-counts are appended; GTEST_FILTER chooses tests. A program that has passed whole is not run again until it, or what it could notice of its
-environment, is another one; LADDER_TEST_AGAIN=1 runs it all the same, and what is tested on a GPU is always run."""
+One CTest entry: runs all tests of a GoogleTest program in one process. A test that ends the process
+or takes too long has failed, and the tests after it run in a new process. Prints what failing tests
+reported, each under NAME.SUITE.TEST, and how many passed. LADDER_TEST_COUNTS names a file to which
+the counts are appended; GTEST_FILTER selects tests. A program whose tests have all passed does not
+run again until it or its environment changes. LADDER_TEST_AGAIN=1 runs it anyway, and tests on a
+GPU always run."""
 import collections
 import hashlib
 import json
@@ -22,13 +24,14 @@ from ladder_tools.place import text_of, write_whole
 
 _BEGUN = re.compile(r"\[ RUN      \] (\S+)$")
 _ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+).* \(\d+ ms\)$")
-_SECONDS = 1500  # of one test
+_SECONDS = 1500  # limit of one test
 _NOTICED = re.compile("LADDER_|EMULATOR_|GTEST_|OMP_")
 _NOT_NOTICED = {"LADDER_SKIP_LOG", "LADDER_TEST_COUNTS", "LADDER_TEST_AGAIN"}
 
 
 class Process:
-    """A program's run. `ended`: {test: "OK", "FAILED" or "SKIPPED"}; `died`: the test in which it ended early, and how."""
+    """A program's run. `ended`: {test: "OK", "FAILED" or "SKIPPED"}; `died`: the test that ended it
+    early, and how."""
 
     def __init__(self, command, say, seconds=_SECONDS):
         self.ended, self.died = {}, None
@@ -50,7 +53,7 @@ class Process:
                     end = time.monotonic() + seconds
         self.status = process.wait()
         process.stdout.close()
-        if how and not self._running:  # it hangs before its first test, or behind its last
+        if how and not self._running:  # it hangs before its first test or after its last
             self._running, self._lines = "(no test)", []
         if self._running:
             if how is None:
@@ -59,7 +62,7 @@ class Process:
             self._fail(f"the program was {how}" if how.startswith("stopped") else f"the program {how}")
 
     def _line(self, text):
-        """Whether a test begins or ends with it."""
+        """Whether a test begins or ends on this line."""
         begun, ended = _BEGUN.match(text), _ENDED.match(text)
         if begun:
             self._running, self._lines = begun[1], []
@@ -79,14 +82,15 @@ class Process:
 
 
 def run(name, command, chosen=None, out=None):
-    """Counter of "OK", "FAILED" and "SKIPPED", and whether the last process ended as one does that has such tests."""
+    """A Counter of "OK", "FAILED" and "SKIPPED", and whether the last process ended with the exit
+    code that these results imply."""
     def say(test, lines):
         print(f"FAILED: {name}.{test}", *lines, sep="\n", file=out, flush=True)
 
     ended, chosen = {}, chosen or "*"
     while True:
         with tempfile.NamedTemporaryFile("w", suffix=".flags") as flags:
-            # A file, because a crash may come behind more names than a command line can have.
+            # A file, because a crash may follow more names than a command line can hold.
             behind = (":" if "-" in chosen else "-") + ":".join(ended) if ended else ""
             flags.write(f"--gtest_filter={chosen}{behind}\n--gtest_color=no\n")
             flags.flush()
@@ -102,8 +106,8 @@ def run(name, command, chosen=None, out=None):
 
 
 def key_of(program):
-    """Of all that decides what the program's tests say: its bytes, the libraries that it loads, this
-    machine's cores, and the variables that it may read."""
+    """A hash of everything that decides the program's results: its bytes, the libraries that it
+    loads, this machine's cores, and the variables that it may read."""
     hashed = hashlib.blake2b(Path(program).read_bytes())
     for name in sorted(os.environ):
         if _NOTICED.match(name) and name not in _NOT_NOTICED:
@@ -124,8 +128,9 @@ def libraries_of(program):
 
 
 class Passed:
-    """What a program said when all its tests passed, in PROGRAM.passed; True if that holds for the
-    program of this key. `counts`: of its tests; `skips`: what it wrote of those it skipped."""
+    """The results of a program whose tests all passed, in PROGRAM.passed; True if they belong to
+    the program with this key. `counts` are of its tests, `skips` its messages about skipped
+    ones."""
 
     def __init__(self, program, key):
         self._path, self._key = Path(f"{program}.passed"), key
@@ -141,7 +146,7 @@ class Passed:
 
 
 def run_with_skips(name, command, chosen):
-    """As `run`, and what the program wrote into LADDER_SKIP_LOG."""
+    """The same as `run`, and what the program wrote into LADDER_SKIP_LOG."""
     with tempfile.NamedTemporaryFile("r", suffix=".skips") as skips:
         os.environ["LADDER_SKIP_LOG"] = skips.name
         counts, as_expected = run(name, command, chosen)
@@ -173,7 +178,7 @@ def main():
             before.keep(counts, skips)
     append(log, skips)
     print(f"{name}: {counts['OK']} passed, {counts['FAILED']} failed, {counts['SKIPPED']} skipped"
-          + " (as before: it is the same program)" * bool(kept))
+          + " (as before, because the program is the same)" * bool(kept))
     append(os.environ.get("LADDER_TEST_COUNTS"),
            f"{name} {counts['OK']} {counts['FAILED']} {counts['SKIPPED']} {int(bool(kept))}\n")
     return 0 if as_expected and not counts["FAILED"] else 1

@@ -1,4 +1,4 @@
-"""./ladder test: builds tests and runs them by ctest, one line a chapter while they run."""
+"""./ladder test: builds tests and runs them with ctest, and prints a line per chapter meanwhile."""
 import collections
 import json
 import os
@@ -11,7 +11,7 @@ from ladder_tools.patches import header
 from ladder_tools.place import ROOT, Failed, Refused, bosses, chapters, exercises, lesson_of, lessons, mistakes, number_of, place_of, refused, text_of
 from ladder_tools.rows import operators, rows
 
-# ctest's options that make sense here, and whether a value follows them.
+# The ctest options that make sense here, and whether each takes a value.
 _CTEST = {"-R": True, "--tests-regex": True, "-E": True, "--exclude-regex": True, "-L": True, "--label-regex": True, "-LE": True,
           "--label-exclude": True, "-j": True, "--parallel": True, "--timeout": True, "--repeat": True, "-I": True,
           "--tests-information": True, "--output-junit": True, "--output-log": True, "-O": True, "--stop-on-failure": False,
@@ -19,8 +19,8 @@ _CTEST = {"-R": True, "--tests-regex": True, "-E": True, "--exclude-regex": True
           "-VV": False, "--extra-verbose": False, "-N": False, "--show-only": False, "-Q": False, "--quiet": False,
           "--progress": False, "--no-label-summary": False}
 _CTESTS_OWN_OUTPUT = {"-V", "--verbose", "-VV", "--extra-verbose", "-N", "--show-only", "-Q", "--quiet", "--progress"}
-_ON_DEMAND = "^(mistake|stub|boss)$"  # labels of what is built and run only when asked for
-# The seconds may come lines later: after a regular expression that was not found.
+_ON_DEMAND = "^(mistake|stub|boss)$"  # labels of tests that are built and run only on demand
+# The seconds may follow some lines later, after a regular expression that was not found.
 _RESULT = re.compile(r"^ *(\d+)/(\d+) Test +#\d+: (.*?)[ .]*(Passed|\*\*\*.*?|Not Run.*?)(?: +([\d.]+) sec *)?$")
 _LACKS = {"stub": "exercise", "mistake": "mistake", "boss": "boss"}
 _SHOWN_FAILURES = 5
@@ -28,7 +28,8 @@ _SHOWN_LINES = 30
 
 
 def must_fail(word):
-    """(target, regular expression of the tests) for mistakes, stubs, bosses, mistake.05, mistake.05.NAME, stub.07.02_chunk_walk, ..."""
+    """(target, regular expression of the tests) for mistakes, stubs, bosses, mistake.05,
+    mistake.05.NAME, stub.07.02_chunk_walk, ..."""
     groups = {"mistakes": ("mistakes", "mistake\\."), "stubs": ("exercises", "stub\\."), "bosses": ("bosses", "boss\\.")}
     if word in groups:
         return groups[word]
@@ -51,12 +52,14 @@ def must_fail(word):
 
 
 _PROGRAMS = {"reference": "reference_tests", "program": "program_tests", "emulator": "emulator_tests", "xray": "xray_tests",
-             "cuda.tiles": "tiles_tests", "cuda.hopper": "hopper_tests"}  # those of no chapter
+             # programs outside the chapters
+             "cuda.tiles": "tiles_tests", "cuda.hopper": "hopper_tests"}
 
 
 def single_test(word):
-    """(target, label, GoogleTest's filter) of a test as a failure names it, chapter05.emulated.wkv_float4.IsRepeatable, or of
-    wkv_float4.IsRepeatable, which is looked for where the implementation is; None for other words."""
+    """(target, label, GoogleTest's filter) for one test by the name in a failure,
+    chapter05.emulated.wkv_float4.IsRepeatable, or by wkv_float4.IsRepeatable, which is searched
+    for. None for other words."""
     match = re.fullmatch(r"(?:(.+)\.)?([A-Za-z_]\w*\.[^.\s]+)", word)
     if not match or re.match(r"(mistake|stub|boss)\.|chapter\d\d[^.]*\.[^.]*$", word):
         return None
@@ -76,14 +79,16 @@ def single_test(word):
 
 
 def _label(place):
-    """What CTest's labels of the place's entries match. What is skipped for a whole chapter has the chapter's label."""
+    """A regular expression for CTest's labels of the place's entries. A skip of the whole chapter
+    has the chapter's label."""
     if place.lesson is None or not place.room.startswith("chapter"):
         return f"^{place.room}(\\.|$)"
     return f"^{place.room[:9]}({re.escape(place.room[9:])})?$"
 
 
 class Arguments:
-    """The targets to build (all, if there are none), the options for ctest, and GoogleTest's filter, or None."""
+    """The targets to build (all, if there are none), the options for ctest, and GoogleTest's filter
+    or None."""
 
     def __init__(self, words):
         self.targets, self.options = [], []
@@ -128,7 +133,7 @@ class Arguments:
                     raise Refused(f"{option} needs a value; allowed: {option} VALUE")
                 value = words.pop(0)
                 if option in ("-LE", "--label-exclude"):
-                    left_out.append(value)  # ctest leaves out what all of several -LE name
+                    left_out.append(value)  # several -LE exclude only tests that match all of them
                 else:
                     self.options += [option, value]
             else:
@@ -145,8 +150,9 @@ def room_of(test):
 
 
 class Report:
-    """Reads what ctest says while it runs. Prints a line when a room's last entry has ended, and what failing tests said. `counts`: the file in
-    which test programs write how many of their tests passed, failed and were skipped; an entry that is not in it is one test."""
+    """Reads ctest's output while it runs. Prints a line after a room's last entry, and the reports
+    of failing tests. `counts` is the file in which test programs write how many of their tests
+    passed, failed and were skipped. An entry that is not in the file counts as one test."""
 
     def __init__(self, expected, counts, out=sys.stdout, progress=None):
         self._counts = counts
@@ -157,8 +163,8 @@ class Report:
         self._out = out
         self._progress = progress or Progress()
         self._failures = 0
-        self._failing = None  # lines that the failing test said so far
-        self._room_ended = None  # a room's line, printed after what its last test said
+        self._failing = None  # the failing test's output so far
+        self._room_ended = None  # a room's line, printed after its last test's output
         self._ended = False
 
     def line(self, text):
@@ -176,7 +182,7 @@ class Report:
         elif self._failing is not None and not self._ended:
             self._failing.append(text)
         elif self._ended and re.match(r"^(The following tests (did not run|FAILED)|\s*\d+ - |Errors while|Label Time|\S+ *= .*sec\*proc)", text):
-            pass  # said already, when it happened
+            pass  # already printed
         elif self._ended and text.strip() or text.startswith(("No tests", "CMake Error")):
             print(text, file=self._out)
 
@@ -202,15 +208,15 @@ class Report:
         self._progress.show(done, of, f"test {done} of {of}" + (f", {self._failures} failed" if self._failures else ""))
 
     def _of_program(self, name):
-        """What of an entry's tests passed, failed and was skipped, and whether it was not run again
-        because it is as before; None if it is no test program's."""
+        """A program's numbers of passed, failed and skipped tests, and whether it did not run
+        again; None if the entry is not a test program."""
         found = re.search(rf"^{re.escape(name)} (\d+) (\d+) (\d+) ([01])$",
                           text_of(self._counts), re.MULTILINE)
         kinds = ("passed", "failed", "skipped", "kept")
         return {"programs": 1, **dict(zip(kinds, map(int, found.groups())))} if found else None
 
     def tests(self):
-        """How many there were."""
+        """The number of tests."""
         return sum(results[kind] for results in self._results.values()
                    for kind in ("passed", "failed", "skipped"))
 
@@ -229,7 +235,8 @@ class Report:
 
 
 def known_mistakes(words, build):
-    """What a wrong result may be called: of one operator, or of all, and then of the planted mistakes too."""
+    """Lists the names that a wrong result may get, for one operator, or for all together with the
+    planted mistakes."""
     if len(words) > 1:
         raise Refused("--mistakes takes one operator, or none")
     if words and words[0] not in operators():
@@ -238,7 +245,7 @@ def known_mistakes(words, build):
     build.build("known_mistakes")
     status = run_program(build.folder / "known_mistakes", *words)
     if not words:
-        print("\nPlanted in the lessons. ./ladder test mistake.NAME plants one; a test must fail and say its words:")
+        print("\nPlanted in the lessons. ./ladder test mistake.NAME plants one; a test must fail and print its sentence:")
         for name, path in mistakes().items():
             patch = (ROOT / path).read_text()
             print(f"    {name}\n        {header(patch, 'mistake')}\n        \"{header(patch, 'diagnosis')}\"")
@@ -261,7 +268,7 @@ def test(words, preset, caller):
     listed = subprocess.run([*command, "--show-only=json-v1"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         raise Failed(listed.stderr.strip() or listed.stdout.strip())
-    # The hooks around a test run speak here too, after the JSON.
+    # The hooks of a test run print here too, after the JSON.
     tests, _ = json.JSONDecoder().raw_decode(listed.stdout[listed.stdout.find("{"):])
     names = [each["name"] for each in tests["tests"]]
     report = Report(names, build.folder / "test_counts.txt")
@@ -270,5 +277,5 @@ def test(words, preset, caller):
         report.line(line.rstrip("\n"))
     status = process.wait()
     if status == 0 and report.tests() == 0:
-        raise Failed(f"no test is called {arguments.filter}; ./ladder test CHAPTER names all that fail, build/PROGRAM --gtest_list_tests all that are")
+        raise Failed(f"no test is called {arguments.filter}; ./ladder test CHAPTER lists the failing tests, build/PROGRAM --gtest_list_tests all tests")
     return status

@@ -18,7 +18,8 @@ def _call(what, *words, **more):
 
 
 def _python_with_setuptools():
-    """One whose setuptools can write a wheel: by itself since 70.1, with the package wheel before."""
+    """A Python whose setuptools can write a wheel: on its own since 70.1, before that with the
+    package wheel."""
     for each in dict.fromkeys((sys.executable, "/usr/bin/python3")):
         if subprocess.run([each, "-c", "from setuptools.command import bdist_wheel"], capture_output=True).returncode == 0 or \
                 subprocess.run([each, "-c", "import setuptools, wheel"], capture_output=True).returncode == 0:
@@ -27,7 +28,7 @@ def _python_with_setuptools():
 
 
 def python(words, preset, caller):
-    """Writes dist/kernel_ladder-VERSION-py3-none-PLATFORM.whl, or into the folder that is named."""
+    """Writes dist/kernel_ladder-VERSION-py3-none-PLATFORM.whl, or into the named folder."""
     if len(words) > 1 or (words and words[0].startswith("-")):
         raise Refused(f"python has arguments '{' '.join(words)}'; allowed: one folder for the wheel")
     out = Path(caller, words[0]) if words else ROOT / "dist"
@@ -45,7 +46,7 @@ def python(words, preset, caller):
     shutil.copytree(ROOT / "library/python", stage, ignore=shutil.ignore_patterns("__pycache__", "test*"))
     shutil.copy(ROOT / "library/include/kernel_ladder.h", stage / "kernel_ladder")
     for library in build.glob("libkernel_ladder*.so"):
-        shutil.copy(library, stage / "kernel_ladder" / library.name)  # what the link leads to
+        shutil.copy(library, stage / "kernel_ladder" / library.name)  # the link's target
     _call("setuptools", _python_with_setuptools(), "setup.py", "-q", "bdist_wheel", "--dist-dir", str(out), cwd=stage)
     wheel = max(out.glob("kernel_ladder-*.whl"), key=lambda path: path.stat().st_mtime)
     inside = ", ".join(sorted(re.sub(r"lib|\.so", "", path.name) for path in (stage / "kernel_ladder").glob("*.so")))

@@ -1,4 +1,5 @@
-"""./ladder which: the kernel for a shape, the time that was recorded, and why. ./ladder compare: ours beside what is installed."""
+"""./ladder which names the kernel for a shape, its recorded time, and the reason. ./ladder compare
+measures ours beside installed public kernels."""
 import functools
 import json
 import math
@@ -15,12 +16,13 @@ from ladder_tools.rows import operators
 
 _BEST = "library/best/operators.inc"
 _STATES = {"initial_state", "final_state"}
-_FOR_RECORDS = {"causal"}  # changes no rule of attention, but the time
+_FOR_RECORDS = {"causal"}  # not in the rules of attention, but in its records
 
 
 @functools.cache
 def _of_rules():
-    """The operators that have rules, each with its storages; the usual sizes; and (name, operator) of sizes that an operator may have, and its gradients."""
+    """The operators with rules, and the storages of each; the usual sizes; and (size, operator) of
+    optional sizes, also for gradients."""
     text, storages = text_of(_BEST), {}
     for operator, storage in re.findall(r"^RULES\((\w+), (\w+),", text, re.MULTILINE):
         storages.setdefault(operator, []).append(storage)
@@ -38,7 +40,7 @@ def shape_text(shape):
 
 
 class Recorded:
-    """A time in records/. `old`: another version of the kernel took it."""
+    """A time in records/. `old`: an earlier version of the kernel was measured."""
 
     def __init__(self, implementation, seconds, shape, precision, options, where, old=False):
         self.implementation, self.seconds, self.shape, self.precision, self.options = implementation, seconds, shape, precision, options
@@ -51,7 +53,7 @@ def _options_of(run):
 
 
 def recorded(operator):
-    """Every right time of this operator on a GPU."""
+    """Every time of a right result of this operator on a GPU."""
     found, today = [], launched_today(ROOT / "records")
     for path, document in documents(ROOT / "records"):
         for run in runs_of(document):
@@ -67,7 +69,7 @@ def recorded(operator):
 
 
 def _asked_shape(words):
-    """{size: number} of "B=8,T=4096", or of a known name."""
+    """{size: number} of "B=8,T=4096", or of a named shape."""
     named = named_shapes()
     if words in named:
         return named[words]
@@ -83,12 +85,12 @@ def _asked_shape(words):
 
 
 def _matches(asked, one):
-    """Whether a recorded shape has the sizes that were asked for."""
+    """Whether a recorded shape has the requested sizes."""
     return all(one.get(name) == size for name, size in asked.items())
 
 
 def _as_heads(shape):
-    """Of a recurrence: kernels see B * H only as a product."""
+    """The shape with B * H as one size, because kernels of a recurrence use only the product."""
     return {**{name: size for name, size in shape.items() if name not in "BH"}, "heads": shape["B"] * shape["H"]}
 
 
@@ -98,7 +100,7 @@ def _far(asked, one):
 
 def _with_rules(operator, precisions, asked, program, options=frozenset()):
     shape = {**_of_rules()[1], **asked}
-    print(f"{operator}, {shape_text(shape)}{''.join(', ' + name for name in sorted(options))}; the rules of an H200 (132 multiprocessors)")
+    print(f"{operator}, {shape_text(shape)}{''.join(', ' + name for name in sorted(options))}; the rules of an H200 (132 SMs)")
     for precision in precisions:
         said = subprocess.run([program, operator, precision, *(f"{name}={size}" for name, size in shape.items())], capture_output=True, text=True)
         if said.returncode:
@@ -122,14 +124,14 @@ def _with_rules(operator, precisions, asked, program, options=frozenset()):
 def _by_records(operator, precisions, asked, options):
     times = [each for each in recorded(operator) if not precisions or each.precision in precisions]
     if not times:
-        print(f"{operator}: no time on a GPU is recorded{' in ' + precisions[0] if precisions else ''}. ./ladder run --operator {operator} measures, where there is a GPU")
+        print(f"{operator}: no time on a GPU is recorded{' in ' + precisions[0] if precisions else ''}. ./ladder run --operator {operator} measures one if you have a GPU")
         return 0
     fits = [each for each in times if _matches(asked, each.shape) and options <= each.options]
     if not fits:
         with_options = [each for each in times if options <= each.options] or times
         near = min(with_options, key=lambda each: (_far(asked, each.shape), each.seconds))
         fits = [each for each in with_options if each.shape == near.shape]
-        print(f"{operator}: nothing is recorded for {shape_text(asked)}{''.join(', ' + name for name in sorted(options))}; the nearest shape that is:")
+        print(f"{operator}: nothing is recorded for {shape_text(asked)}{''.join(', ' + name for name in sorted(options))}; the nearest recorded shape:")
     groups = {}
     for each in fits:
         groups.setdefault((shape_text(each.shape), each.precision, ", ".join(sorted(each.options))), []).append(each)
@@ -137,7 +139,7 @@ def _by_records(operator, precisions, asked, options):
         group.sort(key=lambda each: each.seconds)
         best = group[0]
         print(f"{operator}, {shape}{'; ' + words if words else ''}; {precision}: {best.implementation}")
-        print(f"  why: the fastest of {len({each.implementation for each in group})} that are recorded there; there are no rules for this operator")
+        print(f"  why: the fastest of {len({each.implementation for each in group})} recorded kernels; this operator has no rules")
         print(f"  recorded: {duration(best.seconds)} ({best.where})")
     return 0
 
@@ -186,7 +188,7 @@ def which(words, preset, caller):
     no_rule = options - (_FOR_RECORDS if operator.startswith("attention") else set())
     if no_rule:
         raise Refused(f"--options is '{','.join(sorted(no_rule))}'; allowed for {operator}: "
-                      f"{', '.join(_FOR_RECORDS) if operator.startswith('attention') else 'none'}; the rules look at sizes and storage")
+                      f"{', '.join(_FOR_RECORDS) if operator.startswith('attention') else 'none'}; the rules depend on sizes and storage only")
     build = Build(preset)
     build.prepare("best_which")
     build.build("best_which")
@@ -194,7 +196,7 @@ def which(words, preset, caller):
 
 
 def compare(words, preset, caller):
-    """tools/upkeep/compare on this machine's GPU; its own options."""
+    """Runs tools/upkeep/compare on this machine's GPU, with its own options."""
     program = ROOT / "tools" / "upkeep" / "compare" / "compare.py"
     known = sorted(set(re.findall(r'add_argument\("(--[a-z]+)"', text_of(program))) - {"--warm-one"}) + ["--help"]
     words = [str(Path(caller) / word) if before in ("--out", "--table", "--library", "--peers") else word
@@ -204,9 +206,9 @@ def compare(words, preset, caller):
             raise refused("option", option, known)
     if not any(word.partition("=")[0] in ("--help", "--list", "--table") for word in words):
         if not ask_nvidia("name"):
-            raise Failed("compare needs an NVIDIA GPU, and nvidia-smi finds none. On a machine that has one it also needs nvcc and a python3 with "
-                         "PyTorch for CUDA; public kernels (FLA, RWKV-CUDA, fast-transformers) are taken as they are installed, or from .peers/: "
-                         "tools/upkeep/compare/README.md. What was measured: records/h200_compare.md")
+            raise Failed("compare needs an NVIDIA GPU, but nvidia-smi finds none. It also needs nvcc and a python3 with PyTorch for CUDA. It measures "
+                         "the public kernels (FLA, RWKV-CUDA, fast-transformers) that are installed or in .peers/ (tools/upkeep/compare/README.md). "
+                         "Our results are in records/h200_compare.md")
         build = Build("cuda" if preset == "default" else preset)
         build.prepare()
         build.build("ladder_launchers")

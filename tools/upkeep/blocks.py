@@ -1,5 +1,5 @@
-"""Generated blocks of Markdown. A page has a name; records/tables/NAME.txt is text with placeholders, and below the name stands the same
-text with what records/ says:
+"""Renders blocks of Markdown. A page names a block, records/tables/NAME.txt is a text with
+placeholders, and the page gets this text with the values from records/:
 
     <!-- table: NAME -->
     ...
@@ -10,18 +10,32 @@ text with what records/ says:
     |---|---:|
     | `wkv_float4` | {{run : wkv_float4}} |
 
-A placeholder is {{RECORD : ROW : FIELD}}; FIELD may be left out. RECORD is the name of a run in records/, or a case of
-h200_compare*.json; @NAME = TEXT makes NAME stand for TEXT. A question mark at the end makes it empty where nothing was recorded.
-RECORD may also be a table of transcribed.json (ROW its first cell, FIELD its column) or a recorded X-ray (ROW a kernel, FIELD a counter).
-{{sample NAME}} is a recorded sample output, {{ceilings DEVICE : KEY : FACTOR : DIGITS}} the range of a ceiling over all runs, {{fastest kernels}} the table of the fastest for WKV by shape, {{lessons CHAPTER : FROM : TO}} a row for each lesson (all of them without numbers), {{exercise FOLDER}} what one's exercise asks for, {{refusals CHAPTER}} what each lesson's kernel does not take, {{number of lessons CHAPTER}}
-and {{minutes CHAPTER : FROM : TO}} what they say, {{path NAME}} the lessons of a path, {{hours CHAPTER : FROM : TO}}, {{hours NAME}} and {{hours all}} the hours of lessons, of a path, of all,
-{{number of WHAT}} a count of the whole tree (lessons.numbers), {{wrote NAME}} the lines that a sample's learner writes, {{address WORDS}} where
-the repository is published, or <WORDS>. A line that begins with [if RECORD : ROW] or [unless RECORD : ROW] is there only where
-that row was, or was not, recorded. {{RECORD : conditions}} is its commit and day, {{conditions}} those of all other figures of the block; a block that
-names conditions must name all of its own. A time of a kernel whose machine code has changed since is marked with a ring, and a line names the commit.
+A placeholder is {{RECORD : ROW : FIELD}}, where FIELD is optional. RECORD is the name of a run in
+records/, a case of h200_compare*.json, a table of transcribed.json (ROW is its first cell, FIELD
+its column), or a recorded X-ray (ROW is a kernel, FIELD a counter). With a question mark at the
+end, it is empty if there is no record. @NAME = TEXT lets NAME stand for TEXT.
 
-A NAME without such a file is a table of transcribed.json as a whole. On a page X.LANGUAGE.md the lines "TEXT = TRANSLATION" of
-NAME.LANGUAGE.txt are put in the place of their texts."""
+    {{sample NAME}}                               a recorded sample output
+    {{wrote NAME}}                                the lines that a sample's learner writes
+    {{ceilings DEVICE : KEY : FACTOR : DIGITS}}   the range of a ceiling over all runs
+    {{fastest kernels}}                           the fastest kernels of WKV by shape
+    {{lessons CHAPTER : FROM : TO}}               a row per lesson (all without numbers)
+    {{exercise FOLDER}}                           the holes of a lesson's exercise
+    {{refusals CHAPTER}}                          what each lesson's kernel rejects
+    {{number of lessons CHAPTER}}, {{minutes CHAPTER : FROM : TO}}, {{hours CHAPTER : FROM : TO}}
+    {{path NAME}}, {{hours NAME}}, {{hours all}}  a path's lessons, its hours, all hours
+    {{number of WHAT}}                            a count of the whole tree (lessons.numbers)
+    {{address WORDS}}                             the published repository, or <WORDS>
+    {{RECORD : conditions}}                       the record's commit and day
+    {{conditions}}                                those of all other figures in the block
+
+A block that names conditions must name those of all its figures. A line that begins with
+[if RECORD : ROW] or [unless RECORD : ROW] appears only if that row was, or was not, recorded. A
+time whose kernel's machine code has changed since is marked with a ring, and a line names the
+commit.
+
+A NAME without such a file is a table of transcribed.json as a whole. On a page X.LANGUAGE.md the
+lines "TEXT = TRANSLATION" of NAME.LANGUAGE.txt replace their texts."""
 import hashlib
 import re
 from pathlib import Path, PurePath
@@ -41,11 +55,11 @@ NO_BREAK = "\u00a0"
 TIMES = ("", "time", "sustained", "both", "call", "burst", "whole")
 OLD_LINES = {"": "Measured at commit {}; the kernel's machine code has changed since.", "zh-CN": "在提交 {} 测得，此后该核函数的机器码已改变。"}
 STALE = "<!-- stale -->"
-_OTHER_CONDITIONS = "\0"  # known only when all lines have been read
+_OTHER_CONDITIONS = "\0"  # known after all lines have been read
 
 
 class Wrong(ValueError):
-    """A template that means nothing, with its place."""
+    """A template with an error, and its place."""
 
 
 def _parts(text, names):
@@ -55,14 +69,15 @@ def _parts(text, names):
 
 
 def address(root):
-    """Where the repository is published, as CITATION.cff says; "" where it does not."""
+    """The address of the published repository in CITATION.cff, or ""."""
     citation = Path(root) / "CITATION.cff"
     found = re.search(r"^repository-code: *\"?([^\s\"]+)", citation.read_text(), re.MULTILINE) if citation.exists() else None
     return found[1] if found else ""
 
 
 class _Said:
-    """The keys, in order: the commits of times that are old, the conditions that a block's lines name, and those of all their figures."""
+    """Collects, in order, the commits of old times, the conditions that a block names, and those of
+    all its figures."""
 
     def __init__(self):
         self.old, self.named, self.conditions = {}, {}, {}
@@ -114,7 +129,7 @@ def _placeholder(text, names, records, said):
         said.conditions[records.value(name, "conditions", "")] = True
     if old:
         said.old[records.commit(name)] = True
-    # A number and its unit stay on one line of a narrow table.
+    # A number and its unit stay on one line in a narrow table.
     return (value.replace(" ", NO_BREAK) if about_a_row else value) + (OLD if old else "")
 
 
@@ -136,7 +151,7 @@ def _holds(kind, text, names, records):
 
 
 def render(template, records, language=""):
-    """The block's text. Wrong names every placeholder that stands for nothing, a line each."""
+    """The block's text. Wrong lists the placeholders without a value, one per line."""
     names, lines, wrong, said = {}, [], [], _Said()
     for line in template.split("\n"):
         if line.startswith("@"):
@@ -165,14 +180,14 @@ def render(template, records, language=""):
 
 
 class Definitions:
-    """The texts with placeholders, by name, and which of them have been asked for."""
+    """The texts with placeholders, by name, and which of them are in use."""
 
     def __init__(self, root, records):
         self._texts = {path.stem: path.read_text().removesuffix("\n") for path in (Path(root) / FOLDER).glob("*.txt")}
         self._records, self._used = records, set()
 
     def of(self, name, language=""):
-        """Missing, where there is none."""
+        """The definition; raises Missing if there is none."""
         if name not in self._texts:
             return "\n".join(self._records.table(name))
         self._used.add(name)
@@ -193,18 +208,19 @@ class Definitions:
         return sorted(set(self._texts) - self._used)
 
     def with_figures(self):
-        """(name, line number, line) of each line that has measured figures which are no placeholder."""
+        """(name, line number, line) of each line with measured figures that are not
+        placeholders."""
         return [(name, number, line) for name, text in sorted(self._texts.items())
                 for number, line in enumerate(PLACEHOLDER.sub("", text).split("\n"), 1) if WITH_UNIT.search(line)]
 
 
 def language_of(page):
-    """zh-CN of README.zh-CN.md, else nothing."""
+    """"zh-CN" for README.zh-CN.md, otherwise ""."""
     return PurePath(page).suffixes[-2].lstrip(".") if len(PurePath(page).suffixes) > 1 else ""
 
 
 def rendered(page, records, definitions, language=""):
-    """The page with all its blocks anew. Wrong names all that is wrong in all of them."""
+    """The page with all its blocks rendered. Wrong lists all errors."""
     wrong = []
 
     def anew(block):
@@ -226,8 +242,8 @@ UNIT_IN_HEAD = re.compile(r"(?<![\w/])(?:ns|us|µs|ms|[GT]B/s|[GT]FLOP/s)(?![\w/
 
 
 def bare_figures(page, allowed=()):
-    """(line number, first line) of each table outside of generated blocks that has measured times or rates. `allowed`: first cells of
-    heads of tables that may have them."""
+    """(line number, first line) of each table outside the blocks that has measured times or rates.
+    `allowed`: first head cells of tables that may have them."""
 
     def empty(found):
         return re.sub(r"[^\n]", "", found[0])
@@ -248,7 +264,8 @@ def bare_figures(page, allowed=()):
 
 
 def meaning_hash(page, definitions):
-    """Of what an author wrote: a block's definition and a mark count, what is made of them does not."""
+    """A hash of the author's words: a block's definition and a mark count, the rendered text does
+    not."""
     kept = BLOCK.sub(lambda block: definitions.of(block["name"]), marks.emptied(page))
     return hashlib.sha256(kept.encode()).hexdigest()
 
@@ -257,7 +274,8 @@ TRANSLATES = re.compile(r"<!-- translates (?P<page>\S+) sha256:(?P<hash>[0-9a-f]
 
 
 def translation_marked(page, hash_of, stale_line):
-    """A translation, with or without the line that says that its original has changed since. `hash_of`: a page's, by its name."""
+    """A translation with or without the line that marks it as outdated. `hash_of` maps a page's
+    name to its hash."""
     found = TRANSLATES.search(page)
     if not found:
         return page
@@ -269,5 +287,5 @@ def translation_marked(page, hash_of, stale_line):
 
 
 def translation_stamped(page, hash_of):
-    """The translation of the original as it is now."""
+    """The translation, stamped as up to date with its original."""
     return TRANSLATES.sub(lambda found: f"<!-- translates {found['page']} sha256:{hash_of(found['page'])} -->\n", page, count=1)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Do the command lines of all Markdown pages mean something today? Lessons, options, mistakes, operators, targets, presets and files that they
-name are looked up; with --run, those of some pages that cost next to nothing are run too."""
+"""Checks that the command lines in all Markdown pages are valid today: the lessons, options,
+mistakes, operators, targets, presets and files that they name must exist. With --run, it also runs
+the cheap commands of some pages."""
 import argparse
 import contextlib
 import functools
@@ -18,12 +19,13 @@ from ladder_tools import boss, exercise, learning, new, place, programs, rows, t
 from ladder_tools.place import Refused, ToRead, exercise_of, exercises, place_of, refused
 from ladder_tools.rows import operators
 
-HISTORY = ("docs/CHANGELOG.md",)  # what was called so then
+HISTORY = ("docs/CHANGELOG.md",)  # these pages use the names of their time
 _FENCE = re.compile(r"^(?P<mark>```+|~~~+)(?P<language>[^\n`]*)\n(?P<text>.*?)^(?P=mark)[ \t]*$", re.S | re.M)
 _SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _COMMAND = re.compile(r"(?:[A-Z_]+=\S+ +)*(?:\./ladder|ctest|cmake|git|nvcc|build/\S+|tools/\S+|\.ci/\S+|python3)(?:\s|$)")
 _SHELLS = ("", "sh", "bash", "shell", "console")
-# What a reader is to put in place: NAME, [HOLE], mistake.NAME, 06.11_my_idea ..., but no operator's size such as T=8.
+# Placeholders for the reader: NAME, [HOLE], mistake.NAME, 06.11_my_idea ..., but not an operator's
+# size such as T=8.
 _TO_FILL_IN = re.compile(r"(?:^|[./*'{\[])(?:[A-Z]{2,}[A-Z_]*|N|X)(?:$|[.\]}'_/])|\.\.\.|[<\[…]|\bmy_\w+|\$\w|\bab?\.npy")
 
 
@@ -49,8 +51,9 @@ def command_lines(page):
 
 
 def simple_commands(text):
-    """[["git", "clone", ...], ["cd", ...]]: without what explains them, where they lead to, and what is set for them."""
-    text = re.split(r"\s#(?:\s|$)| {2,}(?=[a-z]+[,:;']? [a-z])", text, maxsplit=1)[0]  # an explanation may follow after blanks alone
+    """[["git", "clone", ...], ["cd", ...]], without explanations, redirections and variables."""
+    # an explanation may follow after blanks only
+    text = re.split(r"\s#(?:\s|$)| {2,}(?=[a-z]+[,:;']? [a-z])", text, maxsplit=1)[0]
     text = re.sub(r"<[\w' ]+>", "ADDRESS", text)
     lexer = shlex.shlex(text, posix=True, punctuation_chars="|&;<>")
     lexer.whitespace_split, lexer.commenters = True, ""
@@ -73,7 +76,8 @@ def simple_commands(text):
 
 
 class Tree:
-    """What commands may name: files, CMake's targets and presets, tests, and the lessons that a page makes up by ./ladder new."""
+    """The names that commands may use: files, CMake's targets and presets, tests, and the lessons
+    that a page creates with ./ladder new."""
 
     def __init__(self, root, known):
         self.root, self.files = root, set(map(str, known))
@@ -86,7 +90,7 @@ class Tree:
         self._names = None
 
     def require_file(self, word):
-        """That a path into the tree is one, a pattern of paths some."""
+        """Checks that a path into the tree exists, or that a pattern matches some."""
         path = word.rstrip("/").removeprefix("./")
         if "*" in path:
             if not any(self.root.glob(path)):
@@ -99,7 +103,8 @@ class Tree:
         return "/" in word and top in self.folders | self.files and top not in ("build", "my", "out", "dist")
 
     def require_target(self, word):
-        """A program or a target of CMake's: written in a CMake file, or made for each chapter and lesson."""
+        """Checks a program or target of CMake, by the CMake files or by the rule for chapters and
+        lessons."""
         name = word.rpartition("/")[2]
         room = re.fullmatch(r"chapter([0-9][^_]*(?:\.[0-9]\w*?)?)_(all|\w*tests|xray_tests|numerics)", name)
         if room:
@@ -111,7 +116,7 @@ class Tree:
             raise Refused(f"no target is called {name}")
 
     def require_test(self, pattern):
-        """That some test may have such a name: each word of it occurs in a source."""
+        """Checks that a test may have this name: each of its words occurs in a source."""
         if self._names is None:
             self._names = set(re.findall(r"\w+", "\n".join(path.read_text(errors="replace") for path in self.sources)))
             self._names |= {f"chapter{number:02}" for number in range(100)} | {"stub", "mistake", "boss", "emulated", "cuda", "cpu"}
@@ -173,7 +178,7 @@ def _of_run(words):
 
 
 def _of_apply(words):
-    # Its folders are the reader's.
+    # The reader chooses these folders.
     folders = [value for option in ("--in", "--out", "--example") for value in _value_after(words, option)]
     programs.Arguments("apply", [word for word in words if word not in folders and word not in ("--in", "--out", "--example")], str(ROOT))
 
@@ -217,14 +222,14 @@ _LADDER = {"run": _of_run, "xray": _of_xray, "apply": _of_apply, "test": _of_tes
 
 
 def check_ladder(words):
-    """Refused, or ToRead, as ./ladder would say it; before anything is built."""
+    """Raises Refused or ToRead as ./ladder would, before anything is built."""
     words = [word for word in words if word not in ("--cuda", "--emulator")]
     if {"--help", "-h", "--version"} & set(words) or not words:
         return
     command, *rest = words
     if command not in _LADDER:
         raise refused("command", command, _LADDER)
-    if not rest:  # a sentence may name a command alone
+    if not rest:  # a sentence may name a command without arguments
         return
     with contextlib.redirect_stdout(io.StringIO()):
         try:
@@ -235,7 +240,7 @@ def check_ladder(words):
 
 
 def check_command(words, tree):
-    """Refused, with what it names that is not there."""
+    """Raises Refused with the name that does not exist."""
     program, *rest = words
     if program == "./ladder":
         return check_ladder(rest)
@@ -262,7 +267,7 @@ def check_command(words, tree):
 
 
 def faults(page, tree):
-    """A sentence for each command of the page's text that cannot be pasted."""
+    """A sentence for each command in the page's text that does not work as written."""
     made_up, wrong = set(), []
     for number, text in command_lines(page):
         made_up |= set(re.findall(r"\./ladder new (\S+)", text))
@@ -279,7 +284,8 @@ def faults(page, tree):
     return wrong
 
 
-# What of some pages' commands is run as it is, and what else runs the others: they build for minutes, or need a GPU or a network.
+# The commands that are run as written, and who runs the others, which build for minutes or need a
+# GPU or a network.
 CHEAP = ("learn", "diff", "doctor", "help")
 ELSEWHERE = {
     "./ladder run": ".ci/check_command_line",
@@ -309,8 +315,8 @@ def is_cheap(words):
 
 
 def run_cheap(pages, root):
-    """Runs the cheap commands of these pages in `root`, each once. A sentence for each that fails, and for each that is neither cheap nor run
-    elsewhere; and how many were run."""
+    """Runs the cheap commands of these pages in `root`, each once. A sentence for each that fails,
+    or that is neither cheap nor run elsewhere; and the number of commands that ran."""
     seen, wrong = set(), []
     for page in pages:
         for number, text in command_lines((root / page).read_text()):
@@ -323,13 +329,13 @@ def run_cheap(pages, root):
                     if done.returncode:
                         wrong.append(f"{page}:{number}: {text}\n    exit {done.returncode}: {(done.stderr or done.stdout).strip()[:300]}")
                 elif not " ".join(command).startswith(tuple(ELSEWHERE)):
-                    wrong.append(f"{page}:{number}: {text}\n    is run nowhere: tools/upkeep/check_commands.py says what is run, and where")
+                    wrong.append(f"{page}:{number}: {text}\n    runs nowhere; tools/upkeep/check_commands.py lists which commands run, and where")
     return wrong, sum(map(is_cheap, map(list, seen)))
 
 
 @contextlib.contextmanager
 def looking_once():
-    """The tree does not change meanwhile, so that what it has is looked up once."""
+    """Caches look-ups, because the tree does not change meanwhile."""
     places = [(place, "_numbered"), (place, "in_lessons"), (rows, "rows"), (programs, "rows"), (programs, "operators"), (programs, "members_of_cases"),
               (testing, "operators")]
     before = [getattr(*each) for each in places]
@@ -344,7 +350,7 @@ def looking_once():
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/check_commands.py", description=__doc__)
-    parser.add_argument("--run", nargs="+", metavar="PAGE", help="run the cheap commands of these pages, here: they write into my/")
+    parser.add_argument("--run", nargs="+", metavar="PAGE", help="run the cheap commands of these pages in this tree; they write into my/")
     options = parser.parse_args(arguments)
     begin = time.process_time()
     if options.run:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Do the links of all Markdown pages lead somewhere? Files and headings inside the tree."""
+"""Checks that the links of all Markdown pages to files and headings inside the tree lead
+somewhere."""
 import argparse
 import re
 import sys
@@ -18,14 +19,14 @@ ANCHOR = re.compile(r"<a\s+(?:id|name)=\"([^\"]+)\"")
 
 
 def links(page):
-    """Targets in the order of the page; those in code and comments are none."""
+    """Targets in the page's order, without those in code and comments."""
     text = COMMENT.sub("", CODE_SPAN.sub("", FENCED.sub("", page)))
     found = [(match.start(), match[1]) for pattern in (INLINE, HTML) for match in pattern.finditer(text)]
     return [target for _, target in sorted(found)]
 
 
 def anchors(page):
-    """The headings' names as GitHub makes them."""
+    """The headings' anchors as GitHub makes them."""
     text = COMMENT.sub("", FENCED.sub("", page))
     names, seen = set(ANCHOR.findall(text)), {}
     for heading in HEADING.findall(text):
@@ -38,14 +39,14 @@ def anchors(page):
 
 
 def broken(root, pages, known):
-    """A sentence for each link inside the tree that leads nowhere. `known`: the tree's files."""
+    """A sentence for each broken link inside the tree. `known`: the tree's files."""
     files = {Path(each) for each in known}
     folders = {folder for each in files for folder in each.parents}
     wrong = []
     for page in pages:
         text = (root / page).read_text()
         for target in links(text):
-            if re.match(r"[a-z][a-z0-9+.\-]*:", target):  # an address outside
+            if re.match(r"[a-z][a-z0-9+.\-]*:", target):  # an external address
                 continue
             path, _, anchor = urllib.parse.unquote(target).partition("#")
             try:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Finds products of 32 bits that become an offset of 64, in kernels: right for every size that a test has, wrong beyond 2^31 elements."""
+"""Finds products of 32 bits that become 64-bit offsets in kernels. They are right for every size in
+a test and wrong past 2^31 elements."""
 import argparse
 import os
 import re
@@ -13,8 +14,8 @@ from nvcc import ROOT
 
 HEADERS = ("cuda_runtime.h", "common/core/lists.hpp", "common/core/registry.hpp", "common/cuda/check.hpp", "common/cuda/shared_memory.hpp")
 FLAGS = ("-std=c++20", "-DNDEBUG", "-Wno-unknown-pragmas", "-Wshorten-64-to-32", f"-I{ROOT}", f"-I{ROOT}/common/emulator/include")
-# Products of 32 bits, alone or in a sum of 32 bits: made a number of 64, added to a pointer, or an index. "AsIs" looks into what templates
-# become, which clang-tidy does not.
+# Matches 32-bit products, alone or in a 32-bit sum, that are converted to 64 bits, added to a
+# pointer, or used as an index. "AsIs" also matches instantiated templates, which clang-tidy skips.
 QUERY = """set traversal AsIs
 set output diag
 set bind-root false
@@ -31,14 +32,14 @@ match binaryOperator(hasAnyOperatorName("+", "-", "+=", "-="), hasType(pointerTy
 match arraySubscriptExpr(hasIndex(ignoringParens(expr(anyOf(product, sums)).bind("offset"))))
 """
 _SAID = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:warning|note): (?P<words>.*)$")
-# A factor that is a constant of the kernel, a thread's place in its warp or block, a head (at most 65,535 in a grid), or a row of a state (at
-# most 256): no size of an array.
+# A factor that is not an array's size: a constant of the kernel, a thread's index in its warp or
+# block, a head (at most 65,535 in a grid), or a row of a state (at most 256).
 _SMALL = re.compile(r"(\d+u?|(\w+::)*k[A-Z]\w*|sizeof\b.*|lane|warp|threadIdx\.x|(\w+\.)?(kv_)?head|(\w+\.)?channel\(.*\)|\([^()]* \? \d+ : \d+\))")
 _POINTER = re.compile(r"(args|forward|backward)\.\w+\)?( \+ [\w.]+)*( [+-] |\[)$")
 
 
 def expression_at(text):
-    """What begins here, up to where its brackets or its statement end."""
+    """The expression that begins here, up to the end of its brackets or statement."""
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter in "([{") - (letter in ")]}")
@@ -48,7 +49,7 @@ def expression_at(text):
 
 
 def parts(text, operators):
-    """What stands between these operators, brackets kept whole."""
+    """The parts between these operators, with brackets kept whole."""
     found, depth = [""], 0
     for at, letter in enumerate(text):
         depth += (letter in "([{") - (letter in ")]}")
@@ -60,7 +61,7 @@ def parts(text, operators):
 
 
 def without_brackets(text):
-    """What stands in the brackets that all of it stands in."""
+    """The text without the brackets that enclose all of it."""
     while text.startswith("(") and expression_at(text[1:]) == text[1:-1]:
         text = text[1:-1]
     return text
@@ -74,7 +75,8 @@ def products_at(text):
 
 
 def cut_and_multiplied(factors):
-    """Whether a product of sizes is cut to 32 bits first: `static_cast<int>(b * T + t) * kSize`."""
+    """Whether a product of sizes is first cast to 32 bits: `static_cast<int>(b * T + t) *
+    kSize`."""
     for factor in factors:
         cast = re.fullmatch(r"static_cast<(?:int|unsigned)>(\(.*\))", factor)
         if cast and not all(any(map(_SMALL.fullmatch, each)) for each in products_at(cast[1])):
@@ -83,14 +85,15 @@ def cut_and_multiplied(factors):
 
 
 def cut(words, code):
-    """A sentence where a number loses bits: `code` begins at the operator."""
+    """A sentence if a number loses bits. `code` begins at the operator."""
     if "loses integer precision" in words and code[:2] in ("* ", "+ "):
-        return "a number of 64 bits is cut to 32 behind this operator"
+        return "a number of 64 bits is cut to 32 after this operator"
     return None
 
 
 def fault(kind, before, code):
-    """A sentence, or None: `code` begins with the product or its sum, `before` is what stands before."""
+    """A sentence, or None. `code` begins with the product or its sum, `before` is the text before
+    it."""
     if kind == "cut":
         return "a product of three sizes or more is cut to 32 bits"
     products = products_at(code)
@@ -100,7 +103,8 @@ def fault(kind, before, code):
     if kind == "number":
         of_blocks = [factors for factors in products if any(each.startswith("blockIdx.x") for each in factors)]
         return "this product has 32 bits, and is used as a number of 64" if large or of_blocks else None
-    # A constant times what counts an array's rows is as wrong as a size times it. `first_row` is one of a tile.
+    # A constant times a number of rows is as wrong as a size times it. `first_row` is a row of a
+    # tile.
     small = any(re.fullmatch(r"lane|warp|threadIdx\.x|first_row|(\w+\.)?(kv_)?head", each) for factors in products for each in factors)
     pointer = _POINTER.search(before)
     if pointer and not small and (large or not pointer[2]):
@@ -109,7 +113,7 @@ def fault(kind, before, code):
 
 
 def faults_in(source, folder, flags=()):
-    """{(file, line): sentence} of one source; `folder`: where the lesson's own headers lie."""
+    """{(file, line): sentence} for one source; `folder` contains the lesson's own headers."""
     with tempfile.NamedTemporaryFile("w", suffix=".query") as query:
         query.write(QUERY)
         query.flush()
@@ -158,7 +162,7 @@ def main(arguments=None):
                 found.update(faults)
     for (file, line), sentence in sorted(found.items()):
         path = Path(file)
-        if path.is_relative_to(rewritten):  # its first line says where it comes from
+        if path.is_relative_to(rewritten):  # its first line names the original
             path, line = path.relative_to(rewritten).with_suffix(""), line - 1
         elif path.is_relative_to(ROOT):
             path = path.relative_to(ROOT)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Which of .ci/run's dear checks have something to say: those whose sources are others than when they last passed, and a tenth of the rest, drawn
-by the commit. records/checked.txt is the record of what has passed; `.ci/run --all`, which leaves out nothing, writes it."""
+"""Lists which of .ci/run's expensive checks are due: those whose sources have changed since they
+last passed, and a tenth of the others, drawn by the commit. records/checked.txt records what has
+passed; `.ci/run --all`, which skips nothing, writes it."""
 import argparse
 import hashlib
 import os
@@ -15,8 +16,8 @@ from ladder_tools.place import bosses, exercises, lesson_of, mistakes
 
 RECORD = ROOT / "records" / "checked.txt"
 _CODE = (".cu", ".cpp", ".hpp", ".h", ".cuh")
-_ONE_OF = 10  # checks that have passed: so many of them are not run again, less one
-# What is checked whole, by its kind: the files whose change asks for it.
+_ONE_OF = 10  # one of so many passed checks runs again
+# Checks that run as a whole, with the files whose change makes them due.
 _WHOLE = {
     "sanitizers emulator": r"common/(emulator|cuda)/|\.ci/check_asan$|CMakeLists\.txt$|cmake/",
     "sanitizers reference": r"common/(core|judge|diagnosis|testing|operators)/|\.ci/check_asan$|CMakeLists\.txt$|cmake/",
@@ -28,7 +29,7 @@ _WHOLE = {
 
 
 def listed():
-    """The files of the tree, those too that are not committed yet."""
+    """The tree's files, including uncommitted ones."""
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
     return [name for name in names if name and (ROOT / name).is_file()]
 
@@ -38,8 +39,9 @@ def digest(*parts):
 
 
 class Checks:
-    """All checks by name: "nvcc 05_float4/kernel.cu", "lesson 07.02_chunk_walk" (its stubs, mistakes and boss), "solution 07.02_chunk_walk", "loop"; and
-    the hash of each one's sources."""
+    """All checks by name: "nvcc 05_float4/kernel.cu", "lesson 07.02_chunk_walk" (its stubs,
+    mistakes and boss), "solution 07.02_chunk_walk", "loop"; and the hash of each check's
+    sources."""
 
     def __init__(self, files):
         self._files = files
@@ -69,7 +71,8 @@ class Checks:
         return digest(self._tree.closure_hash(name), self._text(".ci/compile_cuda"))
 
     def _of_lesson(self, names):
-        """Kernels and tests with all that they include, and as they are what is made of them: stubs, patches, solutions. Of pages the hints."""
+        """Hashes kernels and tests with their includes; the stubs, patches and solutions made from
+        them as they are; and the pages' hints."""
         code = [name for name in names if name.endswith(_CODE) and "/solutions/" not in name]
         pages = [re.findall(r"^\*\*(?:Hole|Stage) [\s\S]*?(?=^## |\Z)", self._text(name), re.MULTILINE) for name in names if name.endswith(".md")]
         others = [self._text(name) for name in names if name not in code and not name.endswith((".md", ".svg", ".png"))]
@@ -77,7 +80,7 @@ class Checks:
 
 
 def must_fail(lessons):
-    """The stubs, mistakes and bosses of these lessons, as ./ladder test calls them."""
+    """The stubs, mistakes and bosses of these lessons, by ./ladder test's names."""
     names = [f"stub.{each.lesson}.{each.kind.replace('exercise', 'kernel')}" for kind in ("exercise", "scratch") for each in exercises(kind) if each.lesson in lessons]
     names += [f"mistake.{name}" for name in mistakes() if name.rpartition(".")[0] in lessons]
     return names + [f"boss.{name.removesuffix('.boss')}.kernel" for name in bosses() if name.removesuffix(".boss") in lessons]
@@ -89,7 +92,7 @@ def recorded():
 
 
 def due(hashes, passed, commit):
-    """{check: why it is run}"""
+    """{check: the reason why it runs}"""
     reasons = {}
     for check, now in hashes.items():
         if passed.get(check) != now:

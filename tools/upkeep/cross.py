@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Cross solutions: of every hole three right solutions written differently are green in our kernel, and their mutants are red."""
+"""Checks that three different right solutions of every hole are green in our kernel, and that their
+mutants are red."""
 import argparse
 import contextlib
 import copy
@@ -23,8 +24,8 @@ from ladder_tools.patches import holes_of
 from ladder_tools.place import MORE, exercise_of, exercises, text_of
 
 SOLUTIONS, MUTANTS = "abc", 12
-NEXT_PLACE = re.compile(r"^\s*// ----.*\n?", re.MULTILINE)  # between the lines of a hole that has several places
-_PRAGMA = re.compile(r"^[ \t]*#pragma\b", re.MULTILINE)  # unlike other directives it is code
+NEXT_PLACE = re.compile(r"^\s*// ----.*\n?", re.MULTILINE)  # separates the places of a hole
+_PRAGMA = re.compile(r"^[ \t]*#pragma\b", re.MULTILINE)  # unlike other directives, a pragma is code
 _SHAPES = r"(kernel|exercise|test|xray_test|sm90_test)(_sm90)?\.(cu|cpp)|more/solutions/.*"
 
 
@@ -43,7 +44,7 @@ def solutions(exercise, holes, hole):
 
 
 def missing(exercise):
-    """A sentence for each solution that is not there, or is another once more."""
+    """A sentence for each solution that is missing or repeats another one."""
     holes, faults = holes_of(exercise), []
     for hole in holes.numbers():
         seen = {}
@@ -60,7 +61,7 @@ def missing(exercise):
 
 
 def _what_counts(text):
-    """Its lines, and of those of comment only what says where a hole's lines stand."""
+    """The text's lines, with only those comments that mark a hole's places."""
     lines = []
     for line in text.splitlines():
         comment = re.match(r"\s*//\s*(----|TODO\(\d+\))?", line)
@@ -71,7 +72,8 @@ def _what_counts(text):
 
 
 def changed(since):
-    """The exercises whose kernel, stub, tests or solutions are others than in a git revision, in more than the words of comments."""
+    """The exercises whose kernel, stub, tests or solutions differ from a git revision in more than
+    comments."""
     def git(*words, check=True):
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=check).stdout
 
@@ -82,7 +84,8 @@ def changed(since):
 
 
 def drawn(exercise, holes, hole):
-    """(letter, text, mutated text, mutant) in the order in which they are tried: kinds take turns, and so do the solutions."""
+    """(letter, text, mutated text, mutant) in the order of trial, which alternates kinds and
+    solutions."""
     piles = []
     for letter, parts in solutions(exercise, holes, hole).items():
         text, begins = holes.filled(hole, parts)
@@ -94,7 +97,7 @@ def drawn(exercise, holes, hole):
         first = mutants.drawn({str(exercise.solution): text}, f"{exercise.name}/{hole}/{letter}")
         rest = [each for each in every if each not in first]
         code = mutants.blanked(text)
-        for begin_, end in ranges:  # a statement is forgotten
+        for begin_, end in ranges:  # removes a statement
             for line in re.finditer(r"^ +[^;\n]*;[^\n]*\n", code[begin_:end], re.MULTILINE):
                 first.append(mutants.Mutant(str(exercise.solution), "forgotten", "", begin_ + line.start(), begin_ + line.end(), ""))
             for line in re.finditer(_PRAGMA.pattern + r"[^\n]*\n", text[begin_:end], re.MULTILINE):
@@ -107,7 +110,7 @@ def drawn(exercise, holes, hole):
 
 
 def key_of(hole, mutant, text):
-    """As more/solutions/equivalent.txt has it, before the reason."""
+    """The key in more/solutions/equivalent.txt, before the reason."""
     lines = {"-": [], "+": []}
     for line in mutant.diff(text).splitlines()[2:]:
         lines.get(line[0], []).append(line[1:].strip())
@@ -115,7 +118,7 @@ def key_of(hole, mutant, text):
 
 
 def excuses(exercise):
-    """{key: why the mutant is no other program}, from lines "KEY  # REASON"."""
+    """{key: why the mutant is an equivalent program}, from lines "KEY  # REASON"."""
     return dict(line.rsplit("  # ", 1) for line in text_of(exercise.folder / MORE / "solutions" / "equivalent.txt").splitlines() if "  # " in line)
 
 
@@ -130,7 +133,8 @@ class Bench:
         return Variant(self._build, self._exercise, text, self._place / f"{self._count:04}")
 
     def object_of(self, variant):
-        """What the first program is linked with, without its folder's name and lines; None if it does not compile."""
+        """The first program's object file, without its folder's name and line numbers; None if it
+        does not compile."""
         target = f"{self._exercise.target}{self._first()}"
         if not variant.compile(target):
             return None
@@ -143,7 +147,7 @@ class Bench:
         return target.removeprefix(self._exercise.target)
 
     def verdict(self, variant):
-        """(whether it is solved, the check, what it says), as ./ladder exercise has it."""
+        """(whether it is solved, the check, its output), as from ./ladder exercise."""
         exercise = copy.copy(self._exercise)
         exercise.mine = variant.mine.relative_to(ROOT)
         check, said = checking.Check(exercise, variant), io.StringIO()
@@ -154,12 +158,12 @@ class Bench:
 
 
 def named(said):
-    """The misconception that a verdict names; "" if none."""
+    """The misconception that a verdict names, or ""."""
     return next((line.strip() for line in said.splitlines() if re.match(r"\s+It ", line)), "")
 
 
 def crossed(name, hole, place, most=MUTANTS):
-    """(what the record says of the hole, what is wrong, what is worth reading)"""
+    """(counts for the record, faults, notes worth reading)"""
     exercise, build = exercise_of(name), Build("default")
     holes, known = holes_of(exercise), excuses(exercise)
     bench, faults, notes, seen = Bench(exercise, build, Path(place)), [], [], {}
@@ -198,7 +202,7 @@ def crossed(name, hole, place, most=MUTANTS):
 
 
 def share(of_a_hole, of_all, holes):
-    """How many mutants a hole gets."""
+    """The number of mutants for a hole."""
     return of_a_hole if of_all is None else min(of_a_hole, max(2, of_all // holes))
 
 
@@ -228,7 +232,7 @@ def main(arguments=None):
     chosen_holes = [(each, hole) for each in chosen for hole in holes_of(each).numbers()]
     of_a_hole = share(options.mutants, options.most, len(chosen_holes))
     build, began = Build("default"), [each for each in chosen if begin(each)]
-    os.environ.setdefault("LADDER_EXERCISE_SECONDS", "60")  # for a loop that does not end
+    os.environ.setdefault("LADDER_EXERCISE_SECONDS", "60")  # ends an endless loop
     checking.say, checking.note_solved = (lambda text: None), (lambda name: None)
     try:
         for each in chosen:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What follows from a kernel, brought up to date after an edit: its stub and the holes of its scratch version, its planted mistakes and its boss, the
-solutions of its holes, and the words of its pages. A word of code that has another name everywhere is renamed; other changes are merged, with the kernel at a
-git revision as what both sides begin with. What cannot be merged is listed, and left as it is."""
+"""Carries changes of a kernel into everything made from it: its stub and the holes of its scratch
+version, its planted mistakes and its boss, the solutions of its holes, and the words of its pages.
+A name that changed everywhere is renamed. Other changes are merged, with the kernel at a git
+revision as the common base. Conflicts are listed, and those files stay unchanged."""
 import argparse
 import re
 import subprocess
@@ -17,16 +18,17 @@ from ladder_tools.patches import Holes, between, changes, fault_of, patched, und
 from ladder_tools.place import MORE, Refused, bosses, exercises, in_lessons, mistakes, place_of, text_of
 from ladder_tools.scratch import stub_of
 
-_BETWEEN = "\x1f\n"  # behind each line while git merges, so that changes of two lines side by side are two changes
+# put after each line while git merges, so that changes of adjacent lines do not conflict
+_BETWEEN = "\x1f\n"
 
 
 def text_at(revision, path):
-    """A file's text in a git revision; "" if it was not there."""
+    """A file's text in a git revision, or ""."""
     return subprocess.run(["git", "show", f"{revision}:{path}"], cwd=ROOT, capture_output=True, text=True).stdout
 
 
 def renames(before, after):
-    """{old: new} of the words of code that are gone, and have one other word in all their places."""
+    """{old: new} for names in code that disappeared and have one new name in all places."""
     texts = [without_comments(text) for text in (before, after)]
     before_words, after_words = (set(re.findall(r"\b[A-Za-z_]\w*", text)) for text in texts)
     found, lines = {}, [text.splitlines() for text in texts]
@@ -45,7 +47,8 @@ def renamed(text, names):
 
 
 def renamed_prose(text, names):
-    """The same in what is code on a page or in the head of a patch: in `code`, in blocks of code, and words with an underscore."""
+    """Renames in the code on a page or in a patch's head: in `code`, in code blocks, and words with
+    an underscore."""
     longer = {old: new for old, new in names.items() if "_" in old}
     parts = re.split(r"(^```.*?^```|`[^`\n]+`)", text, flags=re.DOTALL | re.MULTILINE)
     return "".join(renamed(part, names if at % 2 else longer) for at, part in enumerate(parts))
@@ -62,7 +65,8 @@ def merged(mine, base, new, *options):
 
 
 class Carried:
-    """What is written, {path: text}, and what conflicts, {path: a sentence}, of the changes of a kernel, or of a header of its, since a revision."""
+    """The changes of a kernel, or of one of its headers, since a revision: the files to write,
+    {path: text}, and the conflicts, {path: a sentence}."""
 
     def __init__(self, file, revision):
         self.file, self.revision, self.written, self.conflicts = file, revision, {}, {}
@@ -75,7 +79,7 @@ class Carried:
             self.written[path] = text
 
     def stub(self, exercise):
-        """Where the kernel has changed in a hole, the stub has nothing to change."""
+        """Merges the change into the stub. Inside a hole the stub does not change."""
         text = text_of(exercise.stub)
         if exercise.begins_with == self.file:
             self._write(exercise.stub, under_head_of(text, self._now))
@@ -87,21 +91,22 @@ class Carried:
         self._write(exercise.page, renamed_prose(text_of(exercise.page), self._names))
 
     def _scratch(self, path, holes):
-        """A stub that is derived: all that may be wrong with it is that the words of its holes find other lines than before, or none."""
+        """A derived stub needs no merge, but the words of its holes may now match other lines, or
+        none."""
         self._write(path, holes)
         try:
             before, now = (stub_of(holes, path, kernel, self.file) for kernel in (self._base, self._now))
-        except ValueError:  # they find none: in today's kernel, which faults() says, or in the other one
+        except ValueError:  # no match today, which faults() reports, or none before
             return
         if now != merged(before, self._base, self._now, "--ours")[0]:
             self.conflicts[path] = f"{path}: do its words still find the lines that they should? {self.file} has others there now"
 
     def solutions(self, exercise):
-        """The lines of a hole that has changed in our kernel are merged with that change."""
+        """Merges a change of our kernel inside a hole into the hole's solutions."""
         try:
             now = Holes(self.written.get(exercise.stub, text_of(exercise.stub)), self._now)
             before = Holes(renamed(text_at(self.revision, exercise.stub), self._names), self._base)
-        except ValueError:  # the stub is stale, which faults() says
+        except ValueError:  # faults() reports a stale stub
             return
         for hole in now.numbers():
             ours, base = (["".join(f"{line}\n" for line in lines) for lines in each.ours(hole)] for each in (now, before))
@@ -127,7 +132,7 @@ class Carried:
             before.write_text(self._before)
             try:
                 text, conflict = merged(renamed(patched(before, path, ROOT), self._names), self._base, self._now)
-            except ValueError:  # it was made for today's file
+            except ValueError:  # the patch was made for today's file
                 return
             if conflict:
                 self.conflicts[path] = f"{path}: {self.file} has other lines now where it changes them"
@@ -140,7 +145,7 @@ def changed_by(patch):
 
 
 def carry(revision, folders):
-    """Brings all that follows from what has changed since up to date; the paths that were written, and the conflicts."""
+    """Carries all changes since the revision; returns the written paths and the conflicts."""
     names = subprocess.run(["git", "diff", "--name-only", "--diff-filter=M", revision, "--", "[0-9][0-9]_*"], cwd=ROOT, capture_output=True, text=True)
     if names.returncode:
         raise Refused(f"revision is '{revision}': {names.stderr.strip()}")
@@ -163,7 +168,8 @@ def carry(revision, folders):
 
 
 def faults(folders):
-    """(path, a sentence) for each stub that is not its kernel with lines missing, and for each patch that does not fit."""
+    """(path, a sentence) for each stub that is not its kernel with missing lines, and each patch
+    that does not fit."""
     for each in exercises() + exercises("scratch"):
         if each.folder in folders and fault_of(each):
             yield each.stub, fault_of(each)
@@ -178,7 +184,7 @@ def faults(folders):
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/exercises.py", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; ends with 1 when a stub or a patch does not fit its kernel")
-    parser.add_argument("--since", default="HEAD", metavar="REF", help="what kernels have changed against; default: %(default)s")
+    parser.add_argument("--since", default="HEAD", metavar="REF", help="the revision to compare the kernels with; default: %(default)s")
     parser.add_argument("lesson", nargs="?", help="such as 06.03; without it, all of them")
     options = parser.parse_args(arguments)
     try:

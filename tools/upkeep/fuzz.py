@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Random problems for every implementation: builds the program, keeps it running, and counts."""
+"""Runs random problems on every implementation: builds the program, keeps it running, and counts
+the outcomes."""
 import argparse
 import collections
 import json
@@ -16,12 +17,14 @@ from ladder_tools.building import Build
 from ladder_tools.place import Failed
 
 OUTCOMES = ("right", "refused", "complaint", "wrong", "spread", "failed", "crash", "time")
-# What makes a run red. A complaint is the judge's: the result is near the truth.
+# The outcomes that fail a run. "complaint" does not: the judge complained, but the result is near
+# the truth.
 BAD = ("wrong", "spread", "failed", "crash", "time")
 
 
 class Worker(threading.Thread):
-    """Runs every STEP-th case in one process after another: a crash or a case without an end costs that case only."""
+    """Runs every STEP-th case in one process, which restarts after a crash or an endless case, so
+    that only this case is lost."""
 
     def __init__(self, command, first, step, cases, seconds, results):
         super().__init__(daemon=True)
@@ -33,7 +36,7 @@ class Worker(threading.Thread):
             while self.next < self.end:
                 self._one_process()
             self.results.put(None)
-        except Exception as error:  # raised where the results are read
+        except Exception as error:  # raised again by the reader of the results
             self.results.put(error)
 
     def _one_process(self):
@@ -81,7 +84,7 @@ class Worker(threading.Thread):
 
 
 def run_cases(command, first, cases, jobs, seconds, heard):
-    """All cases; `heard` is called with each as it ends. In the order of the cases."""
+    """Runs all cases and returns their records in order; `heard` is called as each ends."""
     results = queue.Queue()
     workers = [Worker(command, first + n, jobs, (cases - n + jobs - 1) // jobs, seconds, results) for n in range(min(jobs, cases))]
     for worker in workers:
@@ -100,7 +103,7 @@ def run_cases(command, first, cases, jobs, seconds, heard):
 
 
 def outcomes_of(records):
-    """How many runs had each outcome."""
+    """The number of runs with each outcome."""
     outcomes = collections.Counter(run["outcome"] for record in records for run in record["runs"])
     return {outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]}
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Ties measured times to what was launched: records/kernels.json, and `code` in every recorded row."""
+"""Ties measured times to the launched code: records/kernels.json, and `code` in every recorded
+row."""
 import argparse
 import json
 import re
@@ -19,16 +20,17 @@ RECORD = Path("records/kernels.json")
 
 
 class Hasher:
-    """Says what a tree's launchers launch. `program` is asked as a launches.Program."""
+    """Hashes what a tree's launchers launch, as `program`, a launches.Program, reports it."""
 
     def __init__(self, tree, compiler, program):
         self.tree, self.compiler, self.program = tree, compiler, program
 
     def hashes(self, wanted):
-        """For each (question, implementations) {implementation: the hash of what it launches; None where it launches nothing for that}."""
+        """For each (question, implementations): {implementation: the hash of its launch, or None if
+        it launches nothing}."""
         answers = self.program.launches([{**question, "implementations": names} for question, names in wanted])
         answers = [{name: its if isinstance(its, list) else [] for name, its in answer.items()} for answer in answers]
-        kernels = {}  # source -> mangled names
+        kernels = {}  # {source: mangled names}
         for answer in answers:
             for implementation, its in answer.items():
                 for launch in its:
@@ -39,14 +41,15 @@ class Hasher:
 
     @lru_cache(maxsize=None)
     def _sources(self, implementation, kernel):
-        """Where the kernel may be defined: in the implementation's source, or in those whose launchers it calls."""
+        """The sources that may define the kernel: the implementation's, or those whose launchers it
+        calls."""
         own, name = self.tree.registered()[implementation], _plain_name(kernel)
         defines = re.compile(rf"__global__[^;{{}}]*\b{name}\s*\(")
         found = [each for each in self.tree.reached(own) if any(defines.search(self.tree.code(file)) for file in self.tree.closure(each))]
         return [own] if own in found else found
 
     def _codes(self, wanted):
-        """(source, mangled name) -> the hash of its machine code."""
+        """{(source, mangled name): the hash of its machine code}"""
         named = {source: {ptx.without_build_hashes(kernel.name): kernel for kernel in its}
                  for source, its in self.compiler.kernels_of(self.tree, wanted).items()}
         chosen = {source: [named[source][name] for name in names if name in named[source]] for source, names in wanted.items()}
@@ -65,18 +68,20 @@ class Hasher:
 
 @lru_cache(maxsize=None)
 def _plain_name(kernel):
-    """`void a::b::kernel<int>(a::Args)`, mangled -> `kernel`."""
+    """The mangled `void a::b::kernel<int>(a::Args)` -> `kernel`."""
     readable = nvcc.demangled([kernel])[kernel].replace("(anonymous namespace)", "_")
     return re.findall(r"(\w+)(?=[<(]|$)", re.sub(r"^\w[\w ]* (?=\w)", "", readable.partition("(")[0].partition("<")[0]))[-1]
 
 
 def source_hash(tree, source):
-    """Of the text that its kernels and launchers are made of: as long as it is the same, nothing need be compiled."""
+    """A hash of all text from which its kernels and launchers are made. While it is the same,
+    nothing needs to be compiled."""
     return ptx.short_hash("\n".join([*nvcc.FLAGS, *(tree.closure_hash(each) for each in tree.reached(source))]))
 
 
 def rows_of(records, tree):
-    """[(name of the run or case, question, implementations)] of what was measured on a GPU and is registered today."""
+    """[(name of the run or case, question, implementations)] for everything measured on a GPU and
+    registered today."""
     found = [(name, launches.question(run), [row["implementation"] for row in run["rows"] if row["back_end"] == "cuda"])
              for name, run in records.runs.items()]
     found += [(name, launches.question_of_case(case), [row["name"] for row in case["rows"] if row["ours"]])
@@ -87,19 +92,21 @@ def rows_of(records, tree):
 
 
 def changed_sources(record, tree):
-    """The sources whose text is another one than that of the record, or that are gone."""
+    """The recorded sources whose text has changed, or that are gone."""
     return {source for source, text in record["sources"] if source not in tree.paths or source_hash(tree, source) != text}
 
 
 def stale_rows(record, rows, tree):
-    """[(name, question, implementations)] of which the record says nothing, or what it was before their sources changed."""
+    """[(name, question, implementations)] that are not in the record, or whose sources have changed
+    since."""
     changed, known, sources = changed_sources(record, tree), launched_in(record), tree.registered()
     found = [(name, question, [each for each in names if sources[each] in changed or each not in known.get(name, {})]) for name, question, names in rows]
     return [each for each in found if each[2]]
 
 
 def renewed(record, rows, tree, hasher):
-    """The record with today's hashes of all its rows. Without a hasher (no nvcc) a row whose source has changed is left out."""
+    """The record with today's hashes of all its rows. Without a hasher (no nvcc), rows with changed
+    sources are removed."""
     stale, known, sources = stale_rows(record, rows, tree), launched_in(record), tree.registered()
     changed = changed_sources(record, tree)
     result = {name: {each: known[name][each] for each in names if each in known.get(name, {}) and sources[each] not in changed} for name, _, names in rows}
@@ -113,7 +120,7 @@ def renewed(record, rows, tree, hasher):
 
 
 def differing(record, rows, tree, hasher):
-    """A line for each row of which the record says something else than the tree's sources make."""
+    """A line for each row whose recorded hash differs from today's."""
     stale, known = stale_rows(record, rows, tree), launched_in(record)
     stale = [(name, question, [each for each in names if each in known.get(name, {})]) for name, question, names in stale]
     stale = [each for each in stale if each[2]]
@@ -122,11 +129,11 @@ def differing(record, rows, tree, hasher):
 
 
 def stamp(folder, record, tree, tree_of):
-    """Gives each recorded row without `code` what is launched for it today, if its source's text was the same at the commit where it was measured.
-    Of those of another commit it says nothing. The files that were written."""
+    """Adds today's code to each recorded row without one, if its source had the same text at the
+    measured commit. Rows of other commits stay unknown. Returns the written files."""
     known, sources, written = launched_in(record), tree.registered(), []
     for path, document in documents(folder):
-        new = {}  # commit -> [(row, its code, its source)]
+        new = {}  # {commit: [(row, its code, its source)]}
         for name, conditions, rows in measured_in(document):
             for implementation, row in rows.items():
                 code = known.get(name, {}).get(implementation)
@@ -148,7 +155,7 @@ def stamp(folder, record, tree, tree_of):
 
 
 def old_times(records):
-    """A line for each recorded time of a kernel that is another one now, or of which nothing says which one it was."""
+    """A line for each recorded time whose kernel has changed since or is unknown."""
     return [f"{name}: {row['implementation']} {row['seconds']:.3g} s" for name, run in records.runs.items() for row in run["rows"]
             if "seconds" in row and records.is_old(name, row["implementation"])]
 

@@ -1,4 +1,5 @@
-"""What an implementation launches for a shape, by tools/upkeep/launches_program: no GPU, and nothing runs."""
+"""Finds what an implementation launches for a shape, with tools/upkeep/launches_program. It needs
+no GPU and runs no kernel."""
 import json
 import subprocess
 from dataclasses import dataclass
@@ -12,12 +13,12 @@ TARGET = "launches_emulated"
 
 @dataclass(frozen=True)
 class Launch:
-    kernel: str  # mangled, every anonymous namespace called the same
+    kernel: str  # mangled, with one name for every anonymous namespace
     configuration: str  # grid, block, and bytes of dynamic shared memory
 
 
 def question(run):
-    """What the program is asked of a recorded run, but for the implementations."""
+    """The program's question for a recorded run, without the implementations."""
     return {"operator": run["operator"], "precision": run.get("precision", "fp32"), "shape": run["shape"], "causal": run.get("causal", False),
             "states": run.get("states", False), "options": run.get("options", {})}
 
@@ -26,7 +27,7 @@ _SIZES = {"H_q": ("H",), "T_k": ("T",), "D": ("K", "V")}
 
 
 def question_of_case(case):
-    """The same of a comparison's case, whose sizes have PyTorch's names."""
+    """The same for a comparison's case, whose sizes have PyTorch's names."""
     shape = {name: value for size, value in case["sizes"].items() for name in _SIZES.get(size, (size,))}
     return question({**case, "shape": shape})
 
@@ -39,7 +40,7 @@ def built():
 
 
 def symbols_of(program):
-    """Address -> mangled name, of every function; and where the program begins."""
+    """{address: mangled name} of every function, and the program's base address."""
     found = {}
     for line in subprocess.run(["nm", "--defined-only", program], capture_output=True, text=True, check=True).stdout.splitlines():
         address, kind, name = line.split(maxsplit=2)
@@ -49,13 +50,13 @@ def symbols_of(program):
 
 
 class Program:
-    """The program, or one that answers as it does."""
+    """The program, or another one with the same answers."""
 
     def __init__(self, path):
         self.path = path
 
     def launches(self, questions):
-        """For each question {implementation: [Launch], or why there are none}."""
+        """For each question {implementation: [Launch], or the reason why there are none}."""
         symbols = symbols_of(self.path)
         begin = next((address for address, name in symbols.items() if name == "__executable_start"), 0)
         done = subprocess.run([self.path], input="".join(json.dumps(each) + "\n" for each in questions), capture_output=True, text=True)

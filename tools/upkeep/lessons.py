@@ -1,5 +1,6 @@
-"""What other pages say of a lesson is taken from its own: its name from the heading, its minutes from "*Plan 45 minutes", what it teaches from
-"**In short**: ...", its holes from the exercise; that it is a reference from "*Reference: ...". And what the front page says of paths, docs/paths.txt."""
+"""Collects from a lesson's page what other pages show: its name (the heading), its minutes ("*Plan
+45 minutes"), what it teaches ("**In short**: ..."), its holes (the exercise), and whether it is a
+reference ("*Reference: ..."). Also the paths of docs/paths.txt for the front page."""
 import posixpath
 import re
 
@@ -12,17 +13,18 @@ _WAY = re.compile(r"^\[chapter[^\]]*\]\(\.\./README\.md\).*$", re.MULTILINE)
 
 
 def _numbered(chapter, first="", last="~"):
-    """[("07.02", "02_chunk_walk"), ...] of a chapter, or of its lessons from one number to another."""
+    """[("07.02", "02_chunk_walk"), ...] of a chapter, or of its lessons from one number to
+    another."""
     return [(f"{chapter[:2]}.{lesson.partition('_')[0]}", lesson) for lesson in place.lessons(chapter) if first <= lesson.partition("_")[0] <= last]
 
 
 def _name(folder):
-    """Chunk walk"""
+    """"Chunk walk" """
     return re.sub(r"^# (?:[0-9][0-9.]*[a-z]? )?", "", place.text_of(f"{folder}/README.md").partition("\n")[0]).partition(": ")[0]
 
 
 def _in_short(chapter, lesson):
-    """With links as the chapter's page has them."""
+    """The lesson's summary, with links as seen from the chapter's page."""
     found = re.search(r"^\*\*In short\*\*: (.+)\.$", place.text_of(f"{chapter}/{lesson}/README.md"), re.MULTILINE)
     return re.sub(r"\]\((?![a-z]+:)([^)]+)\)", lambda link: f"]({posixpath.normpath(posixpath.join(lesson, link[1]))})", found[1]) if found else ""
 
@@ -33,7 +35,7 @@ def _minutes_cell(folder):
 
 
 def exercise(folder):
-    """What a lesson's exercise asks for: "holes 1, 2"; "" without one."""
+    """The exercise's holes, "holes 1, 2", or "" without an exercise."""
     found = next((each for each in place.exercises() if str(each.folder) == folder), None)
     if found is None:
         return ""
@@ -43,15 +45,16 @@ def exercise(folder):
 
 
 def rows(chapter, first="", last="~"):
-    """Of the chapter's table: lesson, what it teaches, exercise, minutes."""
+    """Rows of the chapter's table: lesson, what it teaches, exercise, minutes."""
     cells = [(f"[{number[3:]} {_name(f'{chapter}/{lesson}')}]({lesson}/README.md)", _in_short(chapter, lesson), exercise(f"{chapter}/{lesson}"),
               _minutes_cell(f"{chapter}/{lesson}")) for number, lesson in _numbered(chapter, first, last)]
     return ["|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in cells]
 
 
 def refusals(chapter):
-    """Of the chapter's kernels whose suite says what is refused, or in which storages they compute: lesson, storages, what is refused, what the
-    kernel's header needs. The suite asks for each refusal. Links are those of any page one folder below the front page."""
+    """Rows for the chapter's kernels whose suites list refusals or storages: lesson, storages,
+    refusals, the kernel header's needs. The suite tests each refusal. Links are as seen from any
+    page one folder below the front page."""
     found = []
     for folder in lessons_of(chapter):
         suite, kernel = ("".join(place.text_of(f"{folder}/{name}") for name in names) for names in (("test.cpp", "sm90_test.cpp"), ("kernel.cu", "kernel_sm90.cu")))
@@ -68,18 +71,19 @@ def refusals(chapter):
 
 
 def count(what):
-    """Of a chapter, or of all."""
+    """The number of lessons of a chapter, or of all."""
     return sum(len(lessons_of(chapter)) for chapter in place.chapters() if what in (chapter, "all"))
 
 
 def minutes(chapter, first="", last="~"):
-    """Of these lessons together; the chapter's own folder is its lesson 00, if it has a kernel."""
+    """The minutes of these lessons together. The chapter's own folder is its lesson 00, if it has a
+    kernel."""
     own = [chapter] if first <= "00" and chapter in lessons_of(chapter) else []
     return sum(map(minutes_of, own + [f"{chapter}/{lesson}" for _, lesson in _numbered(chapter, first, last)]))
 
 
 def hours(what, *part):
-    """Of a chapter, or of its lessons from one number to another; of a path; of "all"."""
+    """The hours of a chapter, or of its lessons from one number to another; of a path; of "all"."""
     if what == "all":
         return learning.hours(sum(map(minutes, place.chapters())))
     if what in learning.paths():
@@ -88,8 +92,9 @@ def hours(what, *part):
 
 
 def needs(lesson, folder):
-    """[("00.06", "06"), ...], of which one each comes before the lesson on every path: what its line "LESSON needs LESSON LESSON/LESSON" of
-    docs/paths.txt says, and the lesson whose kernel its own changes a little."""
+    """[("00.06", "06"), ...]: at least one of each tuple must come before the lesson on every path.
+    They come from the lines "LESSON needs LESSON LESSON/LESSON" of docs/paths.txt, and from the
+    lesson whose kernel this one changes."""
     line = re.search(rf"^{re.escape(lesson)} needs (.*)$", place.text_of(learning.PATHS), re.MULTILINE)
     found = [tuple(word.split("/")) for word in line[1].split()] if line else []
     for path in (place.ROOT / folder).glob("kernel*.c*"):
@@ -101,7 +106,8 @@ def needs(lesson, folder):
 
 
 def faults_of_path(name):
-    """A sentence for each of its lessons that is none, comes twice, or comes before what it needs."""
+    """A sentence for each lesson of the path that does not exist, comes twice, or comes before a
+    lesson that it needs."""
     before, wrong = [], []
     for lesson, folder in zip(learning.paths()[name], learning.folders_of(name)):
         if folder not in lessons_of(folder.partition("/")[0]):
@@ -114,7 +120,8 @@ def faults_of_path(name):
 
 
 def path(name):
-    """The lessons of a path, as "00.01, 00.12a–00.15c, 03, 04": three and more that follow each other in a chapter are a run, and so are chapters."""
+    """The lessons of a path, as "00.01, 00.12a–00.15c, 03, 04". Three or more consecutive lessons
+    of a chapter are a range, and so are chapters."""
     try:
         wrong = faults_of_path(name)
     except place.Refused as refusal:
@@ -133,7 +140,8 @@ def path(name):
 
 
 def with_way(page, text):
-    """A lesson's page with the line that leads to its chapter and to the lessons before and behind it."""
+    """A lesson's page with the line that leads to its chapter and to the previous and the next
+    lesson."""
     chapter, lesson = page.parts[0], page.parts[1]
     way = [f"[{number} {_name(f'{chapter}/{each}')}](../{each}/README.md)" for number, each in _numbered(chapter)]
     if chapter in lessons_of(chapter):
@@ -146,7 +154,7 @@ def with_way(page, text):
 
 
 def numbers():
-    """How many there are of what a learner does, in the whole tree."""
+    """The tree's numbers of exercises, holes, kernels from scratch, bosses and planted mistakes."""
     found = place.exercises()
     return {"exercises": len(found), "holes": sum(len(each.holes()) for each in found), "kernels from scratch": len(place.exercises("scratch")),
             "bosses": len(place.bosses()), "planted mistakes": len(place.mistakes())}

@@ -1,14 +1,21 @@
-"""Code on Markdown pages. A page says which lines, and below the mark stand those that the tree has today:
+"""Renders code on Markdown pages. A mark selects lines of today's tree, which follow below it:
 
-    <!-- code: kernel.cu:wkv_no_atomic -->                      a whole function, kernel, struct, lambda or initialised variable
-    <!-- code: kernel.cu:launch "if (" .. "}" -->                its lines from the first that contains the one to the next that contains the other
-    <!-- code: kernel.cu:launch "switch" and "a" .. "b" -->      further lines below these, with a line `// ...` between; `"words"` is one line
-    <!-- code: ../../cmake/Cuda.cmake "function(" .. ")" -->     without a name: of the whole file
-    <!-- diff: 04 -->                                            what changes from that lesson's kernel to the one of this page's folder
+    <!-- code: kernel.cu:wkv_no_atomic -->            a whole function, kernel, struct, lambda or
+                                                      initialised variable
+    <!-- code: kernel.cu:launch "if (" .. "}" -->     its lines from the first that contains the one
+                                                      to the next that contains the other
+    <!-- code: kernel.cu:launch "switch" and "a" .. "b" -->
+                                                      further lines of it, after a line `// ...`;
+                                                      `"words"` is one line
+    <!-- code: ../../cmake/Cuda.cmake "function(" .. ")" -->
+                                                      lines of the whole file, without a name
+    <!-- diff: 04 -->                                 the changes from that lesson's kernel to the
+                                                      kernel in this page's folder
     <!-- end -->
 
-A mark stands alone on its line, and paths begin at the page's folder. launch#2 is the second of several definitions of one name. A file as
-a whole has at most 40 lines, and a diff at most 25: for a longer one there is a sentence with the command."""
+A mark is alone on its line, and its path is relative to the page. launch#2 is the second of several
+definitions of one name. A whole file may have at most 40 lines, and a diff at most 25; a longer
+diff is replaced by a sentence with the command."""
 import difflib
 import posixpath
 import re
@@ -24,7 +31,7 @@ MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_DIFF = 40, 25
 
 _MARK = re.compile(r"^<!-- (?P<kind>code|diff): (?P<what>.*?) -->\n(?P<body>.*?)^<!-- end -->$", re.S | re.M)
 _ANY_MARK = re.compile(r"<!-- (?:code|diff|table):")
-# A fence ends at the next one that is as long, so that code may hold a shorter one.
+# A fence ends at the next one of the same length, so code may contain a shorter one.
 FENCED = re.compile(r"^(`{3,})[^`\n]*\n.*?^\1`*[ \t]*$", re.S | re.M)
 _CODE_SPAN = re.compile(r"`[^`\n]*`")
 _WHAT = re.compile(r'(?P<file>[^\s:"]+)(?::(?P<name>\w+(?:::\w+)*)(?:#(?P<number>\d+))?)?(?: (?P<ranges>".*"))?')
@@ -33,17 +40,19 @@ _LANGUAGES = {".cu": "cpp", ".cuh": "cpp", ".cpp": "cpp", ".hpp": "cpp", ".h": "
 
 
 class Wrong(ValueError):
-    """A mark for which there is no code."""
+    """A mark without code."""
 
 
-# What is no code in C++: comments, texts, characters, and lines of the preprocessor. A number is code, with its separators.
+# Everything that is not code in C++: comments, strings, characters, and preprocessor lines. A
+# number with separators is code.
 _NO_CODE = re.compile(r"""(?P<number>\b\d[\w.']*)|//[^\n]*|/\*.*?\*/|R"(?P<r>\w*)\(.*?\)(?P=r)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|"""
                       r"""^[ \t]*(?P<directive>\#(?:\\\n|[^\n])*)""", re.S | re.M)
 _ACCESS = re.compile(r"\b(?:public|private|protected)\s*:")
 
 
 def _bare(text):
-    """`text` with blanks for all that is no code, at the same places; what ends before a definition has a semicolon there."""
+    """`text` with blanks instead of everything that is not code, at the same positions. The end of
+    the text before a definition gets a semicolon."""
     def blank(found):
         if found["number"]:
             return found[0]
@@ -61,7 +70,7 @@ _BEFORE_A_USE = re.compile(r"(?:\b(?:return|else|new|throw|case|do|goto|co_retur
 
 
 def _body(bare, name):
-    """Where the braces open of what is defined at `name`, a match; None if it is only used."""
+    """A match of the brace that opens the definition of `name`; None if it is only used."""
     line = bare[max(bare.rfind(each, 0, name.start()) for each in ";{}") + 1:name.start()]
     if _TYPE.search(line):
         found = _BODY_OF_TYPE.match(bare, name.end())
@@ -84,7 +93,7 @@ def _body(bare, name):
 
 
 def definitions(bare, name):
-    """(first line, line behind the last), from 0 on, of all that is defined under that name."""
+    """(first line, line after the last), from 0 on, of all definitions of that name."""
     found = []
     for each in re.finditer(rf"\b{name}\b", bare):
         opens = _body(bare, each)
@@ -97,7 +106,7 @@ def definitions(bare, name):
 
 
 def _part(text, where, name, number):
-    """(first line, line behind the last) of a definition."""
+    """(first line, line after the last) of a definition."""
     bare = _bare(text)
     found = definitions(bare, name)
     if not found:
@@ -110,7 +119,7 @@ def _part(text, where, name, number):
 
 
 def _ranges(lines, begin, end, ranges, of):
-    """[(first line, line behind the last)], between the lines begin and end."""
+    """[(first line, line after the last)], between the lines begin and end."""
     found, at, before = [], begin, None
     for first, last in _RANGE.findall(ranges):
         for words in filter(None, (first, last)):
@@ -135,10 +144,10 @@ def _fenced(lines, language):
 
 
 def code(page, what):
-    """The fence with the lines that a mark names."""
+    """The fenced lines that a mark selects."""
     mark = _WHAT.fullmatch(what)
     if not mark or mark["ranges"] and _RANGE.sub("", mark["ranges"]):
-        raise Wrong('allowed: FILE:NAME, and behind it, or behind FILE, "first" .. "last" or "words", further ones after `and`')
+        raise Wrong('allowed: FILE:NAME, and after it, or after FILE, "first" .. "last" or "words", further ones after `and`')
     file = Path(posixpath.normpath((Path(page).parent / mark["file"]).as_posix()))
     if file.parts[0] == ".." or not (ROOT / file).is_file():
         raise Wrong(f"there is no {file}; allowed: files of the tree, from the page's folder on")
@@ -165,7 +174,8 @@ def code(page, what):
 
 
 def _hunks(before, after):
-    """The lines of a diff with a line of context; each hunk begins with the line that git would name it by."""
+    """The lines of a diff with one line of context. Each hunk begins with the line by which git
+    would name it."""
     shown = []
     for line in list(difflib.unified_diff(before, after, n=1, lineterm=""))[2:]:
         if line.startswith("@@"):
@@ -177,11 +187,11 @@ def _hunks(before, after):
 
 
 def diff(page, lesson):
-    """The fence with what changes from that lesson's kernel to the one beside the page, or a sentence with the command. The kernels' first
-    comments are left out, and their names are no difference."""
+    """The fenced changes from that lesson's kernel to the one beside the page, or a sentence with
+    the command. First comments and the kernels' names do not count."""
     folder = Path(page).parent
     if not list((ROOT / folder).glob("kernel*.c*")):
-        raise Wrong("beside the page is no kernel; allowed: on the page of a lesson with a kernel.cu, kernel_sm90.cu or kernel.cpp")
+        raise Wrong("there is no kernel beside the page; allowed: on the page of a lesson with a kernel.cu, kernel_sm90.cu or kernel.cpp")
     try:
         before, after = (kernel_of(each).read_text() for each in (lesson, str(folder)))
     except Refused as error:
@@ -197,7 +207,7 @@ def diff(page, lesson):
 
 
 def filled(page, text):
-    """The page's text with the lines of all its marks anew. Wrong names all that is wrong with all of them."""
+    """The page's text with the lines of all its marks. Wrong lists all errors."""
     wrong = []
 
     def anew(mark):
@@ -220,5 +230,5 @@ def filled(page, text):
 
 
 def emptied(text):
-    """The page's text with its marks and without what they are filled with."""
+    """The page's text with its marks but without the rendered lines."""
     return _MARK.sub(lambda mark: f"<!-- {mark['kind']}: {mark['what']} -->\n<!-- end -->", text)

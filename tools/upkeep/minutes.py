@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""How long a lesson takes is said on its own page, and nowhere else: "*Plan 35 minutes: 12 to read, 15 for holes 1 and 2, 8 to break things.*" The
-minutes to read are counted: 75 words of prose a minute, and ten new lines of its kernels a minute. The others are their author's: two minutes for a
-line to write, and what the lesson asks for besides. A reference is looked up, so it has no minutes to read. Brings the lines up to date where they are
-wrong by more than a fifth and by more than 3 minutes; all minutes of a lesson together are then a multiple of 5."""
+"""Keeps the minutes on each lesson's page up to date: "*Plan 35 minutes: 12 to read, 15 for holes 1
+and 2, 8 to break things.*" The minutes to read are counted: 75 words of prose per minute, and ten
+new lines of its kernels per minute. The author estimates the others: two minutes per line to write,
+and the time for other tasks. A reference has no minutes to read, because readers look things up in
+it. A number changes if it is wrong by more than a fifth and by more than 3 minutes; the total is
+then a multiple of 5."""
 import argparse
 import re
 import sys
@@ -11,7 +13,7 @@ import steps  # finds ladder_tools
 from ladder_tools.learning import is_reference
 from ladder_tools.place import ROOT, in_lessons, text_of
 
-WORDS, LINES = 75, 10  # a minute
+WORDS, LINES = 75, 10  # per minute
 _PLAN = re.compile(r"^\*Plan .*\*$", re.MULTILINE)
 _PARTS = re.compile(r"\b([0-9]+) (to read|(?:for|to) [^,.*]+)")
 _NO_PROSE = re.compile(r"<!--.*?-->|<details>.*?</details>|^```.*?^```|^(?:#|\||\[chapter |\*(?:Plan|Reference|No) ).*?$|\]\([^)\s]*\)",
@@ -19,11 +21,11 @@ _NO_PROSE = re.compile(r"<!--.*?-->|<details>.*?</details>|^```.*?^```|^(?:#|\||
 
 
 class Wrong(ValueError):
-    """A page that does not say what its author has to."""
+    """A page without the lines that its author must write."""
 
 
 def words(text):
-    """Of a page's prose: without code, tables, headings, hints and answers."""
+    """The words of a page's prose, without code, tables, headings, hints and answers."""
     return sum(any(map(str.isalnum, word)) for word in _NO_PROSE.sub(" ", text).split())
 
 
@@ -32,7 +34,7 @@ def kernels_of(folder):
 
 
 def to_read(folder, text):
-    """By the rule, of a lesson with that page."""
+    """The minutes to read a lesson's page, by the rule above."""
     new = sum(steps.lines_new(kernel, steps.kernel_of(steps.lesson_named_by(kernel)))[0] for kernel in kernels_of(folder))
     return words(text) / WORDS + new / LINES
 
@@ -65,7 +67,7 @@ def main(arguments=None):
     parser.add_argument("--check", action="store_true", help="change nothing; end with 1 where a page is not up to date")
     options = parser.parse_args(arguments)
     wrong, stale = [], []
-    # A chapter's own page without a kernel only leads to its lessons.
+    # A chapter's page without a kernel only leads to its lessons.
     pages = [page for page in in_lessons("README.md") if len(page.parts) == 3 or kernels_of(page.parent)]
     for page in pages:
         text = text_of(page)

@@ -1,4 +1,4 @@
-"""Small changes that a test ought to notice, planted in the text of kernels."""
+"""Small changes of kernels that a test should notice."""
 import difflib
 import random
 import re
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from sources import closed_at
 
 KINDS = ("stride", "bound", "barrier", "scale", "dropped term", "sign", "guard", "precision")
-# At most this share of the mutants is in the code that checks arguments and launches; the others are in kernels.
+# The largest share of mutants in code that checks arguments and launches; the others are in
+# kernels.
 HOST_SHARE = 0.15
-# A launcher's own numbers are rules of thumb: another one costs time, not truth.
+# A launcher's numbers are rules of thumb. Another number costs time but gives the same result.
 _OF_KERNELS_ONLY = ("barrier", "precision", "scale")
 
 _BLANKED = re.compile(
@@ -21,10 +22,10 @@ _BLANKED = re.compile(
 class Mutant:
     file: str
     kind: str
-    where: str  # device or host
+    where: str  # "device" or "host"
     start: int
     end: int
-    text: str  # what takes the place of [start, end)
+    text: str  # the replacement for [start, end)
 
     def apply(self, source):
         return source[:self.start] + self.text + source[self.end:]
@@ -38,7 +39,8 @@ class Mutant:
 
 
 def blanked(source):
-    """The text with comments, strings, directives, assertions, template heads and registrations as blanks, at the same places."""
+    """The text with blanks instead of comments, strings, directives, assertions, template heads and
+    registrations, at the same positions."""
     return _BLANKED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
 
 
@@ -46,7 +48,8 @@ _HAS_DEVICE_CODE = re.compile(r"\b__(global|device)__\b")
 
 
 def regions(code):
-    """For each function's body: its first and last place, and device or host. In a file without device code all of it is a kernel, the CPU's."""
+    """For each function body: its first and last position, and "device" or "host". A file without
+    device code is a CPU kernel as a whole."""
     host = "host" if _HAS_DEVICE_CODE.search(code) else "device"
     found, before, stack = [], 0, []
     for mark in re.finditer(r"[{};]", code):
@@ -70,7 +73,7 @@ def regions(code):
 
 
 def _term_end(code, at):
-    """Where the product that begins at `at` ends: operands with brackets, * / % and unary signs."""
+    """The end of the product that begins at `at`: operands with brackets, * / % and unary signs."""
     operand = re.compile(r"\s*[-!~*&]?\s*(?:[\w.:]+<[^<>;(){}]*(?:<[^<>;(){}]*>)?>(?=\()"
                          r"|std::int64_t(?=\{)|[\w.]+(?:(?:::|->|\.)\w+)*)?")
     while True:
@@ -90,7 +93,7 @@ def _term_end(code, at):
 
 
 def _operand_start(code, at):
-    """Where the operand without blanks that ends at `at` begins; blanks within brackets belong to it."""
+    """The start of the operand that ends at `at`. It has no blanks outside brackets."""
     depth = 0
     while at > 0:
         c = code[at - 1]
@@ -147,7 +150,7 @@ def _barrier(code):
 
 
 def _floats(code):
-    """Names that are declared as float somewhere."""
+    """The names that are declared as float."""
     names = set()
     for found in re.finditer(r"\bfloat[&*]? (?:\(&)?((?:\w+(?:\[[^\]]*\])*(?: = [^,;(){}]*)?(?:, )?)+)", code):
         names |= set(re.findall(r"(?:^|, )(\w+)", found.group(1)))
@@ -220,7 +223,7 @@ def _precision(code):
             continue
         if found.group(3).count("(") != found.group(3).count(")") or " = " in found.group(3):
             continue
-        for half, mask in (("0x8000u", "0xffff0000u"), ("0x1000u", "0xffffe000u")):  # bf16 and tf32
+        for half, mask in (("0x8000u", "0xffff0000u"), ("0x1000u", "0xffffe000u")):  # bf16 and TF32
             rounded = f"(__float_as_uint({found.group(3)}) + {half}) & {mask}"
             if _HAS_DEVICE_CODE.search(code):
                 yield found.start(3), found.end(3), f"__uint_as_float({rounded})"
@@ -233,7 +236,7 @@ _SITES = dict(zip(KINDS, (_stride, _bound, _barrier, _scale, _dropped, _sign, _g
 
 
 def mutants_of(file, source):
-    """Every mutant of a file, in an order that depends on the file only."""
+    """Every mutant of a file, in an order that depends only on the file."""
     code = blanked(source)
     functions = regions(code)
     found = {}
@@ -243,19 +246,19 @@ def mutants_of(file, source):
             if where is None or source[start:end] == text or (where == "host" and kind in _OF_KERNELS_ONLY):
                 continue
             if re.match(r" ?- 1\) / ", code[start:start + 8]):
-                continue  # one block more than (n + size - 1) / size, which does nothing
+                continue  # one block too many does nothing, since the guard stops it
             text_of_original = text
-            if kind == "precision":  # strings and comments are blanks in `code`
+            if kind == "precision":  # strings and comments are blanked in `code`
                 text_of_original = text.replace(code[start:end], source[start:end])
             found.setdefault((start, end, text_of_original), Mutant(file, kind, where, start, end, text_of_original))
     return sorted(found.values(), key=lambda m: (m.start, m.end, m.kind, m.text))
 
 
 def drawn(sources, seed):
-    """An endless supply is not there, but an order is: mutants of `sources` (file -> text) as they are to be tried, by a seed.
-    Kinds take turns, and so do files within a kind; one place is changed once only."""
+    """The mutants of `sources` (file -> text) in a random order, given by a seed. It alternates
+    kinds, and files within a kind, and changes each place only once."""
     rng = random.Random(seed)
-    piles = {}  # (kind, where) -> file -> mutants
+    piles = {}  # {(kind, where): {file: mutants}}
     for file in sorted(sources):
         for mutant in mutants_of(file, sources[file]):
             piles.setdefault((mutant.kind, mutant.where), {}).setdefault(file, []).append(mutant)
@@ -266,7 +269,7 @@ def drawn(sources, seed):
 
     def take(kind, where):
         files = piles.get((kind, where), {})
-        # Long files have more to be wrong in: drawn by the number of what is left.
+        # A longer file gets more mutants, by the number that it has left.
         while any(files.values()):
             names = sorted(name for name in files if files[name])
             name = rng.choices(names, [len(files[name]) ** 0.5 for name in names])[0]

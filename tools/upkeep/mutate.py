@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants mutants, builds and runs what can see them, and tells which survive."""
+"""Plants mutants, builds and runs the tests that can see them, and lists the survivors."""
 import argparse
 import collections
 import hashlib
@@ -26,25 +26,26 @@ from ladder_tools.place import MORE
 
 ROOMS = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "library/best")
 COMPILE_SECONDS = 900
-# A mutant's tests may take so many times what they take without it: a loop that never ends is found, a slow machine is not.
+# The time limit of a mutant's tests, relative to their time without it. It ends endless loops but
+# not slow machines.
 PATIENCE = 6
 
 
-# The folders of tools/ that are built.
+# The folders of tools/ that CMake builds.
 BUILT_TOOLS = tuple(f"{folder}/" for folder in re.findall(r"add_subdirectory\((tools/[\w/]+)\)",
                                                           (nvcc.ROOT / "CMakeLists.txt").read_text(encoding="utf-8")))
 
 
 def needed(path):
-    """Is it built, or does a build look at it? The others may change while a run is going on."""
-    if path == "records/best_h200.json":  # best's tests read it
+    """Whether a build uses the file. Other files may change during a run."""
+    if path == "records/best_h200.json":  # the tests of best read it
         return True
     return not (path.startswith(("docs/", "records/", ".ci/")) or path.endswith((".md", ".py", ".svg", ".png"))
                 or (path.startswith("tools/") and not path.startswith(BUILT_TOOLS)))
 
 
 def is_mutable_source(path):
-    """A kernel's file, of a GPU or of the CPU, or one that chooses among kernels."""
+    """Whether it is a kernel's source, for a GPU or a CPU, or one that chooses among kernels."""
     return is_kernel_source(path) or (is_host_source(path) and re.match(r"(\d\d_|library/best/)", path) is not None
                                       and not path.endswith(("_operator.cpp", "_reference.cpp", "_suite.cpp", "measure.cpp")))
 
@@ -54,7 +55,7 @@ def say(text):
 
 
 def identity(mutant, source):
-    """The same in every tree in which that line, and the change to it, is the same."""
+    """A hash that is the same in every tree with the same line and change."""
     lines = source.split("\n")
     line = mutant.line(source)
     text = lines[line - 1].strip()
@@ -66,7 +67,8 @@ def identity(mutant, source):
 
 
 def limited(command, seconds, cwd, cpu_seconds=None, env=None):
-    """Runs a command in a session of its own. Returns (exit status or None where time was up, output)."""
+    """Runs a command in its own session. Returns (exit status, or None after the time limit;
+    output)."""
     def prepare():
         os.setsid()
         if cpu_seconds:
@@ -87,32 +89,34 @@ def limited(command, seconds, cwd, cpu_seconds=None, env=None):
 
 
 class DoesNotCompile(Exception):
-    """A mutant; the message is the compiler's."""
+    """A mutant does not compile; the message is the compiler's."""
 
 
 @dataclass
 class Program:
-    """A test program of one lesson, or of a chapter's own folder: what it is linked from, and how long its tests take."""
+    """A test program of a lesson or of a chapter's own folder: its objects and link command, and
+    the times of its tests."""
     target: str
-    objects: dict  # source relative to the tree -> (object in the build folder, compile command as a list)
+    objects: dict  # {source in the tree: (object in the build folder, compile command as a list)}
     link: str
-    tests: dict = field(default_factory=dict)  # full name -> seconds without a mutant
-    red: list = field(default_factory=list)  # fail without a mutant
+    tests: dict = field(default_factory=dict)  # {full name: seconds without a mutant}
+    red: list = field(default_factory=list)  # tests that fail without a mutant
 
 
 class Workshop:
-    """A snapshot of the sources, built once, in OUT/tree and OUT/build; every job compiles its mutant in OUT/jobs/N."""
+    """A snapshot of the sources in OUT/tree, built once in OUT/build. Each job compiles its mutant
+    in OUT/jobs/N."""
 
     def __init__(self, out, gpu, jobs):
         self.out, self.gpu, self.jobs = out.resolve(), gpu, jobs
         self.tree_folder, self.build = self.out / "tree", self.out / ("build-cuda" if gpu else "build")
-        self.programs = {}  # (folder, back end) -> Program
+        self.programs = {}  # {(folder, back end): Program}
         self._lock = threading.Lock()
         record = self._prepare_tree()
         self.tree, self.commit = Tree(self.tree_folder, record["paths"]), record["commit"]
 
     def _prepare_tree(self):
-        """Copies the sources. What is known of them: hash, commit and paths."""
+        """Copies the sources and returns their hash, commit and paths."""
         with nvcc.tree_of(".") as now:
             paths = sorted(path for path in now.paths if needed(path) and not (now.root / path).is_symlink())
             digest = hashlib.sha256()
@@ -141,7 +145,7 @@ class Workshop:
             raise ToolError(f"cmake could not configure:\n{told[-3000:]}")
 
     def back_ends(self, chapter):
-        """Those whose tests are asked, in this order, until one notices a mutant."""
+        """The back ends whose tests run, in this order, until one notices a mutant."""
         if self.gpu:
             return ["cuda"]
         if any(path.startswith(chapter) and path.endswith(".cu") for path in self.tree.kernel_sources):
@@ -149,7 +153,7 @@ class Workshop:
         return ["cpu"]
 
     def program(self, folder, back_end):
-        """Builds it, and measures its tests once."""
+        """Builds the program and measures its tests once."""
         with self._lock:
             key = (folder, back_end)
             if key not in self.programs:
@@ -190,7 +194,7 @@ class Workshop:
         return program
 
     def _measured(self, target):
-        """Every test's seconds; None for one that fails by itself. Skipped ones are not in it."""
+        """{test: seconds, or None if it fails without a mutant}, without skipped tests."""
         shards, running = max(1, self.jobs), []
         for shard in range(shards):
             file = self.out / f"shard_{Path(target).name}_{shard}.json"
@@ -210,13 +214,13 @@ class Workshop:
         return tests
 
     def affected(self, source, folder, back_end):
-        """Names of the tests of this folder's program that can see a change in a kernel's source."""
+        """The tests of this folder's program that can see a change in a kernel's source."""
         suites = suites_that_see(self.tree, source, folder, back_end)
         return {name: seconds for name, seconds in self.program(folder, back_end).tests.items() if name.split(".")[0] in suites}
 
 
 class Job:
-    """One mutant at a time, in a copy of the sources of its own."""
+    """Judges one mutant at a time, in its own copy of the sources."""
 
     def __init__(self, shop, number):
         self.shop = shop
@@ -226,7 +230,7 @@ class Job:
         shutil.copytree(shop.tree_folder, self.tree)
 
     def _compile(self, program, source, out):
-        """One source of this job's copy, as the build compiles it."""
+        """Compiles one source of this job's copy like the build does."""
         object_, command = program.objects[source]
         new = [word.replace(str(self.shop.tree_folder), str(self.tree)) for word in command]
         if Path(new[0]).name == "ccache":
@@ -239,14 +243,15 @@ class Job:
             if status != 0:
                 raise DoesNotCompile(told or "the rewriter took too long")
             new[new.index("-c") + 1] = str(rewritten)
-        # The same mutant compiled in two folders gives the same object: paths are no difference.
+        # The same mutant must give the same object in any folder, so paths are removed.
         new.insert(1, f"-ffile-prefix-map={self.tree}=." if not self.shop.gpu else "-DMUTANT")
         status, told = limited(["nice", *new], COMPILE_SECONDS, self.shop.build)
         if status != 0:
             raise DoesNotCompile(told or "the compiler took too long")
 
     def _pristine(self, program, source, mutant):
-        """The same source's object without the mutant, compiled the same way, once for all jobs."""
+        """The same source's object without the mutant, compiled in the same way once for all
+        jobs."""
         kept = self.shop.out / "objects" / f"{Path(program.target).name}_{source.replace('/', '_')}.o"
         with _ONE_AT_A_TIME:
             if not kept.exists():
@@ -266,14 +271,14 @@ class Job:
         command = program.link.replace(f"-o {program.target} ", f"-o {out} ")
         for source, new in replaced.items():
             old = f" {program.objects[source][0]} "
-            # What lies in an archive is taken from it only if no object has it.
+            # An archive's object is replaced only if no object file stands for it.
             command = command.replace(old, f" {new} ") if old in command else command.replace(f" -o {out} ", f" {new} -o {out} ")
         status, told = limited(["bash", "-c", command], 300, self.shop.build)
         if status != 0:
             raise DoesNotCompile(told or "the linker took too long")
 
     def _run(self, binary, tests, result):
-        """Short tests first, in growing parts. Returns whether the mutant was killed."""
+        """Runs the tests, short ones first, in growing groups. Whether they killed the mutant."""
         ordered = sorted(tests, key=tests.get)
         part_seconds, at = 1.0, 0
         while at < len(ordered):
@@ -304,7 +309,7 @@ class Job:
         return False
 
     def _against_all(self, back_end, chapter, mutant, result):
-        """The test programs of the folders whose tests can see the mutant, until one notices it."""
+        """Runs the test programs that can see the mutant until one notices it."""
         tree, outcomes = self.shop.tree, set()
         sources = [each for each in tree.paths if is_mutable_source(each) and mutant.file in tree.closure(each)]
         folders = [folder for folder in test_folders(tree, chapter, back_end)
@@ -325,12 +330,14 @@ class Job:
         return self.shop.gpu or out.read_bytes() != self._pristine(program, source, mutant).read_bytes()
 
     def _against(self, program, back_end, folder, mutant, result):
-        """Builds and runs one test program with the mutant in it, one changed source after the other, the short ones first."""
+        """Builds and runs one test program with the mutant, after each changed source, the short
+        ones first."""
         users = [source for source in program.objects if mutant.file in self.shop.tree.closure(source)]
         kernels = sorted((each for each in users if is_mutable_source(each)),
                          key=lambda source: sum(len(self.shop.tree.text(each)) for each in self.shop.tree.closure(source)))
         replaced, changed, ran = {}, False, False
-        for source in [each for each in users if not is_mutable_source(each)]:  # tests that include a changed header
+        # tests that include a changed header
+        for source in [each for each in users if not is_mutable_source(each)]:
             replaced[source] = self.folder / (source.replace("/", "_") + ".o")
             self._compile(program, source, replaced[source])
             changed = changed or self._differs(program, source, mutant, replaced[source])
@@ -341,7 +348,7 @@ class Job:
             self._compile(program, source, out)
             result["compile_seconds"] = round(result.get("compile_seconds", 0) + time.monotonic() - began, 1)
             if not self._differs(program, source, mutant, out):
-                continue  # the compiler sees no difference
+                continue  # the compiled code is the same
             ran = True
             self._link(program, {**replaced, source: out}, binary)
             tests = self.shop.affected(source, folder, back_end)
@@ -349,7 +356,7 @@ class Job:
                 result.setdefault("without_tests", []).append(f"{source} ({back_end})")
             if self._run(binary, tests, result):
                 return
-        if changed and not ran:  # the tests alone make code of it: a template
+        if changed and not ran:  # only the tests instantiate it: a template
             self._link(program, replaced, binary)
             if self._run(binary, program.tests, result):
                 return
@@ -381,7 +388,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def drawn_queues(shop, seed, chapters, wanted=""):
-    """Each chapter's mutants in the order that the seed gives."""
+    """{chapter: its mutants in the seed's order}"""
     queues = {}
     for chapter in chapters:
         sources = mutable_sources(shop.tree, chapter, shop.gpu, wanted)
@@ -390,7 +397,7 @@ def drawn_queues(shop, seed, chapters, wanted=""):
 
 
 def queues_of(shop, wanted):
-    """Each chapter's mutants that are these results', wherever their lines are now."""
+    """{chapter: its mutants that these results are about, at their present lines}"""
     queues, found = {}, set()
     for chapter in sorted({each["chapter"] for each in wanted.values()}):
         sources = mutable_sources(shop.tree, chapter, shop.gpu)
@@ -404,7 +411,8 @@ def queues_of(shop, wanted):
 
 
 class Run:
-    """Takes mutants from each chapter's queue, until it has its quota of those that compile. `known`: results of a run before, by mutant."""
+    """Takes mutants from each chapter's queue until enough of them compile. `known`: results of an
+    earlier run, by mutant."""
 
     def __init__(self, queues, quotas, known):
         self.queues, self.quotas, self.known, self.lock = queues, quotas, known, threading.Lock()
@@ -415,7 +423,8 @@ class Run:
         return result["status"] in ("killed", "survived")
 
     def next(self, shop):
-        """(chapter, mutant), "wait" where only running ones decide whether more are needed, or None at the end."""
+        """(chapter, mutant), "wait" if running mutants decide whether more are needed, or None at
+        the end."""
         with self.lock:
             wait = False
             for chapter in sorted(self.quotas, key=lambda c: self.counted[c] - self.quotas[c]):
@@ -450,7 +459,7 @@ def target_of(folder, back_end):
 
 def test_sources(tree, folder, back_end):
     """The sources of a folder's test program."""
-    if folder == "library/best":  # test.cpp calls kernels; the others test rules alone
+    if folder == "library/best":  # test.cpp calls kernels; the others test only rules
         return sorted(path for path in tree.paths if re.fullmatch("library/best/.*test.cpp", path)
                       and path.endswith("/test.cpp") == (back_end != "cpu") and back_end != "xray")
     return sorted(path for path in tree.paths if re.fullmatch(rf"{folder}/({MORE}/)?([^/]*_)?test\.cpp", path)
@@ -458,20 +467,21 @@ def test_sources(tree, folder, back_end):
 
 
 def test_folders(tree, chapter, back_end):
-    """The folders of a chapter, its own and its lessons', that have a test program."""
+    """The folders of a chapter, its own and its lessons', with a test program."""
     folders = {path.rpartition("/")[0].removesuffix(f"/{MORE}") for path in tree.paths if re.match(rf"{chapter}(_[^/]*)?/", path)}
     return sorted(folder for folder in folders if test_sources(tree, folder, back_end))
 
 
 def suites_that_see(tree, source, folder, back_end):
-    """Names of the suites in a folder's tests that can see a change in a kernel's source."""
+    """The suites in a folder's tests that can see a change in a kernel's source."""
     implementations = {name for name, each in tree.registered().items() if source in tree.reached(each)}
-    implementations |= set(re.findall(r'\.name = "(\w+)"', tree.code(source)))  # the CPU's too
+    implementations |= set(re.findall(r'\.name = "(\w+)"', tree.code(source)))  # also for the CPU
     suites = set()
     for path in test_sources(tree, folder, back_end):
         code = tree.code(path)
         idea = re.sub(r"_?(xray_)?test\.cpp$", "", path.rsplit("/", 1)[-1]) or "kernel"
-        # All tests in the folder of a lesson, or of best, are about its kernel; in a chapter's folder test.cpp is, and X_test.cpp is about X.cu.
+        # In a lesson's folder, or best's, all tests are about its kernel. In a chapter's folder,
+        # test.cpp is, and X_test.cpp is about X.cu.
         own = Path(source).parent.as_posix() == folder and ("/" in folder or folder == "library/best" or Path(source).stem == idea)
         named = implementations & set(re.findall(r'"(\w+)"', code))
         suites |= named
@@ -483,7 +493,8 @@ def suites_that_see(tree, source, folder, back_end):
 
 
 def mutable_sources(tree, chapter, gpu, wanted=""):
-    """The kernels of one chapter, or of best, and the headers with code of theirs: file -> text. On a GPU only Hopper's kernels. `wanted`: a pattern."""
+    """{file: text} of the kernels of one chapter, or of best, and of their headers with code. On a
+    GPU only Hopper kernels. `wanted`: a pattern."""
     files = {}
     sources = [path for path in tree.paths if is_mutable_source(path) and (path.endswith("_sm90.cu") or not gpu)]
     of_the_device = any(path.endswith(".cu") and re.match(rf"{chapter}_", path) for path in sources)
@@ -515,12 +526,12 @@ def work(shop, run, number, results_file, seed, errors):
             run.done(result)
             say(f"{sum(run.counted.values())}/{sum(run.quotas.values())} {result['status']}: {result['kind']} at "
                 f"{result['file']}:{result['line']} ({result['seconds']} s) {result.get('killed_by', '')}")
-    except Exception as error:  # said by the main thread
+    except Exception as error:  # the main thread reports it
         errors.append(error)
 
 
 def summary(results, shop, seed, options=""):
-    """Markdown: what was drawn, what became of it, and every survivor with its change."""
+    """Markdown: the mutants, their results, and every survivor with its change."""
     counted = [each for each in results if Run.counts(each)]
     survivors = [each for each in counted if each["status"] == "survived"]
     other = collections.Counter(each["status"] for each in results if not Run.counts(each))
@@ -553,7 +564,7 @@ def summary(results, shop, seed, options=""):
 
 
 def read_results(path):
-    """Of each mutant what was found last; a line that an interrupted run left unfinished is left out."""
+    """Each mutant's latest result, without a line that an interrupted run cut off."""
     results = {}
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -574,11 +585,11 @@ def main(arguments=None):
     parser.add_argument("--chapters", default=",".join(ROOMS), metavar="LIST", help="default: %(default)s")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="mutants at a time (default: all processors)")
     parser.add_argument("--out", type=Path, default=nvcc.ROOT / "out/mutate", metavar="FOLDER",
-                        help="a run that was interrupted there goes on (default: out/mutate)")
+                        help="an interrupted run there continues (default: out/mutate)")
     parser.add_argument("--again", type=Path, metavar="RESULTS", help="only the survivors in this results.jsonl")
     parser.add_argument("--files", default="", metavar="REGEX", help="only kernels whose path has this in it, such as _sm90")
     parser.add_argument("--gpu", action="store_true", help="only the *_sm90.cu kernels, with nvcc and on this machine's GPU")
-    parser.add_argument("--list", action="store_true", help="only print what would be planted")
+    parser.add_argument("--list", action="store_true", help="only list the mutants")
     options = parser.parse_args(arguments)
     try:
         return execute(options)
@@ -586,7 +597,7 @@ def main(arguments=None):
         print(f"mutate: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("mutate: interrupted; the same call goes on", file=sys.stderr)
+        print("mutate: interrupted; the same call continues", file=sys.stderr)
         return 2
 
 
@@ -620,7 +631,8 @@ def execute(options):
         run = Run(queues, {chapter: len(queue) for chapter, queue in queues.items()}, {})
     else:
         run = Run(drawn_queues(shop, options.seed, chapters, options.files), quotas, read_results(results_path))
-    for chapter in run.quotas if not options.files else ():  # of some files, a few programs will do: each is built when it is asked
+    # with --files few programs are needed, so each is built on demand
+    for chapter in run.quotas if not options.files else ():
         back_end = next(each for each in shop.back_ends(chapter) if test_folders(shop.tree, chapter, each))
         for folder in test_folders(shop.tree, chapter, back_end):
             shop.program(folder, back_end)

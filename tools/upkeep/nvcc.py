@@ -1,4 +1,4 @@
-"""PTX, registers and spills of every kernel of a tree: by nvcc, kept in a cache by what was compiled."""
+"""PTX, registers and spills of every kernel of a tree, from nvcc, cached by the compiled text."""
 import gzip
 import hashlib
 import json
@@ -16,16 +16,16 @@ import ptx
 from sources import Tree
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))  # for whoever imports this and then something of the learner's loop
+sys.path.insert(0, str(ROOT / "tools"))  # so that importers of this module find the learner's loop
 ARCHITECTURE = "sm_90a"
-# As the real build compiles (cmake/Options.cmake, cmake/Cuda.cmake).
+# The flags of the real build (cmake/Options.cmake, cmake/Cuda.cmake).
 FLAGS = ("-std=c++20", "-O3", "--default-stream=per-thread", "-I.")
-# Hashes are kept apart for each version of what makes them.
+# Hashes depend on the normalisation, so each version has its own cache entries.
 _NORMALISATION = ptx.short_hash(Path(ptx.__file__).read_text(encoding="utf-8"))
 
 
 class ToolError(Exception):
-    """Something that a user can mend; the message says what."""
+    """An error that the user can fix; the message explains it."""
 
 
 def find_tool(name):
@@ -34,7 +34,7 @@ def find_tool(name):
 
 
 def nvcc_version():
-    """The release, as 13.0, and the whole version, as V13.0.88; (None, None) without nvcc."""
+    """The release and the whole version, ("13.0", "V13.0.88"); (None, None) without nvcc."""
     nvcc = find_tool("nvcc")
     if nvcc is None:
         return None, None
@@ -53,7 +53,7 @@ def cache_folder():
 
 
 def _write(path, data):
-    """Whole or not at all: two runs may write the same file."""
+    """Writes a file atomically, because two runs may write the same one."""
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(data)
     os.replace(file.name, path)
@@ -74,7 +74,7 @@ def git(*arguments, root=ROOT):
 
 
 def files_here(root=ROOT):
-    """What belongs to the working tree, also where it is a copy without its repository."""
+    """The files of the working tree, also in a copy without its repository."""
     try:
         return git("ls-files", "--cached", "--others", "--exclude-standard", root=root).splitlines()
     except (ToolError, OSError):
@@ -88,7 +88,8 @@ def files_here(root=ROOT):
 
 
 def commit_here():
-    """The short name of HEAD, with -dirty where the working tree differs; unknown without a repository."""
+    """HEAD's short name, with -dirty if the working tree differs; "unknown" without a
+    repository."""
     try:
         dirty = git("status", "--porcelain", "--untracked-files=no").strip()
         return git("rev-parse", "--short", "HEAD").strip() + ("-dirty" if dirty else "")
@@ -98,7 +99,7 @@ def commit_here():
 
 @contextmanager
 def tree_of(revision, root=ROOT):
-    """The sources of a revision, unpacked into a folder of their own; "." is the working tree as it lies there."""
+    """A revision's sources, unpacked into a temporary folder; "." is the working tree itself."""
     if revision == ".":
         yield Tree(root, [path for path in files_here(root) if (Path(root) / path).is_file()])
         return
@@ -113,7 +114,7 @@ def tree_of(revision, root=ROOT):
 
 
 class Compiler:
-    """Compiles for one architecture. Every result is kept by the compiler, the flags and the sources that went into it."""
+    """Compiles for one architecture and caches every result by compiler, flags and sources."""
 
     def __init__(self, say=lambda line: None):
         self.architecture = ARCHITECTURE
@@ -141,7 +142,7 @@ class Compiler:
         return text
 
     def kernels(self, tree, source):
-        """The kernels of one source. A .cpp file has none."""
+        """The kernels of one source; a .cpp file has none."""
         if not source.endswith(".cu"):
             return []
         path = self._ptx_path(tree, source)
@@ -152,7 +153,7 @@ class Compiler:
         return [ptx.Kernel(**kernel) for kernel in json.loads(path.read_text())]
 
     def kernels_of(self, tree, sources):
-        """Source -> its kernels, several sources at a time, the longest first."""
+        """{source: its kernels}, compiled in parallel, the longest source first."""
         ordered = sorted(sources, key=lambda source: -sum(len(tree.text(each)) for each in tree.closure(source)))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return dict(zip(ordered, pool.map(lambda source: self.kernels(tree, source), ordered)))
@@ -161,8 +162,8 @@ class Compiler:
         return self.cache / f"{ptx.short_hash('resources' + self.version + self.architecture + kernel_hash)}.json"
 
     def resources(self, tree, kernels):
-        """Hash -> registers, spills and the hash of the machine code of every kernel of `kernels` (source -> kernels), by ptxas; equal
-        kernels once."""
+        """{hash: registers, spills and the hash of the machine code} for every kernel of `kernels`
+        (source -> kernels), from ptxas. Equal kernels are assembled once."""
         wanted, work = set(), []
         for source, its in kernels.items():
             names = []
@@ -170,7 +171,7 @@ class Compiler:
                 if kernel.hash not in wanted and not self._resources_path(kernel.hash).exists():
                     wanted.add(kernel.hash)
                     names.append(kernel)
-            # In pieces, so that one long source does not keep the others' processors waiting.
+            # In groups, so that one long source does not leave processors idle.
             work += [(source, names[at:at + 8]) for at in range(0, len(names), 8)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda item: self._assemble(tree, *item), work))
@@ -187,7 +188,8 @@ class Compiler:
             codes = codes_in(_run(["readelf", "-SW", str(assembled)], folder), assembled.read_bytes())
         found = resources_told(told)
         called = [codes[name] for name in sorted(codes.keys() - {kernel.name for kernel in kernels})]
-        if called and len(kernels) > 1:  # functions that are not inlined: whose they are is seen where a kernel is alone
+        # functions that are not inlined are attributed to a kernel only if it is alone
+        if called and len(kernels) > 1:
             for kernel in kernels:
                 self._assemble(tree, source, [kernel])
             return
@@ -200,7 +202,7 @@ class Compiler:
 
 
 def resources_told(text):
-    """What `ptxas -v` says: mangled name -> registers, spill_stores, spill_loads and stack in bytes."""
+    """{mangled name: registers, spill_stores, spill_loads and stack in bytes}, from `ptxas -v`."""
     result, name = {}, None
     for line in text.splitlines():
         if found := re.search(r"Compiling entry function '([^']+)'", line):
@@ -218,7 +220,8 @@ def resources_told(text):
 
 
 def codes_in(sections, assembled):
-    """Mangled name -> hash of its instructions, which hold no names. `sections`: what `readelf -SW` says of the file."""
+    """{mangled name: hash of its instructions}, which contain no names. `sections`: the output of
+    `readelf -SW`."""
     found = {}
     for name, at, size in re.findall(r"^ *\[ *\d+\] \.text\.(\S+) +PROGBITS +\S+ (\w+) (\w+)", sections, re.MULTILINE):
         found[name] = hashlib.sha256(assembled[int(at, 16):int(at, 16) + int(size, 16)]).hexdigest()[:16]
@@ -226,7 +229,7 @@ def codes_in(sections, assembled):
 
 
 def demangled(names):
-    """Mangled -> readable, without the hashes of anonymous namespaces."""
+    """{mangled: readable}, without the hashes of anonymous namespaces."""
     names = list(dict.fromkeys(names))
     tool = shutil.which("c++filt") or find_tool("cu++filt")
     plain = [ptx.without_build_hashes(name) for name in names]

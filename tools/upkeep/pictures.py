@@ -1,4 +1,5 @@
-"""The pictures of the X-ray and of the ladder, as SVG with a ground of their own: readable on a light and on a dark page."""
+"""Draws the pictures of the X-ray and of the ladder as SVG with a background, readable on light and
+dark pages."""
 import math
 from xml.sax.saxutils import escape
 
@@ -33,17 +34,19 @@ def _shortened(text, most):
     return text if len(text) <= most else text[:most - 4].rstrip() + " ..."
 
 
-PANEL, BESIDE, ACROSS, LEFT = 402, 432, 64, 20  # one kernel's width, from one to the next, loads in a row, the margin
+# a kernel's width, the distance to the next, loads per row, the margin
+PANEL, BESIDE, ACROSS, LEFT = 402, 432, 64, 20
 
 
 def _boxes(corners, width, height, kind, look='stroke="none"'):
-    """As one element."""
+    """Boxes as one path element."""
     path = "".join(f"M{number(x)},{number(y)}h{number(width)}v{number(height)}h-{number(width)}z" for x, y in corners)
     return f'<path class="{kind}" {look} d="{path}"/>'
 
 
 def _loads(kernel, x, y, kind):
-    """The lines of a kernel that load, each with a small box for each load that a warp makes for its 32 elements of o; and where that ends."""
+    """The loading lines of a kernel, with a small box for each load that a warp makes for its 32
+    elements of o; and the y where that ends."""
     parts = []
     for site in kernel["loads"]:
         count = site["requests"] // kernel["stores"]
@@ -72,7 +75,7 @@ def _request(request, x, y, kind):
 
 
 def xray(sample):
-    """What the X-ray counts of two kernels beside each other."""
+    """The X-ray's counts of two kernels side by side."""
     panels, lowest = [], 0
     for at, (kernel, kind) in enumerate(zip(sample["sites"], ("bf16", "fp32"))):
         x, total = LEFT + BESIDE * at, sum(site["requests"] for site in kernel["loads"]) // kernel["stores"]
@@ -88,7 +91,7 @@ def xray(sample):
     return "\n".join(parts) + "\n</svg>\n"
 
 
-# The shape of the plot: B=8, T=4096, H=32, K=V=64 on an H200.
+# The plot's shape is B=8, T=4096, H=32, K=V=64 on an H200.
 RUNGS = [  # label, then (file, implementation) in fp32 and in bf16
     ("03  a thread per column, atomics", ("h200_wkv_training", "wkv_atomic"), None),
     ("04  sum in a register", ("h200_wkv_training", "wkv_no_atomic"), None),
@@ -107,7 +110,7 @@ BOUNDS = [("bytes once, fp32", "h200_06_wkv_fp32_training", "fp32"), ("bytes onc
 
 
 def ladder_lines(records):
-    """(label, seconds, class) of every vertical line there is a record for."""
+    """(label, seconds, class) of every vertical line with a record."""
     lines = []
     for label, case, row, kind in PUBLIC:
         rows = {each["name"]: each for each in records.cases[case][0]["rows"]} if case in records.cases else {}
@@ -122,7 +125,7 @@ def ladder_lines(records):
 
 
 def _time(records, place):
-    """Its seconds, and whether the kernel has changed since; None where nothing was recorded."""
+    """Its seconds, and whether the kernel has changed since; None without a record."""
     if place is None or place[0] not in records.runs:
         return None
     row = next((row for row in records.runs[place[0]]["rows"] if row["implementation"] == place[1]), {})
@@ -130,7 +133,7 @@ def _time(records, place):
 
 
 def ladder(records):
-    """Every rung in fp32 and bf16 as a dot, the bound and the public kernels as lines."""
+    """A dot for every kernel in fp32 and in bf16; lines for the bound and the public kernels."""
     title = "WKV on an H200: from the first kernel to tensor cores"
     note = ("B=8, T=4096, 32 heads of 64. Dots: this repository.", "Dashed lines: public kernels, and the time that a copy of the bytes takes.")
     left, right, top, step = 24, 84, 150, 44

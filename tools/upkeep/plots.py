@@ -1,4 +1,5 @@
-"""The pictures of docs/results.md, as SVG, from records/ alone: what was not measured has no point."""
+"""Draws the pictures of docs/results.md as SVG, only from records/: a time without a record has no
+point."""
 import json
 import math
 from xml.sax.saxutils import escape
@@ -16,7 +17,7 @@ _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 420, 64, 176, 70, 52
 
 
 def _ticks(low, high):
-    """Powers of ten and, where few of them fit, twice and five times these."""
+    """Powers of ten, and 2 and 5 times these if there are few of them."""
     digits = (1, 2, 5) if high / low < 300 else (1,)
     return [digit * 10.0**exponent for exponent in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for digit in digits
             if low <= digit * 10.0**exponent <= high * 1.0001]
@@ -27,7 +28,7 @@ def number(value):
 
 
 class Plot:
-    """Both axes logarithmic. `say_x`, `say_y`: what stands at a tick."""
+    """A plot with two logarithmic axes. `say_x` and `say_y` format a tick's label."""
 
     def __init__(self, title, notes, x_axis, y_axis, x_range, y_range, say_x=number, say_y=duration):
         (self.x0, self.x1), (self.y0, self.y1) = x_range, y_range
@@ -64,7 +65,7 @@ class Plot:
         self.parts.append(f'<polyline class="{colour}" points="{path}" style="fill:none" stroke-width="1.8"{" stroke-dasharray=" + chr(34) + "5 4" + chr(34) if dashed else ""}/>')
 
     def series(self, name, points, colour):
-        """A line with its points, called at its end."""
+        """A line with points and its name at the end."""
         points = sorted(points)
         if not points:
             return
@@ -85,7 +86,7 @@ _KERNELS = (("wkv_fused_recurrent", "recurrent, tiles", "b"), ("wkv_time_tiles",
 
 
 class _Times:
-    """What the rules' run measured: WKV with B = 1 and K = V."""
+    """The times that the rules were made from: WKV with B = 1 and K = V."""
 
     def __init__(self, root):
         document = json.loads((root / "records" / "best_h200.json").read_text())
@@ -94,16 +95,17 @@ class _Times:
         self.said = f"{document['run']['device']}, commit {document['run']['conditions']['commit']}, {document['run']['date']}"
 
     def points(self, kernel, along, wanted):
-        """(along, seconds) of the rows of WKV in bf16 that are wanted."""
+        """(along, seconds) of the wanted rows of WKV in bf16."""
         return [(along(T, heads, K), times[kernel]) for op, precision, T, heads, K, times in self.rows
                 if (op, precision) == ("wkv", "bf16") and kernel in times and wanted(T, heads, K)]
 
 
-_TOKENS, _HEADS = 16384, 32  # of the plot with softmax attention: what its recorded cases have in common
+_TOKENS, _HEADS = 16384, 32  # the same in all recorded cases of the plot with softmax attention
 
 
 def _softmax(records):
-    """(T, seconds) of causal attention in bf16 with as many tokens and heads, of 64."""
+    """(T, seconds) of causal attention in bf16 with the same number of tokens and heads, of 64
+    channels."""
     found = []
     for name, (case, conditions) in records.cases.items():
         if "H200" not in conditions["gpu"]:
@@ -115,7 +117,8 @@ def _softmax(records):
 
 
 def length(records, times):
-    """Sequences of T steps, always as many tokens: where chunks and softmax cross the recurrence."""
+    """Time by sequence length T at a constant number of tokens, to show where chunks and softmax
+    cross the recurrence."""
     plot = Plot(f"{_TOKENS:,} tokens, {_HEADS} heads of 64, bf16, cut into sequences of T", [times.said], "T, steps of a sequence", "time",
                 (400, 20000), (5e-5, 2e-2))
     for kernel, name, colour in _KERNELS:
@@ -139,7 +142,7 @@ def batches(times):
 
 
 def channels(times):
-    plot = Plot("WKV, 1,024 steps, 32 heads, bf16, K = V", [times.said, "peaks: rows that are no 16-byte pieces"], "K = V", "time", (4, 256), (5e-6, 1e-2))
+    plot = Plot("WKV, 1,024 steps, 32 heads, bf16, K = V", [times.said, "peaks: rows that are not whole 16-byte vectors"], "K = V", "time", (4, 256), (5e-6, 1e-2))
     for kernel, name, colour in _KERNELS:
         plot.series(name, times.points(kernel, lambda T, heads, K: K, lambda T, heads, K: T == 1024 and heads == 32), colour)
     return plot.svg()
@@ -151,7 +154,8 @@ _TRAINING = {"wkv": {"B": 8, "T": 4096, "H": 32, "K": 64, "V": 64}, "causal_dot_
 
 
 def roofline(records):
-    """Every rung that was measured at the training shape, below the ceilings of the same GPU: bytes once, and multiply-adds."""
+    """Every kernel measured at the training shape, below the ceilings of the same GPU: each byte
+    moved once, and FMAs."""
     runs = [run for run in records.runs.values() if any("H200" in each["device"] for each in run["ceilings"])]
     roofs = {key: max(each.get(key, 0) for run in runs for each in run["ceilings"] if "H200" in each["device"])
              for key in ("bytes_per_second", "fma_per_second", "tensor_fma_per_second", "warpgroup_fma_per_second")}
@@ -181,14 +185,15 @@ def roofline(records):
 
 
 def drawn(root, records):
-    """Name of a file in docs/figures -> its text."""
+    """{file in docs/figures: its text}"""
     times = _Times(root)
     return {"results_roofline.svg": roofline(records), "results_length.svg": length(records, times), "results_one_sequence_4.svg": one_sequence(times, 4),
             "results_one_sequence_32.svg": one_sequence(times, 32), "results_heads.svg": batches(times), "results_channels.svg": channels(times)}
 
 
 def fastest(root):
-    """Rows of a table of Markdown: WKV in bf16 and fp32 with heads of 64, the fastest kernel that was measured and its time."""
+    """Rows of a Markdown table: the fastest measured kernel of WKV with heads of 64, in bf16 and
+    fp32, and its time."""
     times, steps, heads_shown = _Times(root), (1, 54, 256, 1024, 4096, 16384), (1, 4, 16, 32, 64, 256)
     best = {}
     for op, precision, T, heads, K, measured in times.rows:

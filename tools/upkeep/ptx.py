@@ -1,20 +1,23 @@
-"""PTX, split into its kernels and normalised: two kernels with the same hash are the same program."""
+"""Splits PTX into kernels and normalises them, so that kernels with the same hash are the same
+program."""
 import hashlib
 import re
 from dataclasses import dataclass
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
-_LABEL = re.compile(r"^([A-Za-z_$][\w$]*)\s*:(?!:)", re.MULTILINE)  # a call's prototype too
-# .shared .align 16 .b8 NAME[64]; also several vector or state-space words before the name.
+_LABEL = re.compile(r"^([A-Za-z_$][\w$]*)\s*:(?!:)", re.MULTILINE)  # or a call's prototype
+# .shared .align 16 .b8 NAME[64], perhaps with several vector or state-space words before the name.
 _VARIABLE = re.compile(r"\.(?:shared|local|global|const|param)\b[^;{}(),\[=]*?([A-Za-z_$][\w$]*)\s*(?=[\[;=,)])")
-# _GLOBAL__N__<hash>_<n>_<file>_cu_<hash>, or _INTERNAL_<hash>_...: an anonymous namespace, named for its file and its build.
+# _GLOBAL__N__<hash>_<n>_<file>_cu_<hash>, or _INTERNAL_<hash>_...: an anonymous namespace, named
+# after its file and build.
 _INTERNAL = re.compile(r"(\d+)(_GLOBAL__N_|_INTERNAL_)")
 _BUILD_NAME = re.compile(r"(?:_GLOBAL__N__|_INTERNAL_)[0-9a-f]{8}_\d+_\w+_[0-9a-f]{8}(?:_\d+)?")
 
 _BLANKS = re.compile(r"\s*")
 _LINE = re.compile(r"\.(?:version|target|address_size|file)\b[^\n]*")  # ends with the line
-# `.visible .entry NAME(`, `.func (.param .b32 r) NAME(`, and `.const .align 4 .b8 NAME[16] =`: kind and name.
+# Kind and name in `.visible .entry NAME(`, `.func (.param .b32 r) NAME(`, and `.const .align 4 .b8
+# NAME[16] =`.
 _FUNCTION = re.compile(r"[^;{]*?\.(entry|func)\s*(?:\([^)]*\)\s*)?([A-Za-z_$][\w$]*)")
 _VARIABLE_ITEM = re.compile(r"\.(extern|visible|weak|common|global|const|shared|local)\b[^=\[;]*?([A-Za-z_$][\w$]*)\s*(?=[\[;=])")
 
@@ -30,16 +33,17 @@ def short_hash(text):
 
 
 def hash_of_hashes(hashes):
-    """Of a set of kernels: their order and their names do not count."""
+    """A hash of a set of kernels, independent of their order and names."""
     return short_hash("\n".join(sorted(hashes)))
 
 
 def without_build_hashes(mangled):
-    """The mangled name with every anonymous namespace called the same, whatever its file and build."""
+    """The mangled name with one name for every anonymous namespace."""
     result, at = "", 0
     while found := _INTERNAL.search(mangled, at):
         digits = found.group(1)
-        # "8sm9046_GLOBAL__N_": 46 is the length, 90 belongs to the name before it. The longest suffix that fits is taken last.
+        # In "8sm9046_GLOBAL__N_", 46 is the length and 90 belongs to the previous name. The longest
+        # suffix that fits comes last.
         for start in range(len(digits)):
             length = digits[start:]
             end = found.start(2) + int(length)
@@ -55,7 +59,8 @@ def without_build_hashes(mangled):
 
 
 def _items(text):
-    """The module's top-level items: directives that end with a line or a semicolon, functions with their body."""
+    """The module's top-level items: directives up to the end of a line or a semicolon, functions
+    with their body."""
     at = _BLANKS.match(text).end()
     while at < len(text):
         if line := _LINE.match(text, at):
@@ -73,8 +78,8 @@ def _items(text):
 
 class _Module:
     def __init__(self, text):
-        self.symbols, self.entries, self._hashes = {}, [], {}  # symbols: name -> whole item
-        # Ends of lines stay where they are: labels are recognised at a line's beginning.
+        self.symbols, self.entries, self._hashes = {}, [], {}  # symbols: {name: whole item}
+        # Line ends stay, because labels are recognised at the beginning of a line.
         for item in _items(_COMMENT.sub("", text)):
             if re.match(r"\.(version|target|address_size|file|section)\b", item):
                 continue
@@ -84,7 +89,8 @@ class _Module:
             kind, name = found.groups()
             if kind == "entry":
                 self.entries.append(name)
-            if kind != "func" or "{" in item or name not in self.symbols:  # a definition is worth more than a declaration
+            # a definition replaces a declaration
+            if kind != "func" or "{" in item or name not in self.symbols:
                 self.symbols[name] = item
 
     def hash(self, name, within=()):
@@ -95,7 +101,8 @@ class _Module:
         return self._hashes[name]
 
     def normalised(self, name, within):
-        body = re.sub(r"^(?:\.(?:visible|weak)\s+)+", "", self.symbols[name])  # who may name it does not count
+        # visibility does not count
+        body = re.sub(r"^(?:\.(?:visible|weak)\s+)+", "", self.symbols[name])
         lines = [line for line in (raw.strip() for raw in body.split("\n")) if not re.match(r"\.(loc|file)\b", line)]
         labels = set(_LABEL.findall("\n".join(lines)))
         body = " ".join(" ".join(lines).split())
@@ -126,6 +133,6 @@ class _Module:
 
 
 def kernels(text):
-    """Every kernel (.entry) of a module, in its order."""
+    """Every kernel (.entry) of a module, in order."""
     module = _Module(text)
     return [Kernel(name, module.hash(name)) for name in module.entries]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What records/ holds, by name: recorded runs of the ladder, comparisons with public kernels, sample outputs, counts of the X-ray,
-and tables of figures that no program's output was kept of. As a program: puts runs into it."""
+"""Reads records/ by name: recorded runs of the ladder, comparisons with public kernels, sample
+outputs, the X-ray's counts, and tables of figures whose program output was not kept. As a program,
+it adds runs."""
 import argparse
 import json
 import math
@@ -17,11 +18,11 @@ TABLES = "kernel-ladder/tables/1"
 
 
 class Missing(LookupError):
-    """Nothing of that name was recorded."""
+    """There is no record of that name."""
 
 
 def three_digits(value):
-    """Three significant digits, with the zeros that belong to them: 27.0, 0.234, 482."""
+    """Three significant digits, with trailing zeros: 27.0, 0.234, 482."""
     if value == 0:
         return "0"
     exponent = math.floor(math.log10(abs(float(f"{value:.3g}"))))
@@ -41,7 +42,7 @@ def duration(seconds):
 
 
 def durations(values):
-    """Several with one unit: 228 / 248 us."""
+    """Several times with one unit: 228 / 248 us."""
     unit, name = unit_of(max(values))
     return " / ".join(three_digits(value / unit) for value in values) + f" {name}"
 
@@ -56,8 +57,9 @@ def scientific(value):
 
 
 def xray_counts(document):
-    """What pages say of an X-ray's JSON: (implementation, or "implementation, kernel" where it launches several) -> counter -> number.
-    "q threads" and "q warps": how many threads, and requests of warps, load an element of q, on average."""
+    """The counts of an X-ray's JSON that pages use: {implementation, or "implementation, kernel" if
+    it launches several: {counter: number}}. "q threads" and "q warps" are the average numbers of
+    threads, and of requests of warps, that load an element of q."""
     kernels = document["kernels"]
     names = [each["implementation"] for each in kernels]
     counts = {}
@@ -65,7 +67,8 @@ def xray_counts(document):
         row = {name: number for name, number in each["counters"].items() if number}
         for buffer in each["buffers"]:
             for key, word in (("accesses_per_element", "threads"), ("requests_per_element", "warps")):
-                if buffer["loads"]["accesses"] and " " not in buffer["name"]:  # a tensor, not scratch
+                # a tensor rather than scratch memory
+                if buffer["loads"]["accesses"] and " " not in buffer["name"]:
                     row[f"{buffer['name']} {word}"] = buffer["loads"][key]["mean"]
         name = each["implementation"]
         counts[name if names.count(name) == 1 else f"{name}, {each['kernel']}"] = row
@@ -73,8 +76,8 @@ def xray_counts(document):
 
 
 def xray_sites(document, names):
-    """What a picture shows of an X-ray's JSON, for each of these kernels: the lines that load, in the order of the file, how many requests store o, and one
-    request for k."""
+    """The parts of an X-ray's JSON that a picture shows, for each of these kernels: the loading
+    lines in the file's order, the number of requests that store o, and one request for k."""
     found = []
     for each in (each for name in names for each in document["kernels"] if each["implementation"] == name):
         loads = sorted((site for site in each["sites"] if site["operation"] == "global load"), key=lambda site: site["line"])
@@ -87,7 +90,7 @@ def xray_sites(document, names):
 
 
 def impossible(document):
-    """What cannot be, in a run: a time below its bound; "" where all can be."""
+    """A sentence about an impossible time in a run, one below its bound, or ""."""
     for row in document.get("rows", []):
         if row.get("seconds") and row.get("bound_seconds", 0) > row["seconds"]:
             return f"{row['implementation']} took {duration(row['seconds'])}, less than its bound of {duration(row['bound_seconds'])}: the bound is none"
@@ -95,7 +98,7 @@ def impossible(document):
 
 
 class Records:
-    """Everything in a tree's records/."""
+    """All records in a tree's records/."""
 
     def __init__(self, root):
         self.root, folder = Path(root), Path(root) / "records"
@@ -119,7 +122,8 @@ class Records:
         self.runs = dict(sorted(self.runs.items()))
 
     def _add_cases(self, document):
-        """A case that was measured more than once counts as it was measured with the kernels of today, then as it was measured last."""
+        """Adds cases. A case that was measured several times has today's kernels' results,
+        otherwise the latest ones."""
         def rank(case, conditions):
             return not any(row["ours"] and is_old(row, case["name"], row["name"], self.launched) for row in case["rows"]), conditions["date"]
 
@@ -129,7 +133,7 @@ class Records:
                 self.cases[case["name"]] = (case, document["conditions"])
 
     def value(self, name, row_name, field):
-        """What a placeholder stands for. Missing, or ValueError for a field that does not exist."""
+        """A placeholder's value. Raises Missing, or ValueError for an unknown field."""
         if name in self.runs:
             return self._of_run(name, row_name, field or "time")
         if name in self.cases:
@@ -141,7 +145,7 @@ class Records:
         raise Missing(f"{name} is no run, no case of a comparison, no table and no X-ray in records/")
 
     def table(self, name):
-        """The whole table in Markdown, line by line."""
+        """The whole table's lines in Markdown."""
         if name not in self.tables:
             raise Missing(f"no table is called {name}")
         table = self.tables[name]
@@ -156,7 +160,7 @@ class Records:
         return [line(table["columns"]), "|" + "|".join(rules[each] for each in table["align"]) + "|", *map(line, table["rows"])]
 
     def ceilings(self, device, key, scale, digits):
-        """From the least to the most of all recorded runs."""
+        """The smallest and the largest ceiling of all recorded runs."""
         found = [each[key] * scale for run in self.runs.values() for each in run["ceilings"] if each["device"] == device and each.get(key)]
         if not found:
             raise Missing(f"no run has {key} of {device}")
@@ -183,7 +187,8 @@ class Records:
         return f"{number:,.2f}".rstrip("0").rstrip(".") if number != int(number) else f"{int(number):,}"
 
     def all_runs(self, mark):
-        """A table: name, what was computed, conditions, times. `mark` stands behind those of kernels that have changed since."""
+        """A table of all runs: name, computation, conditions, times. `mark` follows the times of
+        kernels that have changed since."""
         lines = ["| run | operator | shape | commit, date | times |", "|---|---|---|---|---|"]
         for name, run in self.runs.items():
             usual = [key for key in ("B", "T", "T_q", "H", "H_kv", "K", "V") if key in run["shape"]]
@@ -196,7 +201,7 @@ class Records:
         return lines
 
     def all_rows(self, name, mark):
-        """A table of a run's or a case's rows."""
+        """A table with a run's or a case's rows."""
         run = name in self.runs
         fields = ("time", "sustained", "call", "of bound", "error") if run else ("burst", "sustained", "whole", "TFLOP/s", "error")
         lines = [f"{name}: {self.value(name, 'conditions', '')}", "", f"| | {' | '.join(fields)} |", "|---|" + "---:|" * len(fields)]
@@ -217,7 +222,8 @@ class Records:
         return self.samples[name]
 
     def is_old(self, name, row_name):
-        """Whether the kernel's machine code or its launch has changed since, or the record does not say which one it was."""
+        """Whether the kernel's machine code or launch has changed since, or is not in the
+        record."""
         if name in self.runs:
             row = self._row(self.runs[name], name, row_name)
             return row["back_end"] == "cuda" and is_old(row, name, row_name, self.launched)
@@ -227,7 +233,7 @@ class Records:
         return False
 
     def commit(self, name):
-        """Where a run or a case was measured."""
+        """The commit of a run or a case."""
         return (self.runs[name] if name in self.runs else {"conditions": self.cases[name][1]})["conditions"]["commit"]
 
     @staticmethod
@@ -271,7 +277,7 @@ class Records:
 
     @staticmethod
     def _ceiling(run, name, device, field):
-        """Of fp32 multiply-adds and of copies, or one of them."""
+        """The ceilings for FMAs in fp32 and for copies, or one of them."""
         for each in run["ceilings"]:
             if device in each["device"]:
                 both = {"FMA": f"{three_digits(2e-12 * each['fma_per_second'])} TFLOP/s", "copy": f"{three_digits(1e-9 * each['bytes_per_second'])} GB/s"}
@@ -312,8 +318,9 @@ class Records:
 
 
 def add(files, folder):
-    """Puts runs into the files of their operators and machines, CARD_OPERATOR.json, under the names of their own files, which begin with CARD_. One of
-    that name is replaced. The paths that were written."""
+    """Puts runs into the files of their operators and machines, CARD_OPERATOR.json, under the names
+    of their own files, which begin with CARD_. Replaces runs of the same name. Returns the written
+    paths."""
     written = []
     for file in files:
         new = runs_of(json.loads(file.read_text()))
@@ -331,7 +338,7 @@ def add(files, folder):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/records.py", description="Puts runs of ./ladder run into records/, each under its file's name.")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what ./ladder run --json CARD_NAME.json wrote")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="written by ./ladder run --json CARD_NAME.json")
     try:
         print("\n".join(f"written: {path}" for path in add(parser.parse_args(arguments).files, nvcc.ROOT / "records")))
     except (OSError, ValueError) as error:

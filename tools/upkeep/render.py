@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Brings everything that is made from records/ and from kernels up to date: blocks and code in pages, pictures, the page of comparisons,
-translations."""
+"""Brings everything that is made from records/ and from kernels up to date: blocks and code in
+pages, pictures, the page of comparisons, translations."""
 import argparse
 import re
 import sys
@@ -18,10 +18,11 @@ from records import Missing, Records
 
 RESULTS = Path("records")
 STALE_LINE = "> **本页可能已过时**：英文版 [README.md](README.md) 在本页翻译之后有改动，请以英文版为准。(This page is older than the English one.)"
-# Page -> the first cells of heads of tables whose times are no measurements, with the reason. None: the whole page is generated.
+# {page: first head cells of tables with times that are not measurements}, with the reason. None:
+# the whole page is generated.
 MAY_HAVE_FIGURES = {
-    Path("records/h200_compare.md"): None,  # made by tools/upkeep/compare from its JSON
-    Path("records/README.md"): ("field",),  # how long the stopwatch waits and loads
+    Path("records/h200_compare.md"): None,  # tools/upkeep/compare makes it from its JSON
+    Path("records/README.md"): ("field",),  # the stopwatch's waits and loads
 }
 
 
@@ -30,7 +31,8 @@ def pages_of(root):
 
 
 def wanted(root, pages, compare_page):
-    """Path -> text of everything that is generated. blocks.Wrong names the page, and the definitions that no page has."""
+    """{path: text} of everything generated. blocks.Wrong names the page, and definitions that no
+    page uses."""
     records = Records(root)
     definitions = blocks.Definitions(root, records)
     result, wrong = {}, []
@@ -55,7 +57,8 @@ def wanted(root, pages, compare_page):
 
 
 def bare_figures(root, pages):
-    """A sentence for each table of measured figures, and for each line of a table's definition, that is not made from records/."""
+    """A sentence for each table of measured figures, and each line of a table's definition, that
+    does not come from records/."""
     wrong = [f"{blocks.FOLDER}/{name}.txt:{line}: figures that no record has: {text}"
              for name, line, text in blocks.Definitions(root, None).with_figures()]
     for page in pages:
@@ -72,7 +75,8 @@ def compare_page(root):
 
 
 def shown(name, records, definitions):
-    """A run's or a case's rows, a page's table, a table of transcribed figures; without a name all runs."""
+    """A run's or a case's rows, a page's table, or a table of transcribed figures; without a name
+    all runs."""
     if not name or name in records.runs or name in records.cases:
         return "\n".join(records.all_rows(name, blocks.OLD) if name else records.all_runs(blocks.OLD))
     try:
@@ -87,7 +91,7 @@ def main(arguments=None):
     parser.add_argument("--check", action="store_true", help="change nothing; end with 1 where something is not up to date")
     parser.add_argument("--show", nargs="?", const="", metavar="NAME", help="print a run's or a case's rows, or a page's table; without a name all runs")
     parser.add_argument("--record", nargs="*", metavar="SAMPLE", help="first run the sample outputs' commands anew (all, or those named)")
-    parser.add_argument("--translated", action="store_true", help="README.zh-CN.md says today what README.md says: keep that")
+    parser.add_argument("--translated", action="store_true", help="README.zh-CN.md translates today's README.md: record that")
     options = parser.parse_args(arguments)
     root = nvcc.ROOT
     try:
@@ -101,7 +105,7 @@ def main(arguments=None):
             path, definitions = root / "README.zh-CN.md", blocks.Definitions(root, Records(root))
             path.write_text(blocks.translation_stamped(path.read_text(), lambda name: blocks.meaning_hash((root / name).read_text(), definitions)))
         result = wanted(root, pages_of(root), compare_page(root))
-    except (ValueError, Refused) as error:  # blocks.Wrong, and what records/ may not hold
+    except (ValueError, Refused) as error:  # blocks.Wrong, or an invalid record
         print(error, file=sys.stderr)
         return 2
     stale = [path for path, text in result.items() if not (root / path).exists() or (root / path).read_text() != text]
@@ -110,7 +114,7 @@ def main(arguments=None):
         print(f"{sentence}\n  put it into records/ and render it (tools/README.md, render)", file=sys.stderr)
     if options.check:
         for path in stale:
-            print(f"{path} is not what records/, the lessons and their kernels say: run tools/upkeep/render.py, and look at what it changes", file=sys.stderr)
+            print(f"{path} is out of date with records/, the lessons or their kernels: run tools/upkeep/render.py, and review its changes", file=sys.stderr)
         print(f"{len(result)} generated files, {len(stale)} not up to date; {len(bare)} tables of figures without a record")
         return 1 if stale or bare else 0
     for path in stale:
@@ -118,7 +122,7 @@ def main(arguments=None):
         print(f"written: {path}")
     for path, text in result.items():
         if blocks.STALE in text and path.suffix == ".md" and blocks.TRANSLATES.search(text):
-            print(f"{path} is marked as stale: translate what has changed, then tools/upkeep/render.py --translated")
+            print(f"{path} is marked as stale: translate the changes, then tools/upkeep/render.py --translated")
     return 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Are the kernels of two revisions the same?"""
+"""Compares the kernels of two revisions."""
 import argparse
 import collections
 import fnmatch
@@ -15,16 +15,17 @@ class Row:
     status: str  # same, moved, changed, new or gone
     old_file: str | None
     new_file: str | None
-    name: str  # readable; the new one where both are there
+    name: str  # readable; the new name if there are two
     old: object = None  # ptx.Kernel
     new: object = None
-    old_name: str | None = None  # where it differs
+    old_name: str | None = None  # if it differs
 
 
 def short_name(readable):
-    """`void a::b::kernel<int>(a::Args)` -> `kernel<int>`: without what it returns and takes, and without namespaces."""
+    """`void a::b::kernel<int>(a::Args)` -> `kernel<int>`: without result, parameters and
+    namespaces."""
     readable = readable.replace("(anonymous namespace)", "_")
-    outside = readable.replace("->", "xx")  # of all <>, at the same places
+    outside = readable.replace("->", "xx")  # without all <>, at the same positions
     while re.search("<[^<>]*>", outside):
         outside = re.sub("<[^<>]*>", lambda inside: "x" * len(inside[0]), outside)
     head = outside.partition("(")[0]
@@ -32,13 +33,14 @@ def short_name(readable):
 
 
 def compare(old, new, readable):
-    """`old`, `new`: file -> kernels. Matched by readable name, then by hash, then by name without its namespaces."""
+    """Compares {file: kernels} of `old` and `new`, matched by readable name, then by hash, then by
+    name without namespaces."""
     olds = [(file, kernel) for file, kernels in sorted(old.items()) for kernel in kernels]
     news = [(file, kernel) for file, kernels in sorted(new.items()) for kernel in kernels]
     rows = []
 
     def pair(key, status):
-        """Pairs what has the same key, those of the same file first."""
+        """Pairs kernels with the same key, first those in the same file."""
         for with_file in (True, False):
             waiting = {}
             for file, kernel in olds:
@@ -67,7 +69,7 @@ def compare(old, new, readable):
 
 
 def counted(rows):
-    """[(status, how many)]"""
+    """[(status, count)]"""
     counts = collections.Counter(row.status for row in rows)
     return [(status, counts[status]) for status in ("same", "moved", "changed", "new", "gone")]
 
@@ -83,7 +85,7 @@ def _spills(resources):
 
 
 def report(rows, resources, list_all):
-    """The table as lines. `resources`: hash -> registers and spills, or None when not asked for."""
+    """The table's lines. `resources`: {hash: registers and spills}, or None if not requested."""
     lines = []
     for file in sorted({row.new_file or row.old_file for row in rows}):
         its = [row for row in rows if (row.new_file or row.old_file) == file]
@@ -129,7 +131,7 @@ def main(arguments=None):
             readable = nvcc.demangled(kernel.name for tree in kernels for its in tree.values() for kernel in its)
             rows = compare(*kernels, readable)
             if not options.ptx_only:
-                # Equal kernels need not be compiled twice, and those of unlisted ones are not needed.
+                # Registers are needed only for listed kernels, and equal kernels are compiled once.
                 shown = {kernel.hash for row in rows if options.all or row.status != "same"
                          for kernel in (row.old, row.new) if kernel}
                 for tree, its in ((old_tree, kernels[0]), (new_tree, kernels[1])):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Sample outputs and counts of the X-ray that pages show, in records/samples.json: runs their commands and keeps what they say, or looks whether
-they say the same today."""
+"""Records the sample outputs and X-ray counts that pages show, in records/samples.json: runs their
+commands and keeps the output, or compares it with today's."""
 import argparse
 import contextlib
 import datetime
@@ -22,11 +22,12 @@ SAMPLES = Path("records/samples.json")
 
 
 class Wrong(ValueError):
-    """A sample that cannot be taken, and why."""
+    """A sample that cannot be taken, and the reason."""
 
 
 def solution(writes):
-    """The exercise's stub with these lines in one hole, as a reader has it who begins; with `others`, our kernel with them."""
+    """A beginner's file: the exercise's stub with these lines in one hole; with `others`, our
+    kernel with them."""
     exercise = exercise_of(writes["exercise"])
     if writes.get("others"):
         return exercise, holes_of(exercise).filled(writes["hole"], [writes["lines"]])[0]
@@ -37,7 +38,8 @@ def solution(writes):
 
 @contextlib.contextmanager
 def written(sample):
-    """A learner's folder my/ with the file that the sample needs, and nothing else; the one that was there is put aside meanwhile."""
+    """A folder my/ with only the file that the sample needs. An existing one is moved aside
+    meanwhile."""
     if "writes" not in sample:
         yield
         return
@@ -56,14 +58,15 @@ def written(sample):
 
 
 def wrapped(line, columns):
-    """A line of a terminal that is so wide; what goes on is indented by two more than the line."""
+    """The lines of a terminal with that width; continuations are indented by two more than the
+    line."""
     indent = len(line) - len(line.lstrip())
     return textwrap.wrap(line, columns, subsequent_indent=" " * (indent + 2), drop_whitespace=True, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def shown(sample, said):
-    """The lines that a page shows of what a command says: without those that match `without`, without what `cut` matches, each as wide as `columns`
-    allows."""
+    """The lines of a command's output that a page shows: without those that match `without`,
+    without text that matches `cut`, wrapped at `columns`."""
     dropped = re.compile(sample.get("without", r"^(ladder|written): "))
     lines = "\n".join(line.rstrip() for line in said.split("\n") if not dropped.search(line)).strip("\n").split("\n")
     if "cut" in sample:
@@ -72,7 +75,8 @@ def shown(sample, said):
 
 
 def taken(sample):
-    """What the sample's command says today, as it is kept: {"lines": ...}, or what is kept of the X-ray's JSON."""
+    """Today's output of the sample's command in the recorded form: {"lines": ...}, or a part of the
+    X-ray's JSON."""
     before = subprocess.run(["bash", "-c", sample.get("before", "true")], cwd=ROOT, capture_output=True, text=True)
     if before.returncode != 0:
         raise Wrong(before.stderr.strip())
@@ -100,7 +104,7 @@ def _named(document, names):
 
 
 def record(names):
-    """Takes these samples anew, or all."""
+    """Records these samples anew, or all."""
     document = _read()
     for name, sample in _named(document, names).items():
         print(f"{name}: {sample['command']}", flush=True)
@@ -112,14 +116,15 @@ def record(names):
 
 
 def changed(names, json_of=None):
-    """A sentence for each of these samples that is another today. `json_of`: the X-ray's JSON, if the command ran already."""
+    """A sentence for each of these samples that differs today. `json_of`: the X-ray's JSON, if the
+    command has run already."""
     wrong = []
     for name, sample in _named(_read(), names).items():
         today = of_json(sample, json_of) if json_of else taken(sample)
         kept = {key: sample[key] for key in today}
         if today != kept:
-            wrong.append(f"{name}: {sample['command']} says\n{_text(today)}\nand records/samples.json has\n{_text(kept)}\n"
-                         f"tools/upkeep/render.py --record {name} takes it anew")
+            wrong.append(f"{name}: {sample['command']} prints\n{_text(today)}\nbut records/samples.json has\n{_text(kept)}\n"
+                         f"tools/upkeep/render.py --record {name} records it again")
     return wrong
 
 
@@ -130,7 +135,7 @@ def _text(kept):
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/samples.py", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="the JSON that the sample's command has written")
-    parser.add_argument("sample", nargs="+", help="ends with 1 where the command says something else than what is kept")
+    parser.add_argument("sample", nargs="+", help="ends with 1 if the command's output differs from the record")
     options = parser.parse_args(arguments)
     try:
         wrong = changed(options.sample, options.json)
@@ -139,7 +144,7 @@ def main(arguments=None):
         return 2
     for sentence in wrong:
         print(sentence, file=sys.stderr)
-    print(f"{len(options.sample)} samples, {len(wrong)} say something else today")
+    print(f"{len(options.sample)} samples, {len(wrong)} differ today")
     return 1 if wrong else 0
 
 

@@ -1,4 +1,5 @@
-"""Which sources hold kernels, what they include, which launchers they call, which implementations they register."""
+"""Finds which sources contain kernels, what they include, which launchers they call, and which
+implementations they register."""
 import hashlib
 import posixpath
 import re
@@ -9,8 +10,8 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?
 
 
 def without_comments(text):
-    """The text with every comment as one blank; strings and line numbers stay."""
-    # 64'000: a separator of digits begins no character.
+    """The text with a blank for every comment; strings and line numbers stay."""
+    # A digit separator, as in 64'000, does not begin a character.
     def replace(match):
         token = match.group()
         return " " + "\n" * token.count("\n") if token.startswith("/") else token
@@ -19,7 +20,7 @@ def without_comments(text):
 
 
 def closed_at(code, at):
-    """Where the bracket at `at` is closed; None in a file that does not close it."""
+    """The position of the bracket that closes the one at `at`, or None."""
     opens, closes = code[at], {"(": ")", "[": "]", "{": "}"}[code[at]]
     depth = 0
     for found in re.compile(f"[{re.escape(opens + closes)}]").finditer(code, at):
@@ -30,19 +31,20 @@ def closed_at(code, at):
 
 
 def is_kernel_source(path):
-    """A .cu file of an implementation: no exercise, no lines for a hole of one, no test of the emulator, no learner's copy."""
+    """Whether it is a .cu file of an implementation, not an exercise, a hole's solution, a test of
+    the emulator, or a learner's copy."""
     return (path.endswith(".cu") and not re.search(r"exercise(_sm90)?\.cu$", path)
             and "/solutions/" not in path and not path.startswith(("common/emulator/", "common/xray/", "my/", "build")))
 
 
 def is_host_source(path):
-    """A .cpp file that may register an implementation of several kernels: no test, no exercise."""
+    """Whether it is a .cpp file that may register an implementation, not a test or an exercise."""
     return (path.endswith(".cpp") and not re.search(r"(^|[/_])(test|exercise|main)\.cpp$|/solutions/", path)
             and not path.startswith(("my/", "build")))
 
 
 class Tree:
-    """The sources of one revision, in a folder. `paths`: those that belong to it, relative to the folder."""
+    """The sources of one revision in a folder. `paths` lists them relative to the folder."""
 
     def __init__(self, root, paths):
         self.root = Path(root)
@@ -59,7 +61,8 @@ class Tree:
 
     @lru_cache(maxsize=None)
     def closure(self, path):
-        """The file and every file of the repository that it includes, directly or not. Conditions of #if are not looked at."""
+        """The file and all files of the repository that it includes, directly or not. Conditions of
+        #if are ignored."""
         def included(current):
             for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', self.code(current), re.MULTILINE):
                 beside = posixpath.normpath(posixpath.join(posixpath.dirname(current), name))
@@ -69,7 +72,8 @@ class Tree:
 
     @lru_cache(maxsize=None)
     def closure_hash(self, path):
-        """Of what a compiler sees of the repository in this file: comments and blanks do not count."""
+        """A hash of the repository's text that a compiler sees in this file, without comments and
+        blanks."""
         digest = hashlib.sha256()
         for each in self.closure(path):
             lines = (re.sub(r"\s+", " ", line).strip() for line in self.code(each).split("\n"))
@@ -78,7 +82,7 @@ class Tree:
 
     @lru_cache(maxsize=None)
     def registered(self):
-        """Implementation's name -> the file that registers it for a GPU."""
+        """{implementation: the file that registers it for a GPU}"""
         names = {}
         for path in sorted(self.paths):
             if not is_kernel_source(path) and not (is_host_source(path) and "kCuda" in self.code(path)):
@@ -93,7 +97,7 @@ class Tree:
 
     @lru_cache(maxsize=None)
     def _functions(self):
-        """Qualified name of a function that a .cu file defines at namespace scope -> the files."""
+        """{qualified name of a function that a .cu file defines at namespace scope: the files}"""
         functions = {}
         for path in self.kernel_sources:
             for name in _functions_of(self.code(path)):
@@ -102,7 +106,8 @@ class Tree:
 
     @lru_cache(maxsize=None)
     def called(self, path):
-        """The kernel sources whose launchers this file calls: by qualified name through a header, or by find_implementation."""
+        """The kernel sources whose launchers this file calls, by qualified name through a header or
+        by find_implementation."""
         code = self.code(path)
         spaces = {""}
         for space in re.findall(r"^(?:inline\s+)?namespace\s+([\w:]+)\s*\{", code, re.MULTILINE):
@@ -110,17 +115,18 @@ class Tree:
             spaces |= {"::".join(parts[:n]) + "::" for n in range(1, len(parts) + 1)}
         files = set()
         headers = "\n".join(self.code(each) for each in self.closure(path) if each.endswith(".hpp"))
-        for name in set(re.findall(r"(?<![\w.>:])((?:\w+::)*\w+)\s*(?:<[^<>;(){}]*>)?\s*[(},]", code)):  # called, or in a list of launchers
+        # called, or in a list of launchers
+        for name in set(re.findall(r"(?<![\w.>:])((?:\w+::)*\w+)\s*(?:<[^<>;(){}]*>)?\s*[(},]", code)):
             simple = name.rsplit("::", 1)[-1]
             if not re.search(rf"\b{simple}\s*\([^;{{}}]*\)\s*;", headers):
-                continue  # what no header declares is a function of this file
-            # As C++ looks for a name: the innermost namespace that has it.
+                continue  # a function that no header declares is local to this file
+            # C++'s name lookup takes the innermost namespace that has it.
             for space in sorted(spaces, key=len, reverse=True):
                 if space + name in self._functions():
                     files |= self._functions()[space + name]
                     break
         if "find_implementation" in code:
-            # The names stand in this file, or in the .cpp of a header that it includes.
+            # The names are in this file, or in the .cpp of a header that it includes.
             twins = {re.sub(r"\.hpp$", ".cpp", each) for each in self.closure(path)} & self.paths
             names = self.registered()
             for text in (code, *map(self.code, twins)):
@@ -128,12 +134,12 @@ class Tree:
         return tuple(sorted(files - {path}))
 
     def reached(self, path):
-        """The file and all whose kernels it may launch."""
+        """The file and all sources whose kernels it may launch."""
         return _all_from(path, self.called)
 
 
 def _all_from(path, next_of):
-    """The path, and all to which `next_of` leads from it."""
+    """The path, and all paths that `next_of` reaches from it."""
     found, waiting = set(), [path]
     while waiting:
         current = waiting.pop()
@@ -144,7 +150,8 @@ def _all_from(path, next_of):
 
 
 def _functions_of(code):
-    """Qualified names of the functions with a body at namespace scope; those in anonymous namespaces are nobody else's."""
+    """The qualified names of functions with a body at namespace scope. Functions in anonymous
+    namespaces are local."""
     spaces, names, before, depth = [], [], "", 0
     for piece in re.split(r"([{};])", code):
         if piece == "{":

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Is every lesson a step that can be climbed? Counts code lines, against the lesson that the kernel's
-`// Change:` names as 06.04: of the kernel and its chapter's headers at most a quarter is new,
-wherever it stood before, and together they are at most 220, or 320 with Hopper's own instructions
-or gradients on tensor cores; of a longer lesson a quarter of that is allowed, too. With a `Change:`
-that begins with "none" or says "rewrite", and a page that says why, more is new. steps.txt lists the
-lessons that are longer."""
+"""Checks that every lesson is a small step. Counts the code lines of the kernel and its chapter's
+headers. At most a quarter may be new against the lesson that the kernel's `// Change:` names, as
+06.04, wherever the lines were before. Together they may be at most 220, or 320 with Hopper's own
+instructions or gradients on tensor cores; in a longer lesson a quarter of that limit may be new.
+More may be new if `Change:` begins with "none" or contains "rewrite", and the page explains why.
+steps.txt lists the longer lessons."""
 import argparse
 import difflib
 import re
@@ -21,13 +21,13 @@ MOST_LINES, MOST_LINES_OF_HARD_ONES = 220, 320
 
 
 def code_lines(text):
-    """Without comments, includes, and lines that hold brackets only."""
+    """The lines without comments, includes, and lines with only brackets."""
     lines = [re.sub(r"//.*", "", line).strip() for line in re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).splitlines()]
     return [line for line in lines if re.search(r"\w", line) and not line.startswith("#include")]
 
 
 def headers_of(kernel):
-    """Those of its chapter that a kernel includes, and that these include."""
+    """The headers of its chapter that a kernel includes, directly or not."""
     found, left = [], [kernel]
     while left:
         file = left.pop()
@@ -40,19 +40,20 @@ def headers_of(kernel):
 
 
 def is_of_operator(header):
-    """Whether it says what arguments an operator of the chapter has, as common/operators does of others: the kernel's step is not in them."""
+    """Whether the header declares the arguments of an operator of the chapter, like
+    common/operators for others. It is not a part of the kernel's step."""
     return (ROOT / header).with_name(f"{header.stem}_operator.cpp").exists()
 
 
 def head_of(kernel):
-    """(what the first comment says that the kernel is, what it says that has changed)"""
+    """(the kernel's description in the first comment, its text after Change:)"""
     head = re.match(r"(?://.*\n)*", text_of(kernel))[0].replace("\n//", "\n")
     found = re.search(r"^// ?(.*?)\n\s*Change:(.*?)\n\s*Why:", head, re.DOTALL)
     return tuple(" ".join(part.split()) for part in found.groups()) if found else (head, "")
 
 
 def kernel_of(number):
-    """That of 06.04, and of 06.00; None without such a lesson."""
+    """The kernel of lesson 06.04, or of 06.00; None if there is no such lesson."""
     try:
         folder = Path(place_of(number).folder)
     except Refused:
@@ -61,20 +62,21 @@ def kernel_of(number):
 
 
 def lesson_named_by(kernel):
-    """06.04, which its `// Change:` names; "" if it names none."""
+    """The lesson that the kernel's `// Change:` names, "06.04"; "" if it names none."""
     named = re.search(r"\b[0-9]{2}\.[0-9]{2}[a-z]?\b", head_of(kernel)[1])
     return named[0] if named else ""
 
 
 def with_headers(kernel, written):
-    """The code lines of a kernel, written like that, behind those of its chapter's headers that are no operator's arguments."""
+    """The code lines of a kernel with the text `written`, after those of its chapter's headers,
+    without headers of operators' arguments."""
     headers = [text_of(each) for each in headers_of(kernel) if not is_of_operator(each)]
     return code_lines("\n".join([*headers, written]))
 
 
 def lines_new(kernel, before):
-    """(how many are new, how many there are) of the lines of a kernel and of its chapter's headers,
-    against those of the lesson before it, wherever they stand; all are new where there is none."""
+    """(new lines, all lines) of a kernel and its chapter's headers, compared with the previous
+    lesson's wherever they were; all are new without a previous lesson."""
     earlier = text_of(before) if before else ""
     lines = with_headers(kernel, with_name_of(text_of(kernel), earlier))
     known = with_headers(before, earlier) if before else []
@@ -83,40 +85,40 @@ def lines_new(kernel, before):
 
 
 def fault_of_change(kernel):
-    """A sentence, if the header does not say what the kernel changes, or too much is new."""
+    """A sentence if the first comment does not give the kernel's change, or too much is new."""
     change = head_of(kernel)[1]
     named = lesson_named_by(kernel)
     before = kernel_of(named) if named else None
     if named and not before:
-        return f"{kernel}: its Change: names {named}, and there is no such lesson"
+        return f"{kernel}: its Change: names {named}, but there is no such lesson"
     rewrite = re.search(r"\brewrite\b", change)
     if rewrite and "rewrite" not in text_of(kernel.parent / "README.md"):
-        return f"{kernel}: its Change: says rewrite, and its page does not say why"
+        return f"{kernel}: its Change: contains rewrite, but its page does not give the reason"
     if not before:
         first = re.match("none\\b", change)
-        return "" if rewrite or first else f"{kernel}: its Change: should name the lesson that it changes, as 06.04, or say rewrite or none"
+        return "" if rewrite or first else f"{kernel}: its Change: should name the lesson that it changes, as 06.04, or contain rewrite or none"
     new, together = lines_new(kernel, before)
     share = new / max(min(together, length_of(kernel)[1]), 1)
     if rewrite:
-        return f"{kernel}: its Change: says rewrite, and only {share:.0%} of its lines are new against {named}" if share <= MOST_NEW else ""
-    return f"{kernel}: {share:.0%} of its lines are new against {named}; allowed: {MOST_NEW:.0%}, or its Change: says rewrite" if share > MOST_NEW else ""
+        return f"{kernel}: its Change: contains rewrite, but only {share:.0%} of its lines are new against {named}" if share <= MOST_NEW else ""
+    return f"{kernel}: {share:.0%} of its lines are new against {named}; allowed: {MOST_NEW:.0%}, or rewrite in its Change:" if share > MOST_NEW else ""
 
 
 def length_of(kernel):
-    """(its lines and its chapter's headers', how many are allowed)"""
+    """(the lines of the kernel and its chapter's headers, the limit)"""
     hard = kernel.stem.endswith("_sm90") or re.search(r"\bgradients\b.* on tensor cores", head_of(kernel)[0])
     lines = sum(len(code_lines(text_of(each))) for each in [kernel, *headers_of(kernel)])
     return lines, MOST_LINES_OF_HARD_ONES if hard else MOST_LINES
 
 
 def longer():
-    """{lesson: why it is allowed to be longer}"""
+    """{lesson: the reason why it may be longer}"""
     rows = (line.split(None, 1) for line in text_of(LONGER).splitlines() if line and not line.startswith("#"))
     return {lesson: why for lesson, why in rows}
 
 
 def faults(kernels, allowed):
-    """A sentence for each."""
+    """A sentence for each fault, or ""."""
     unused = set(allowed)
     for kernel in kernels:
         lesson = lesson_of(kernel.parent)

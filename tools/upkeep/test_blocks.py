@@ -1,4 +1,4 @@
-"""Tests of what is generated from records/."""
+"""Tests of the blocks rendered from records/."""
 import json
 import re
 import unittest
@@ -100,7 +100,8 @@ class Values(WithRecords):
         add([self.root / "h1_b.json", self.root / "h1_a.json", self.root / "h1_b.json"], self.root / "records")
         found = [(path.name, run["name"], len(run["rows"])) for path, run in runs(self.root / "records")]
         self.assertEqual(found, [("h1_gla.json", "h1_a_gla_fp32", 2), ("h1_wkv.json", "h1_a_wkv_fp32", 2), ("h1_wkv.json", "h1_b", 2)])
-        self.assertEqual((self.root / "records/h1_gla.json").read_text().count("\n"), 8)  # a line for each of four elements, one behind each of three lists, and the head's
+        # four elements, the ends of three lists, and the head
+        self.assertEqual((self.root / "records/h1_gla.json").read_text().count("\n"), 8)
         self.write({"other.json": "{}", "h1_c.json": "[1"})
         for name in ("h1_c.json", "other.json"):
             with self.assertRaises(ValueError):

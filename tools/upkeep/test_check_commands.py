@@ -1,4 +1,4 @@
-"""Which command lines of pages are refused."""
+"""Tests of which command lines on pages are rejected."""
 import unittest
 
 import check_commands
@@ -74,4 +74,4 @@ class Runs(InAFolder):
         self.assertEqual((self.root / "said").read_text(), "learn\ndiff 3 9\n")
         self.assertEqual((count, len(wrong)), (2, 2))
         self.assertIn("page.md:3: ./ladder diff 3 9 && ./ladder run 03\n    exit 2: no such chapter", wrong[0])
-        self.assertIn("page.md:4: python3 x\n    is run nowhere", wrong[1])
+        self.assertIn("page.md:4: python3 x\n    runs nowhere", wrong[1])

@@ -1,4 +1,4 @@
-"""Tests of tools/upkeep/check_widths.py: what is widened too late is found, and what is small is left alone."""
+"""Tests of check_widths.py: it finds products that are widened too late, and ignores small ones."""
 import check_widths
 from for_tests import InAFolder
 

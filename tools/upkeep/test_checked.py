@@ -1,4 +1,4 @@
-"""Tests of which of CI's dear checks are due."""
+"""Tests of which of CI's expensive checks are due."""
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,4 +1,5 @@
-"""What cross.py finds missing, draws and excuses."""
+"""Tests of the solutions that cross.py misses, the mutants that it draws, and those that it
+excuses."""
 import subprocess
 from pathlib import Path
 from unittest import mock
@@ -38,7 +39,7 @@ class Solutions(InAFolder):
         self.assertTrue(all(mutant.line(text) == 3 for _, text, mutant in drawn))
         keys = [cross.key_of("1", mutant, text) for _, text, mutant in drawn]
         self.assertIn("1: x += i + i; -> x += i - i;", keys)
-        self.assertIn("1: x += 2 * i; -> ", keys)  # a statement is forgotten
+        self.assertIn("1: x += 2 * i; -> ", keys)  # a statement is removed
         self.write({"03_x/more/solutions/equivalent.txt": "1: x += 2 * i; ->   # why not\n"})
         self.assertEqual(cross.excuses(self.one), {"1: x += 2 * i; -> ": "why not"})
 

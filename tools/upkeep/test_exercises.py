@@ -1,4 +1,5 @@
-"""exercises.py carries a change of a kernel into all that follows from it, lists what conflicts, and refuses a stale stub."""
+"""Tests of exercises.py, which carries a change of a kernel into its stub, patches and solutions,
+lists conflicts, and rejects a stale stub."""
 import contextlib
 import io
 import subprocess
@@ -27,7 +28,7 @@ class Carry(InAFolder):
             subprocess.run(["git", *words], cwd=self.root, check=True)
 
     def carried(self, *replaced):
-        """(how it ends, what it says is wrong) after these changes of the kernel."""
+        """(exit code, faults) after these changes of the kernel."""
         text = (self.root / "03_x/kernel.cu").read_text()
         for old, new in replaced:
             self.assertIn(old, text)
@@ -76,7 +77,7 @@ class Carry(InAFolder):
         self.write({"03_x/more/scratch.holes": HOLES})
         status, said = self.carried(("  store(old_sum);", "  return;"))
         self.assertEqual(status, 1)
-        self.assertIn('03_x/more/scratch.holes:1: "store(" begins no line of 03_x/kernel.cu below line 5\n', said)
+        self.assertIn('03_x/more/scratch.holes:1: no line of 03_x/kernel.cu after line 5 begins with "store("\n', said)
         status, said = self.carried(("  return;", "  store(old_sum);"), ("  int n = 4;\n", "  old_sum += n;\n  int n = 4;\n"))
         self.assertEqual(status, 1)
         self.assertIn("03_x/more/scratch.holes: do its words still find the lines that they should?", said)
@@ -93,5 +94,5 @@ class Carry(InAFolder):
         wrong = io.StringIO()
         with contextlib.redirect_stderr(wrong):
             self.assertEqual(exercises.main(["--check"]), 1)
-        self.assertRegex(wrong.getvalue(), r"this one goes: int n = 4;\n(?s:.*)n.patch does not fit")
+        self.assertRegex(wrong.getvalue(), r"this line disappears: int n = 4;\n(?s:.*)n.patch does not fit")
         self.assertEqual(self.now("exercise.cu"), STUB)

@@ -1,4 +1,4 @@
-"""Tests of tools/upkeep/fuzz.py's half that is not C++, with a program that crashes and one that never ends."""
+"""Tests of the Python part of fuzz.py, with a program that crashes and one that never ends."""
 import sys
 import textwrap
 

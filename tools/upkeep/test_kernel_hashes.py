@@ -1,4 +1,5 @@
-"""Tests of tools/upkeep/kernel_hashes.py, with a compiler whose machine code is the text without comments, and a program whose launches are listed."""
+"""Tests of kernel_hashes.py, with a compiler whose machine code is the text without comments, and a
+program with listed launches."""
 import json
 from contextlib import contextmanager
 
@@ -20,7 +21,8 @@ MANGLED = "_ZN12_GLOBAL__N_11kEv"
 
 
 class FakeCompiler:
-    """A declaration alone makes no difference to a kernel, and `other` is another kernel of the file."""
+    """A kernel's code does not change with a declaration, and `other` is another kernel of the
+    file."""
 
     def __init__(self):
         self.compiled = []
@@ -40,7 +42,7 @@ class FakeCompiler:
 
 
 class FakeProgram:
-    """What is launched depends on T; "refused" is launched for nothing."""
+    """The launches depend on T; "refused" launches nothing."""
 
     def __init__(self):
         self.asked = 0
@@ -114,7 +116,7 @@ class Hashes(WithRuns):
     def test_another_configuration_is_another_launch(self):
         tree = self.tree({"03_a/h.hpp": FILES["03_a/h.hpp"] + "int unused;\n"})
         self.program.launches = lambda questions: [{name: [launches.Launch(MANGLED, "2,1,1 64,1,1 0")] for name in each["implementations"]} for each in questions]
-        self.assertEqual(len(self.differing(tree)), 3)  # empty launches something now
+        self.assertEqual(len(self.differing(tree)), 3)  # empty now launches something
 
     def test_a_kernel_that_nvcc_does_not_know_is_refused(self):
         self.program.launches = lambda questions: [{name: [launches.Launch("_Z7unknownv", "")] for name in each["implementations"]} for each in questions]

@@ -1,4 +1,5 @@
-"""What lessons say of the instructions that nvcc makes of their kernels; skipped where there is no nvcc."""
+"""Tests of the pages' statements about the instructions that nvcc generates; skipped without
+nvcc."""
 import re
 import unittest
 
@@ -8,7 +9,8 @@ import nvcc
 @unittest.skipUnless(nvcc.find_tool("nvcc"), "there is no nvcc")
 class Loads(unittest.TestCase):
     def counted(self, source):
-        """(loads from memory that nothing writes, other loads) from global memory, of all the source's kernels."""
+        """(loads from memory that nothing writes, other loads) from global memory in all kernels of
+        the source."""
         with nvcc.tree_of(".") as tree:
             loads = re.findall(r"\bld\.global(\.nc)?\.", nvcc.Compiler().text(tree, source))
         return loads.count(".nc"), loads.count("")
@@ -30,6 +32,7 @@ class Instructions(unittest.TestCase):
         nearest, cheap = kernels["1"], kernels["2"]
         for kernel in nearest, cheap:
             self.assertEqual(sum(each.startswith("mma.sync") for each in kernel), 312)
-        self.assertGreaterEqual(nearest.count("cvt.rna.tf32.f32"), 2 * 288)  # of 288 floats two each
+        # two for each of 288 floats
+        self.assertGreaterEqual(nearest.count("cvt.rna.tf32.f32"), 2 * 288)
         self.assertEqual(cheap.count("cvt.rna.tf32.f32"), 0)
         self.assertGreater(len(cheap), len(nearest))

@@ -1,4 +1,4 @@
-"""Tests of what other pages take from a lesson's page."""
+"""Tests of what other pages show of a lesson's page."""
 from pathlib import Path
 
 import lessons

@@ -1,4 +1,4 @@
-"""Tests of the code on pages: which lines a mark names, and what is said where it names none."""
+"""Tests of the code on pages: the lines that a mark selects, and the error if it selects none."""
 import re
 import subprocess
 import unittest
@@ -159,7 +159,7 @@ class Diffs(InAFolder):
 
     def test_are_between_lessons_with_a_kernel(self):
         for lesson, page, words in (("77", "04_no_atomic/README.md", "chapter is '77'"), ("05", "04_no_atomic/README.md", "lesson is '05'; allowed"),
-                                    ("03", "05_float4/README.md", "beside the page is no kernel"), ("03", "README.md", "beside the page is no kernel")):
+                                    ("03", "05_float4/README.md", "there is no kernel beside the page"), ("03", "README.md", "there is no kernel beside the page")):
             with self.subTest(words), self.assertRaisesRegex(marks.Wrong, words):
                 self.diff("x;\n", "y;\n", lesson, page)
 
@@ -183,7 +183,7 @@ class Pages(InAFolder):
     def test_name_all_marks_that_are_wrong(self):
         with self.assertRaises(marks.Wrong) as caught:
             marks.filled("README.md", "<!-- code: none.hpp -->\n<!-- end -->\n<!-- diff: 03 -->\n<!-- end -->\n")
-        self.assertRegex(str(caught.exception), r"\A<!-- code: none.hpp -->: there is no .*\n<!-- diff: 03 -->: beside the page .*\Z")
+        self.assertRegex(str(caught.exception), r"\A<!-- code: none.hpp -->: there is no .*\n<!-- diff: 03 -->: there is no kernel beside the page.*\Z")
 
     def test_of_marks_that_are_not_closed_are_refused(self):
         for page in (f"{self.MARK}words\n{self.MARK}<!-- end -->\n", f"{self.MARK}words\n<!-- table: x -->\n<!-- end -->\n", self.MARK, f"words {self.MARK}<!-- end -->\n"):

@@ -1,4 +1,5 @@
-"""Tests of tools/upkeep/mutate.py: what is planted where, in which order, and what an interrupted run keeps."""
+"""Tests of mutate.py: which mutants it plants, in which order, and what an interrupted run
+keeps."""
 import collections
 import unittest
 

@@ -1,4 +1,4 @@
-"""Tests of the pictures of docs/results.md, and of what docs/figures are drawn with."""
+"""Tests of the pictures of docs/results.md, and of the helpers that docs/figures are drawn with."""
 import sys
 import tempfile
 import unittest
@@ -67,7 +67,7 @@ class Pictures(unittest.TestCase):
 
 class Figures(unittest.TestCase):
     def drawn(self, draw):
-        """The lines after the ground."""
+        """The lines after the background."""
         figure = drawing.Drawing(100, 100)
         draw(figure)
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(drawing, "FOLDER", Path(folder)):

@@ -1,5 +1,5 @@
-"""The check of the includes refuses what it must, and nothing else; HACKING.md has the rooms, and what it names is there; each lesson has what a
-lesson has, or says why not."""
+"""Tests that the check of includes rejects the right ones, that HACKING.md lists all rooms and only
+existing names, and that each lesson has its parts or explains why not."""
 import importlib.machinery
 import importlib.util
 import re
@@ -19,7 +19,7 @@ LOADER.exec_module(ROOMS)
 
 
 class Rooms(unittest.TestCase):
-    """In small trees, which the compiler reads as it reads ours."""
+    """Small trees, which the compiler reads like ours."""
 
     def complaints(self, tree):
         with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +96,8 @@ class Rooms(unittest.TestCase):
                 self.assertEqual(self.complaints({path: [f'"{included}"'], included: []}), [])
 
     def test_refuses_what_core_once_included_unseen(self):
-        """However it is written: headers of the emulator are found in a folder of their own, those of the X-ray were too."""
+        """Headers of the emulator are in an include folder of their own, and those of the X-ray
+        once were, so core could include them unnoticed."""
         emulator = "common/emulator/include/emulator"
         for name, file in (("emulator/threads.hpp", f"{emulator}/threads.hpp"), ("emulator/observer.hpp", f"{emulator}/observer.hpp"),
                            ("observer.hpp", "common/emulator/src/observer.hpp"), ("recorder.hpp", "common/xray/recorder.hpp"),
@@ -131,7 +132,7 @@ class Rooms(unittest.TestCase):
 
     def test_files_do_not_include_each_other(self):
         self.refused({"common/xray/a.hpp": ['"b.hpp"'], "common/xray/b.hpp": ['"a.hpp"']}, "common/xray/a, common/xray/b include each other")
-        # A header and its source are one.
+        # A header and its source count as one.
         self.refused({"common/xray/a.hpp": [], "common/xray/a.cpp": ['"a.hpp"', '"b.hpp"'], "common/xray/b.hpp": ['"a.hpp"']},
                      "common/xray/a, common/xray/b include each other")
         self.refused({"common/emulator/include/emulator/a.hpp": [], "common/emulator/src/a.cpp": ['"emulator/a.hpp"', '"b.hpp"'],
@@ -149,7 +150,7 @@ class Rooms(unittest.TestCase):
 
 
 class TheMap(unittest.TestCase):
-    """HACKING.md."""
+    """Tests of HACKING.md."""
 
     @classmethod
     def setUpClass(cls):
@@ -174,7 +175,8 @@ class TheMap(unittest.TestCase):
                 self.assertRegex((ROOT / file).read_text(), rf"(?m)^(?! *return\b)[\w :<>,*&]*(?<=[ :*&]){function}\(")
 
     def test_names_files_that_are_there(self):
-        """By their whole path, or by its end: a lesson's own files are named without the folder."""
+        """A file may be named by its whole path or its end; a lesson's own files are named without
+        the folder."""
         spans = re.findall(r"`([^`\n ]+)`", self.page)
         paths = [span for span in spans if re.search(r"/|\.(\w{2,3}|txt|json)$", span) and not re.search(r"NN|NAME|^\./", span)]
         here = {f"/{each}" for path in self.files for each in (path, *path.parents)}
@@ -197,7 +199,8 @@ def all_lessons():
 
 class Lessons(unittest.TestCase):
     def test_have_an_exercise_and_mistakes_or_say_why_not(self):
-        """In a line of the lesson's page: "*No exercise: REASON", "*No exercise, no planted mistake: REASON"."""
+        """The page has a line "*No exercise: REASON" or "*No exercise, no planted mistake:
+        REASON"."""
         with_exercise = {str(each.folder) for each in exercises()}
         for folder in all_lessons():
             reasons = re.search(r"^\*No (.+?): \w", (ROOT / folder / "README.md").read_text(), re.MULTILINE)
@@ -206,7 +209,8 @@ class Lessons(unittest.TestCase):
             self.assertEqual(reasons[1].split(", no ") if reasons else [], lacks, folder)
 
     def test_a_folder_has_at_most_six_entries(self):
-        """Besides an operator's files, headers, kernels of further ideas and the folders of lessons; what else a lesson has lies in its more/."""
+        """The six do not include an operator's files, headers, kernels of further ideas and the
+        folders of lessons; everything else of a lesson belongs in its more/."""
         besides = re.compile(r"\.|[0-9]{2}[a-z]?_|.*(_operator|_reference|_suite)\.cpp$|.*\.hpp$|(?!(kernel|exercise)(_sm90)?\.).*\.cu$")
         pages = [page.parent for page in in_lessons("README.md")]
         self.assertGreater(len(pages), 100)

@@ -1,4 +1,5 @@
-"""docs/run_json.md is the schema of ./ladder run's JSON: it names every key of the records, and no key that nothing writes."""
+"""Tests that docs/run_json.md names every key of the records in ./ladder run's JSON, and no other
+key."""
 import re
 import unittest
 
@@ -9,7 +10,7 @@ PARTS = {"A run": "run", "A shape": "shape", "A ceiling": "ceiling", "A row": "r
 
 
 def documented():
-    """{part: {key: whether it may be left out}}"""
+    """{part: {key: whether it is optional}}"""
     found = {}
     for section in (ROOT / "docs" / "run_json.md").read_text().split("\n## ")[1:]:
         title = section.splitlines()[0].split(":")[0]
@@ -30,7 +31,7 @@ class Schema(unittest.TestCase):
             parts = [("run", run), ("shape", run["shape"]), ("conditions", run.get("conditions", {"commit": ""}))]
             parts += [("ceiling", each) for each in run["ceilings"]] + [("row", each) for each in run["rows"]]
             parts += [("shape", each["checked_shape"]) for each in run["rows"] if "checked_shape" in each]
-            if run["operator"] not in shared:  # an operator of a lesson has sizes of its own
+            if run["operator"] not in shared:  # a lesson's operator has its own sizes
                 parts = [part for part in parts if part[0] != "shape"]
             for part, content in parts:
                 self.assertEqual(set(content) - set(schema[part]), set(), f"{name}: {part} has keys that docs/run_json.md lacks")
@@ -44,7 +45,7 @@ class Schema(unittest.TestCase):
         sources = "".join(path.read_text() for path in (ROOT / "common").rglob("*.cpp")) + (ROOT / "tools/ladder_tools/programs.py").read_text()
         for part, keys in documented().items():
             for key in keys:
-                if key == "growth":  # old records have it
+                if key == "growth":  # only in old records
                     continue
                 self.assertTrue(f'"{key}"' in sources, f"{part}.{key} is written by nothing")
 

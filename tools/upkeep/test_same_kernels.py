@@ -1,4 +1,4 @@
-"""Tests of tools/upkeep/same_kernels.py: on stored PTX, and with nvcc where it is."""
+"""Tests of same_kernels.py on stored PTX, and with nvcc if it is installed."""
 import re
 import unittest
 from pathlib import Path
@@ -11,7 +11,7 @@ from sources import Tree
 
 SAMPLE = (Path(__file__).parent / "samples/two_kernels.ptx").read_text()
 SOURCE = (Path(__file__).parent / "samples/two_kernels.cu.txt").read_text()
-# Two anonymous namespaces' names as nvcc gives them; 46 and 90 are lengths, but of different things.
+# Two anonymous namespaces' names from nvcc. 46 and 90 are both lengths, but of different things.
 SPLIT = "_ZN9chapter0810split_keys46_GLOBAL__N__e641dd3d_13_split_keys_cu_7edf3bd06attendIfEEvT_"
 
 

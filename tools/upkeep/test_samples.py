@@ -1,4 +1,4 @@
-"""What is kept of a command's output, and whether it is that of today."""
+"""Tests of which part of a command's output is kept, and of the comparison with today's."""
 import json
 from unittest import mock
 
@@ -49,7 +49,7 @@ class Samples(InAFolder):
     def test_one_that_says_something_else_today_is_named(self):
         self.keep(a={"command": "echo new", "lines": ["old"]}, b={"command": "echo same", "lines": ["same"]})
         wrong, = samples.changed(["a", "b"])
-        self.assertIn("a: echo new says\n  new\nand records/samples.json has\n  old\n", wrong)
+        self.assertIn("a: echo new prints\n  new\nbut records/samples.json has\n  old\n", wrong)
         with self.assertRaisesRegex(samples.Wrong, "sample is 'c'; allowed: a, b"):
             samples.changed(["c"])
         printed(samples.record, ["a"])

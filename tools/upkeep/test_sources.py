@@ -1,4 +1,4 @@
-"""Tests of what the tools read out of the sources."""
+"""Tests of the tools that read the sources."""
 import difflib
 import unittest
 

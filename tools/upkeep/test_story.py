@@ -1,4 +1,5 @@
-"""A rung that takes longer than the one before says why, where its lesson is explained: <!-- slower: WORDS -->, which ./ladder run shows."""
+"""Tests that the page of each kernel that is slower than the previous one gives the reason: <!--
+slower: WORDS -->, which ./ladder run shows."""
 import re
 import sys
 import unittest
@@ -10,14 +11,15 @@ sys.path.insert(0, str(ROOT / "tools"))
 from ladder_tools import programs, rows  # noqa: E402
 from ladder_tools.place import text_of  # noqa: E402
 
-NOISE = 1.03  # of two kernels that are as fast as each other
+NOISE = 1.03  # a ratio up to which two kernels are equally fast
 
 
 def tables():
-    """(operator, precision, shape as numbers, rungs) of all that ./ladder run and ./ladder run CHAPTER print without further options."""
+    """(operator, precision, shape as numbers, rungs) of all tables that ./ladder run and ./ladder
+    run CHAPTER print without further options."""
     for operator, precision, shape, rungs, _ in rows.story():
         yield operator, precision, {size: int(number) for size, number in re.findall(r"(\w+)=(\d+)", shape)}, rungs
-    usual = {"wkv": "rwkv6-1.6b", "attention": "attention"}  # the name of its default shape
+    usual = {"wkv": "rwkv6-1.6b", "attention": "attention"}  # the names of the default shapes
     for operator, each in rows.operators().items():
         if each.climbed:
             shape = programs.named_shapes()[usual[operator]]
@@ -26,7 +28,8 @@ def tables():
 
 
 def times(records, operator, precision, shape):
-    """{GPU: {implementation: seconds}}: of the kernels as they are today where there are such, then the youngest."""
+    """{GPU: {implementation: seconds}}, with today's kernels' times if there are any, otherwise the
+    latest."""
     found = {}
     for name, run in sorted(records.runs.items(), key=lambda each: each[1]["date"]):
         plain = not (run.get("causal") or run.get("states") or run.get("options"))
@@ -41,7 +44,7 @@ def times(records, operator, precision, shape):
 
 
 def slower_rungs(records):
-    """Those that take longer than the rung before them, on any GPU that a table may show."""
+    """The kernels that are slower than the previous one on any GPU that a table may show."""
     for operator, precision, shape, rungs in tables():
         for its in times(records, operator, precision, shape).values():
             measured = [rung for rung in rungs if rung.name in its]

@@ -1,5 +1,6 @@
-"""Kernel Ladder's kernels on numpy arrays, torch tensors and whatever speaks DLPack. Arrays on a GPU are computed there; arrays of the host by the
-same kernels through the emulator, slowly. `kernel_ladder.torch` has the names that users of FLA and PyTorch know, with gradients."""
+"""Kernel Ladder's kernels on numpy arrays, torch tensors and other arrays with DLPack. Arrays on a
+GPU are computed there. Arrays of the host are computed by the same kernels in the emulator, slowly.
+`kernel_ladder.torch` has the names that users of FLA and PyTorch know, with gradients."""
 import contextlib
 import ctypes
 import math
@@ -14,7 +15,7 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "int64": 8}
 
 
 def _sizes_of(member, is_packed, axes_of_log_w):
-    """(axis, how many more) of an array's axes: two have a choice."""
+    """(axis, offset) for an array's axes; two arrays have a choice of axes."""
     if member.name in ("log_w", "d_log_w"):
         return _PER_HEAD if axes_of_log_w == 2 else _PER_STEP
     if member.axes and member.axes[0] == "B or sequences":
@@ -34,7 +35,8 @@ def _storage(operator, views):
 
 
 def _refuse_shared(operator, views, sizes):
-    """An output has its memory for itself; a step of decoding may update the state in place."""
+    """Rejects an output that shares memory with another array. A decoding step may update the state
+    in place."""
     spans = [(name, each.pointer, each.pointer + math.prod(each.shape) * BYTES[each.dtype]) for name, each in views.items()]
     for output, begin, end in spans:
         if not operator.by_name[output].is_input:
@@ -103,7 +105,7 @@ def _prepared(name, values, stream):
 
 
 def _on_device_of(views):
-    """Makes the tensors' device the current one, where torch knows it."""
+    """Makes the tensors' device the current one, if they are torch's."""
     tensor = views["q"].keeps
     if views["q"].device[0] == "cuda" and is_torch(tensor):
         import torch
@@ -113,26 +115,29 @@ def _on_device_of(views):
 
 
 def run(operator, *, stream=None, **values):
-    """Calls one function of kernel_ladder.h, "wkv" or another. `values`: its arrays, outputs too, and options, by the header's names; sizes follow
-    from the shapes. stream: a cudaStream_t as an int; None: torch's current one, or the default stream."""
+    """Calls one function of kernel_ladder.h, "wkv" or another. `values` are its arrays, including
+    outputs, and options, by the header's names. Sizes follow from the shapes. `stream` is a
+    cudaStream_t as an int; None means torch's current stream, or the default stream."""
     lib, op, args, views = _prepared(operator, values, stream)
     with _on_device_of(views):
         needed = lib.workspace(op.name, args)
         if needed and is_torch(views["q"].keeps):
-            workspace = empty("q", views["q"].keeps, needed, "uint8")  # torch's allocator: also while a graph is captured
+            # from torch's allocator, also while a graph is captured
+            workspace = empty("q", views["q"].keeps, needed, "uint8")
             args.workspace, args.workspace_bytes = workspace.data_ptr(), needed
         lib.run(op.name, args)
 
 
 def chosen(operator, **values):
-    """The name of the kernel that run() takes for these."""
+    """The name of the kernel that run() would use for these values."""
     lib, op, args, views = _prepared(operator, values, None)
     with _on_device_of(views):
         return lib.choice(op.name, args)
 
 
 def _sizes(x, *axes):
-    """Those of an array's axes; 0 where it has fewer: run() refuses it then, by its name."""
+    """The sizes of these axes of an array. 0 for a missing axis, which run() then rejects by
+    name."""
     shape = getattr(x, "shape", ())
     return tuple(shape[axis] if axis < len(shape) else 0 for axis in axes)
 
@@ -143,7 +148,8 @@ def _states(q, k, v, cu_seqlens):
 
 
 def wkv(q, k, v, log_w, u, *, initial_state=None, output_final_state=False, cu_seqlens=None, scale=1.0, reverse=False, **options):
-    """(o, final_state or None) of RWKV-5/6. log_w: (B, T, H, K), or (H, K); options: choice, batch_invariant."""
+    """(o, final_state or None) of RWKV-5/6. log_w: (B, T, H, K), or (H, K); options: choice,
+    batch_invariant."""
     o = empty("v", v, has_gaps=cu_seqlens is not None)
     final_state = empty("v", v, _states(q, k, v, cu_seqlens), "float32") if output_final_state else None
     run("gla" if u is None else "wkv", q=q, k=k, v=v, log_w=log_w, u=u, initial_state=initial_state, cu_seqlens=cu_seqlens, o=o,
@@ -152,12 +158,14 @@ def wkv(q, k, v, log_w, u, *, initial_state=None, output_final_state=False, cu_s
 
 
 def gla(q, k, v, log_w, **options):
-    """(o, final_state or None) of gated linear attention; log_w is its log gate. Options as of wkv."""
+    """(o, final_state or None) of gated linear attention; log_w is its log gate. Options as for
+    wkv."""
     return wkv(q, k, v, log_w, None, **options)
 
 
 def wkv_backward(q, k, v, log_w, u, d_o, *, initial_state=None, d_final_state=None, scale=1.0, reverse=False, **options):
-    """{"dq": ..., "dk", "dv", "d_log_w", "du", "d_initial_state"}; the last two where there are u and an initial state."""
+    """{"dq": ..., "dk", "dv", "d_log_w", "du", "d_initial_state"}. The last two exist if there are
+    u and an initial state."""
     gradients = {"dq": empty("q", q), "dk": empty("k", k), "dv": empty("v", v), "d_log_w": empty("log_w", log_w)}
     if u is not None:
         gradients["du"] = empty("u", u, dtype="float32")
@@ -169,7 +177,7 @@ def wkv_backward(q, k, v, log_w, u, d_o, *, initial_state=None, d_final_state=No
 
 
 def gla_backward(q, k, v, log_w, d_o, **options):
-    """As wkv_backward."""
+    """See wkv_backward."""
     return wkv_backward(q, k, v, log_w, None, d_o, **options)
 
 
@@ -189,8 +197,8 @@ def _usual_scale(q):
 
 
 def attention(q, k, v, *, causal=False, scale=None, window=0, softcap=0.0, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None, **options):
-    """(o, lse) of softmax attention; scale None: 1 / sqrt(D). window: how many keys a query sees at most, its own included; 0: all. v, and
-    o with it, may have another number of channels than q and k."""
+    """(o, lse) of softmax attention. scale None: 1 / sqrt(D). window: the most keys that a query
+    sees, including its own; 0: all. v and o may have another number of channels than q and k."""
     is_packed = cu_seqlens_q is not None
     o = empty("q", q, (*_sizes(q, 0, 1, 2), *_sizes(v, 3)), None, is_packed)
     lse = empty("q", q, _sizes(q, 0, 2, 1), "float32", is_packed)
@@ -201,7 +209,7 @@ def attention(q, k, v, *, causal=False, scale=None, window=0, softcap=0.0, key_l
 
 def attention_backward(q, k, v, o, lse, d_o, *, causal=False, scale=None, window=0, softcap=0.0, key_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None,
                        **options):
-    """(dq, dk, dv), with the options that the forward pass had."""
+    """(dq, dk, dv), with the forward pass's options."""
     gradients = {f"d{name}": empty(name, x, has_gaps=cu_seqlens_q is not None) for name, x in (("q", q), ("k", k), ("v", v))}
     run("attention_backward", q=q, k=k, v=v, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, o=o, lse=lse, d_o=d_o,
         causal=causal, scale=_usual_scale(q) if scale is None else scale, window=window, softcap=softcap, **gradients, **options)

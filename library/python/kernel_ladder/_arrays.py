@@ -1,4 +1,5 @@
-"""What numpy's, PyTorch's and any DLPack library's arrays are to a kernel: a pointer, a shape, a type, a device."""
+"""A kernel's view of arrays from numpy, PyTorch and any DLPack library: pointer, shape, type,
+device."""
 import ctypes
 import sys
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ class View:
     dtype: str  # "float32", "bfloat16", "float16", "int64", ...
     device: tuple  # ("cpu", 0) or ("cuda", index)
     is_contiguous: bool
-    keeps: object  # what the memory belongs to
+    keeps: object  # the object that owns the memory
     is_writable: bool = True
 
 
@@ -25,12 +26,13 @@ class _DLTensor(ctypes.Structure):
                 ("byte_offset", ctypes.c_uint64)]
 
 
-class _DLManagedTensorVersioned(ctypes.Structure):  # from DLPack 1.0 on
+class _DLManagedTensorVersioned(ctypes.Structure):  # since DLPack 1.0
     _fields_ = [("version", ctypes.c_uint32 * 2), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64),
                 ("tensor", _DLTensor)]
 
 
-_DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 13: "cuda"}  # kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+# kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
+_DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 13: "cuda"}
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
 
 
@@ -45,11 +47,11 @@ def _is_contiguous(shape, strides):
 
 def _from_dlpack(array, stream):
     is_cuda = _DEVICES.get(array.__dlpack_device__()[0]) == "cuda"
-    # 1 is the legacy default stream; the producer makes its work wait for nothing else than the stream that reads it.
+    # 1 is the legacy default stream. The producer makes only the reading stream wait for its work.
     options = {"stream": stream or 1} if is_cuda else {}
     try:
         capsule = array.__dlpack__(max_version=(1, 0), **options)
-    except TypeError:  # older than DLPack 1.0: nothing says whether it may be written
+    except TypeError:  # before DLPack 1.0, which cannot mark an array as read-only
         capsule = array.__dlpack__(**options)
     pointer_of, name_of = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_GetName
     pointer_of.argtypes, pointer_of.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
@@ -71,7 +73,7 @@ def is_torch(array):
 
 
 def _of_numpy(name, array, plain):
-    """The array's type; refuses what a kernel, which sees the bytes alone, would read as something else."""
+    """The array's type. Rejects arrays whose bytes a kernel would misread."""
     kind = type(array)
     if kind not in plain:
         raise TypeError(f"{name} is a {kind.__module__}.{kind.__name__}; allowed: a plain numpy array or memmap")
@@ -80,7 +82,7 @@ def _of_numpy(name, array, plain):
     return "bfloat16" if array.dtype.name == "uint16" else array.dtype.name
 
 
-_torch_names = {}  # of types and devices, which are made again and again
+_torch_names = {}  # caches the strings of types and devices
 
 
 def _torch_name(kind):
@@ -90,14 +92,15 @@ def _torch_name(kind):
 
 
 def number(name, value):
-    """An option, which has no gradient."""
+    """An option, which must not need a gradient."""
     if getattr(value, "requires_grad", False):
         raise RuntimeError(f"{name} requires a gradient, and there is none for it; allowed: a number, {name}.item()")
     return value
 
 
 def _pointer_of(name, tensor):
-    """Refuses what torch keeps beside a tensor's numbers, and no kernel sees."""
+    """The tensor's pointer. Rejects tensors with properties that torch stores beside the numbers,
+    because no kernel sees them."""
     torch = sys.modules["torch"]
     if tensor.requires_grad and torch.is_grad_enabled():
         raise RuntimeError(f"{name} requires a gradient, which is not computed here; allowed: {name}.detach(), or kernel_ladder.torch's functions")
@@ -123,16 +126,17 @@ def view(name, array, stream=None):
 
 
 def current_stream(device):
-    """torch's, of a GPU by its number: a cudaStream_t."""
+    """torch's current stream on the GPU with this index, as a cudaStream_t."""
     import torch
-    if hasattr(torch._C, "_cuda_getCurrentRawStream"):  # without an object around it, which takes longer than a kernel's launch
+    # without a Python object, which takes longer than a kernel's launch
+    if hasattr(torch._C, "_cuda_getCurrentRawStream"):
         return torch._C._cuda_getCurrentRawStream(device)
     return torch.cuda.current_stream(device).cuda_stream
 
 
 def empty(name, like, shape=None, dtype=None, has_gaps=False):
-    """An array of the kind that `like` is, the caller's `name`, and, where nothing else is said, of its shape and type. has_gaps: with rows that
-    no kernel may write; they are 0."""
+    """An array of the same kind as `like`, which the caller calls `name`, by default with its shape
+    and type. has_gaps: kernels skip some rows, which are then 0."""
     make = "zeros" if has_gaps else "empty"
     if is_torch(like):
         import torch

@@ -1,4 +1,5 @@
-"""The C interface by ctypes. What it is, kernel_ladder.h says, which lies beside the libraries: structs, defaults, axes of arrays."""
+"""The C interface through ctypes. Structs, defaults and axes come from kernel_ladder.h, which is
+beside the libraries."""
 import ctypes
 import os
 import re
@@ -6,11 +7,14 @@ import threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-HEADER = next(path for path in (HERE / "kernel_ladder.h", HERE.parents[1] / "include/kernel_ladder.h") if path.exists()).read_text()  # or the tree's
+# or in the tree
+HEADER = next(path for path in (HERE / "kernel_ladder.h", HERE.parents[1] / "include/kernel_ladder.h") if path.exists()).read_text()
 TYPES = {"size_t": ctypes.c_size_t, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "float": ctypes.c_float, "const char*": ctypes.c_char_p}
 STORAGES = {"fp32": 0, "bf16": 1, "bf16_fp32_decay": 2, "fp16": 3}
-ERRORS = {1: ValueError, 2: NotImplementedError, 3: MemoryError, 6: FloatingPointError}  # RuntimeError otherwise
-CONTROL = ("struct_size", "storage", "stream", "workspace", "workspace_bytes")  # what callers of run() do not give
+# others: RuntimeError
+ERRORS = {1: ValueError, 2: NotImplementedError, 3: MemoryError, 6: FloatingPointError}
+# members that callers of run() do not give
+CONTROL = ("struct_size", "storage", "stream", "workspace", "workspace_bytes")
 
 
 class Member:
@@ -45,13 +49,14 @@ def _usual(member):
 
 
 class Operator:
-    """One function of the header: its struct as ctypes has it."""
+    """One function of the header, with its struct for ctypes."""
 
     def __init__(self, name, struct):
         self.name = name
         self.members = _members(struct)
         self.by_name = {member.name: member for member in self.members}
-        self.given = [member.name for member in self.members if member.name not in CONTROL]  # what callers of run() may give
+        # members that callers of run() may give
+        self.given = [member.name for member in self.members if member.name not in CONTROL]
         self.arrays = [member for member in self.members if member.is_array]
         self.numbers = [member for member in self.members if not member.is_array and member.name not in CONTROL]
         self.struct = type(f"kl_{struct}_args", (ctypes.Structure,), {"_fields_": [(each.name, each.ctype) for each in self.members]})
@@ -98,7 +103,7 @@ os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_i
 
 
 def library(back_end):
-    """The one of "emulated" or "cuda"."""
+    """The library "emulated" or "cuda"."""
     if back_end in _loaded:
         return _loaded[back_end]
     with _lock:

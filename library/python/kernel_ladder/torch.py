@@ -1,9 +1,10 @@
-"""The kernels for PyTorch, with gradients: the names, defaults and layouts that users of FLA (flash-linear-attention) and of
-scaled_dot_product_attention have. Tensors are (B, T, H, K) and (B, T, H, V), states float32 (N, H, K, V). Tensors on a GPU are computed on
-torch's current stream.
+"""The kernels for PyTorch, with gradients: the names, defaults and layouts that users of FLA
+(flash-linear-attention) and of scaled_dot_product_attention have. Tensors are (B, T, H, K) and (B,
+T, H, V), states float32 (N, H, K, V). Tensors on a GPU are computed on torch's current stream.
 
-What is not contiguous is copied. Options beyond FLA's: choice (a kernel's name) and batch_invariant. On torch 2.4 and newer the operators are
-torch.library.custom_op with fake kernels, for torch.compile(fullgraph=True). Gradients are computed in reverse mode and once: gradients of
+What is not contiguous is copied. Options beyond FLA's: choice (a kernel's name) and
+batch_invariant. On torch 2.4 and newer the operators are torch.library.custom_op with fake kernels,
+for torch.compile(fullgraph=True). Gradients are computed in reverse mode and once: gradients of
 gradients, forward mode and vmap are refused."""
 import torch
 from torch import Tensor
@@ -23,17 +24,17 @@ def _refuse(condition, sentence):
 
 
 def _refuse_others(or_none, **arrays):
-    """Whatever is no tensor, by the name that the caller gave it."""
+    """Rejects arguments that are not tensors, by the caller's name."""
     for name, x in arrays.items():
         if not isinstance(x, Tensor) and not (or_none and x is None):
             raise TypeError(f"{name} is a {type(x).__name__}; allowed: a torch tensor"
                             + " or None" * or_none)
 
 
-# ---- The operators as functions of tensors alone: what autograd and torch.compile see ----
+# ---- The operators as functions of tensors only, as autograd and torch.compile see them ----
 
 def _bounds(cu_seqlens, T):
-    """On the host, which waits for them."""
+    """The bounds on the host, which waits for them."""
     bounds = cu_seqlens.tolist()
     _refuse(bounds != sorted(bounds) or bounds[0] != 0 or bounds[-1] != T, f"cu_seqlens is {bounds}; allowed: from 0 to {T}, which is T, never falling")
     return bounds
@@ -45,7 +46,7 @@ def _options(choice, batch_invariant):
 
 def _recurrence(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tensor | None, initial_state: Tensor | None, cu_seqlens: Tensor | None,
                 scale: float, reverse: bool, with_state: bool, choice: str, batch_invariant: bool) -> tuple[Tensor, Tensor]:
-    """o, final_state; the last without elements where it is not wanted."""
+    """o, final_state; the latter is empty if not wanted."""
     o, final_state = _recurrence_like(q, k, v, log_w, u, initial_state, cu_seqlens, scale, reverse, with_state)
     run("gla" if u is None else "wkv", q=q, k=k, v=v, log_w=log_w, u=u, initial_state=initial_state, cu_seqlens=cu_seqlens, o=o,
         final_state=final_state if with_state else None, scale=scale, reverse=reverse, **_options(choice, batch_invariant))
@@ -54,14 +55,16 @@ def _recurrence(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tensor | None
 
 def _recurrence_like(q, k, v, log_w, u, initial_state, cu_seqlens, scale, reverse, with_state, *options):
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
-    o = torch.empty_like(v) if cu_seqlens is None else torch.zeros_like(v)  # on a GPU nobody looks whether each row has a sequence
+    # on a GPU nothing checks that each row has a sequence
+    o = torch.empty_like(v) if cu_seqlens is None else torch.zeros_like(v)
     return o, v.new_empty((sequences, q.shape[2], q.shape[3], v.shape[3]) if with_state else 0, dtype=torch.float32)
 
 
 def _recurrence_backward(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tensor | None, initial_state: Tensor | None,
                          cu_seqlens: Tensor | None, d_o: Tensor, d_final_state: Tensor, scale: float,
                          reverse: bool) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """dq, dk, dv, d_log_w, du, d_initial_state; the last two without elements where there is no u, no initial state."""
+    """dq, dk, dv, d_log_w, du, d_initial_state; the last two are empty without u and without an
+    initial state."""
     gradients = dq, dk, dv, d_log_w, du, d_state = _recurrence_backward_like(q, k, v, log_w, u, initial_state)
     name = "gla_backward" if u is None else "wkv_backward"
     options = {"u": u, "scale": scale, "reverse": reverse}
@@ -71,8 +74,9 @@ def _recurrence_backward(q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, u: Tens
         run(name, q=q, k=k, v=v, log_w=log_w, initial_state=initial_state, d_o=d_o, d_final_state=d_final_state, dq=dq, dk=dk, dv=dv, d_log_w=d_log_w,
             du=None if u is None else du, d_initial_state=None if initial_state is None else d_state, **options)
         return gradients
-    # The kernel takes one sequence for each batch: the sequences are done one after the other, and the host waits for their lengths. What belongs
-    # to all of them, du and RWKV-5's d_log_w, is added up.
+    # The kernel accepts one sequence per batch, so the sequences are computed one at a time, and
+    # the host waits for their lengths. Gradients of shared inputs, du and RWKV-5's d_log_w, are
+    # added up.
     per_head = log_w.dim() == 2
     sums = [du, *[d_log_w] * per_head]
     parts = [torch.empty_like(x) for x in sums]
@@ -155,9 +159,11 @@ def _is_compiling():
 
 
 def _operator(name, function, like, keep=_keep_nothing, gradients=_no_gradients):
-    """The function with its gradients, or with an error in their place, which autograd's once_differentiable loses where only saved tensors
-    need a gradient. Where torch must see an operator, when it compiles and for tensors of other kinds, it is
-    torch.ops.kernel_ladder.NAME (from torch 2.4 on); else autograd's own function, or this function itself, which are faster."""
+    """The function with its gradients, or with an error instead of gradients of gradients, because
+    autograd's once_differentiable loses them if only saved tensors need a gradient. If torch must
+    see an operator, for compiling and for other kinds of tensors, this is
+    torch.ops.kernel_ladder.NAME (from torch 2.4 on). Otherwise it is autograd's own function or the
+    plain function, which are faster."""
     custom = None
     if hasattr(torch.library, "custom_op"):
         custom = torch.library.custom_op(f"kernel_ladder::{name}", function, mutates_args=())
@@ -213,7 +219,7 @@ def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens
                 f"cu_seqlens is {what}; allowed: a tensor of int32 or int64, (sequences + 1)")
         cu_seqlens = cu_seqlens.long().contiguous()
     storage = q.dtype
-    if storage == torch.float16:  # their gradients have no kernels for it
+    if storage == torch.float16:  # no kernel computes their gradients
         q, k, v, log_w = (x.float() for x in (q, k, v, log_w))
     if u is not None:
         u = u.to(q.dtype).contiguous()
@@ -225,7 +231,8 @@ def _fla(q, k, v, log_w, u, scale, initial_state, output_final_state, cu_seqlens
 
 def fused_recurrent_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, reverse=False, cu_seqlens=None, *, choice=None,
                           batch_invariant=False):
-    """(o, final_state or None). w: log decays, (B, T, H, K), or (H, K) as RWKV-5 has them; scale None: 1 / sqrt(K), RWKV's own is 1."""
+    """(o, final_state or None). w: log decays, (B, T, H, K), or (H, K) for RWKV-5. scale None: 1 /
+    sqrt(K); RWKV's own is 1."""
     _refuse_others(False, r=r, k=k, v=v, w=w)
     _refuse_others(True, u=u, initial_state=initial_state)
     return _fla(r, k, v, w, u, scale, initial_state, output_final_state, cu_seqlens, reverse, choice, batch_invariant)
@@ -233,7 +240,8 @@ def fused_recurrent_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_
 
 def chunk_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_state=False, cu_seqlens=None, cu_seqlens_cpu=None, *, chunk_size=None,
                 choice=None, batch_invariant=False):
-    """As fused_recurrent_rwkv6: the rules take chunks or the recurrence, whichever is faster. cu_seqlens_cpu and chunk_size change nothing."""
+    """The same as fused_recurrent_rwkv6, because the rules choose chunks or the recurrence,
+    whichever is faster. cu_seqlens_cpu and chunk_size change nothing."""
     _refuse_others(False, r=r, k=k, v=v, w=w)
     _refuse_others(True, u=u, initial_state=initial_state)
     return _fla(r, k, v, w, u, scale, initial_state, output_final_state, cu_seqlens, False, choice, batch_invariant)
@@ -241,7 +249,8 @@ def chunk_rwkv6(r, k, v, w, u, scale=None, initial_state=None, output_final_stat
 
 def fused_recurrent_gla(q, k, v, gk=None, gv=None, scale=None, initial_state=None, output_final_state=False, reverse=False, state_v_first=False,
                         cu_seqlens=None, *, choice=None, batch_invariant=False):
-    """(o, final_state or None). gk: log gates, (B, T, H, K); without them nothing is forgotten. state_v_first: states are (N, H, V, K), and copied."""
+    """(o, final_state or None). gk: log gates, (B, T, H, K); without them nothing decays.
+    state_v_first: states are (N, H, V, K), and copied."""
     _refuse_others(False, q=q, k=k, v=v)
     _refuse_others(True, gk=gk, initial_state=initial_state)
     _refuse(gv is not None, "gv is given; allowed: None, gates on values are not there")
@@ -257,14 +266,15 @@ def fused_recurrent_gla(q, k, v, gk=None, gv=None, scale=None, initial_state=Non
 
 def chunk_gla(q, k, v, g, scale=None, initial_state=None, output_final_state=False, state_v_first=False, cu_seqlens=None, cu_seqlens_cpu=None, *,
               choice=None, batch_invariant=False):
-    """As fused_recurrent_gla; g are its gk. cu_seqlens_cpu changes nothing."""
+    """The same as fused_recurrent_gla; g are its gk. cu_seqlens_cpu changes nothing."""
     _refuse_others(True, g=g)
     return fused_recurrent_gla(q, k, v, g, None, scale, initial_state, output_final_state, False, state_v_first, cu_seqlens, choice=choice,
                                batch_invariant=batch_invariant)
 
 
 def _sums_of_keys(k, before, reverse, cu_seqlens):
-    """(the sum of the keys so far, each row's; those of the last rows). Of packed sequences one after the other: the host waits for their lengths."""
+    """(the running sum of keys in each row, the sums in the last rows). Packed sequences are summed
+    one at a time, and the host waits for their lengths."""
     if cu_seqlens is not None:
         bounds = _bounds(cu_seqlens, k.shape[1])
         parts = [_sums_of_keys(k[:, begin:end], None if before is None else before[n:n + 1], reverse, None)
@@ -279,8 +289,9 @@ def _sums_of_keys(k, before, reverse, cu_seqlens):
 
 def fused_recurrent_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, reverse=False, normalize=False, cu_seqlens=None, *,
                                 choice=None, batch_invariant=False):
-    """(o, final_state or None) of causal linear attention, whose feature map is the caller's: GLA whose gates forget nothing. With normalize a state
-    is a pair: (N, H, K, V), and the sum of the keys, (N, 1, H, K)."""
+    """(o, final_state or None) of causal linear attention, with the caller's feature map: GLA
+    without decay. With normalize a state is a pair: (N, H, K, V), and the sum of the keys, (N, 1,
+    H, K)."""
     _refuse_others(False, q=q, k=k, v=v)
     state, sums = initial_state, None
     if isinstance(initial_state, tuple):
@@ -300,7 +311,7 @@ def fused_recurrent_linear_attn(q, k, v, scale=None, initial_state=None, output_
 
 def chunk_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, normalize=True, cu_seqlens=None, *, choice=None,
                       batch_invariant=False):
-    """As fused_recurrent_linear_attn."""
+    """The same as fused_recurrent_linear_attn."""
     return fused_recurrent_linear_attn(q, k, v, scale, initial_state, output_final_state, False, normalize, cu_seqlens, choice=choice,
                                        batch_invariant=batch_invariant)
 
@@ -312,8 +323,9 @@ fused_chunk_linear_attn = chunk_linear_attn
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, *, choice=None,
                                  batch_invariant=False):
-    """o of softmax attention. Tensors are (B, H, T, D), as PyTorch has them; views of (B, T, H, D), x.transpose(1, 2), are taken as they are, others
-    are copied. Which D: as `attention`; value may have another one than query and key."""
+    """o of softmax attention. Tensors are (B, H, T, D), as in PyTorch. Views of (B, T, H, D),
+    x.transpose(1, 2), are used directly, and others are copied. D as for `attention`; value may
+    have another D than query and key."""
     _refuse_others(False, query=query, key=key, value=value)
     _refuse(attn_mask is not None, "attn_mask is given; allowed: None, or is_causal")
     _refuse(dropout_p != 0.0, f"dropout_p is {dropout_p}; allowed: 0")

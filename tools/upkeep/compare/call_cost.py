@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""What a call costs its caller where the work is short: WKV (RWKV-6) in bf16,
-B=1, T=54, H=32, K=V=64, from C, from Python and with gradients, beside FLA's.
+"""What a call costs its caller if the work is short: WKV (RWKV-6) in bf16, B=1,
+T=54, H=32, K=V=64, from C, from Python and with gradients, beside FLA's.
 
   call_cost.py --out FILE.json    measures, and prints the table
   call_cost.py --warm             compiles FLA's candidates, and ends
-  call_cost.py --table FILE.json  the table, on any machine
+  call_cost.py --table FILE.json  prints the table, on any machine
 
 Needs a GPU, PyTorch, nvcc, and libkernel_ladder.so (cmake -S library -B
-build-library && cmake --build build-library). FLA is looked for as compare.py
-does; without it its rows are left out.
+build-library && cmake --build build-library). FLA is searched for as in
+compare.py; without it its rows are missing.
 
-Three columns. queued: microseconds of the host per call, 100 calls one behind
-the other. whole: from a call until its result is there. device: per call in a
-replayed graph of 100 calls, on the same inputs, which stay in the L2 cache.
-"""
+Three columns. queued: microseconds of the host per call, in a sequence of 100
+calls. whole: from a call until its result is there. device: per call in a
+replayed graph of 100 calls, on the same inputs, which stay in the L2 cache."""
 import argparse
 import ctypes
 import datetime
@@ -72,7 +71,7 @@ def measured(call):
 
 
 def from_c(kernels):
-    """The kernel, and its row, of call_cost.c."""
+    """The kernel and its row from call_cost.c."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder, "call_cost")
         subprocess.run(["nvcc", "-O2", "-I", ROOT / "library/include", HERE / "call_cost.c", "-o", program, "-L", kernels.parent, "-lkernel_ladder",
@@ -82,7 +81,7 @@ def from_c(kernels):
 
 
 def ours(kernels):
-    """name -> call"""
+    """{name: call}"""
     import kernel_ladder
     import kernel_ladder.torch as kt
     from kernel_ladder import _library
@@ -169,7 +168,7 @@ def measure(options):
 
 
 def recorded(machine, conditions, rows):
-    """As records/ holds tables."""
+    """The document in the form of records/."""
     cells = [[row["name"], *(f"{row[column]:.1f}" if column in row else "-" for column in COLUMNS)] for row in rows]
     return {"schema": "kernel-ladder/tables/1", "tables": {"call_cost": {
         "machine": machine, "conditions": conditions, "messages": [row["message"] for row in rows if "message" in row],

@@ -1,9 +1,10 @@
-"""What is compared: cases, the implementations of ours and the peers of each. Knows neither PyTorch nor a GPU."""
+"""Lists what is compared: cases, our implementations, and the peers of each. Needs neither PyTorch
+nor a GPU."""
 import dataclasses
 import fnmatch
 
-# Ours, the first of these that is there leads the table. A library that does not have one is no error: best_* is newer than
-# the chapters.
+# Our implementations. The first that exists leads the table; a library may lack some, because
+# best_* is newer than the chapters.
 OURS = {
     "wkv": ("best_wkv", "wkv_chunkwise", "wkv_time_tiles"),
     "wkv decode": ("best_wkv", "wkv_time_tiles"),
@@ -27,11 +28,12 @@ OURS = {
     "int4_matmul": ("int4_row", "int4_split_atomic", "int4_split_second_pass", "int4_tuned"),
 }
 
-BITS = {"int8_matmul": 8, "int4_matmul": 4}  # of a weight
+BITS = {"int8_matmul": 8, "int4_matmul": 4}  # per weight
 
-CUDNN = ("cudnn_bthd", "cudnn_bhtd")  # cuDNN in two layouts: ours, and the one it is usually given
+CUDNN = ("cudnn_bthd", "cudnn_bhtd")  # cuDNN in two layouts, ours and its usual one
 SDPA = (*CUDNN, "flash_attention_2")
-# Low-bit products in PyTorch: from weights made fp32 in each call, or once before, or its own kernel for four bits.
+# Low-bit products in PyTorch, with weights converted to fp32 in each call or once before, or with
+# its own kernel for four bits.
 DEQUANTISED = ("torch_dequantised", "torch_ready")
 
 
@@ -40,20 +42,21 @@ class Case:
     name: str
     group: str  # wkv, gla, linear_attention, attention
     operator: str
-    precision: str  # as the library calls it: fp32, bf16, bf16_fp32_decay
+    precision: str  # the library's name: fp32, bf16, bf16_fp32_decay
     sizes: dict
     ours: tuple
     peers: tuple
     causal: bool = False
-    states: bool = False  # the state comes in and goes out
-    whole_call: bool = False  # what a caller waits is timed, too
+    states: bool = False  # a state comes in and goes out
+    whole_call: bool = False  # also times what a caller waits
 
     @property
     def backward(self):
         return self.operator.endswith("_backward")
 
     def operations(self):
-        """Of attention and products only: what TFLOP/s count. 0 where time, or bytes, are all there is to say."""
+        """The operations that TFLOP/s count, for attention and products; 0 if only time or bytes
+        matter."""
         if self.operator == "conv2d":
             s = self.sizes
             places = [(s[image] + 2 * s["pad"] - s[window]) // s["stride"] + 1 for image, window in (("H", "KH"), ("W", "KW"))]
@@ -68,7 +71,7 @@ class Case:
 
 
     def bytes(self):
-        """Of chapter 00 only: what every array takes, moved once. What GB/s count."""
+        """The bytes that GB/s count, for chapter 00: every array, moved once."""
         s = self.sizes
         if self.group != "warmup" or self.operations():
             return 0
@@ -112,9 +115,11 @@ def all_cases():
     cases = []
     for precision in ("bf16", "fp32"):
         for B, T, H, K in ((8, 4096, 32, 64), (1, 4096, 32, 64), (1, 16384, 32, 64), (8, 4096, 16, 128), (32, 1024, 32, 64)):
-            # FLA's recurrence is exact in fp32, and far behind its chunks in bf16: there once is enough.
+            # FLA's recurrence is exact in fp32, and much slower than its chunks in bf16, so one
+            # case is enough there.
             recurrent = precision == "fp32" or (B, K) == (8, 64)
-            authors = B > 1 and K == 64  # RWKV-CUDA has a block for each head: few heads are not what it is for
+            # RWKV-CUDA has one block per head, so few heads do not suit it
+            authors = B > 1 and K == 64
             cases.append(_recurrence("wkv", precision, B, T, H, K, (*fla[: 1 + recurrent], *("rwkv_cuda",) * authors)))
         cases.append(_recurrence("wkv", precision, 1, 54, 32, 64, (*fla, "rwkv_cuda"), whole_call=True))
         for B in (1, 8, 64):
@@ -142,7 +147,8 @@ def all_cases():
                 cases.append(_attention("attention", 16384 // T, T, T, 2048 // D, 2048 // D, D, causal))
     cases.append(_attention("attention", 1, 1, 32768, 32, 8, 128, False))
     cases.append(_attention("attention", 8, 1, 32768, 32, 32, 128, False))
-    # Chapter 00: PyTorch's own kernels, and the ceilings: a copy of as many bytes, and reading alone.
+    # Chapter 00: PyTorch's own kernels, and as ceilings a copy of as many bytes, and a kernel that
+    # only reads.
     cases.append(_warmup("vector_add", ("torch", "copy"), N=2**28))
     cases.append(_warmup("transpose", ("torch", "copy"), M=8192, N=8192))
     cases.append(_warmup("sum", ("torch", "read"), N=2**28))
@@ -151,7 +157,8 @@ def all_cases():
         cases.append(_warmup("rms_norm", ("torch", "copy"), M=M, N=N))
     cases.append(_warmup("matmul", ("torch",), M=8192, N=8192, K=8192))
     cases.append(_warmup("matmul", ("torch",), "bf16", M=8192, N=8192, K=8192))
-    for M, N, K in ((1, 8192, 8192), (256, 256, 4096)):  # where the autotuner has a choice to make
+    # sizes for which the autotuner has a choice
+    for M, N, K in ((1, 8192, 8192), (256, 256, 4096)):
         cases.append(_warmup("matmul", ("torch",), M=M, N=N, K=K))
     cases.append(_warmup("batched_matmul", ("torch",), B=8, M=512, N=1024, K=1024, with_bias=1, gelu=1))
     cases.append(_warmup("conv2d", ("torch",), B=8, M=64, C=64, H=56, W=56, KH=3, KW=3, stride=1, pad=1))
@@ -162,7 +169,8 @@ def all_cases():
 
 
 def chosen(only):
-    """The cases whose name fits one of the patterns; all without patterns. ValueError for a pattern that fits none."""
+    """The cases whose name matches one of the patterns, or all without patterns. Raises ValueError
+    for a pattern without a match."""
     cases = all_cases()
     for pattern in only:
         if not fnmatch.filter([case.name for case in cases], pattern):

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Our kernels beside the public ones, with one stopwatch: errors first, then
-times in bursts and sustained.
+"""Compares our kernels with public ones, with one stopwatch: first the errors,
+then times in bursts and sustained.
 
 Needs a GPU, PyTorch, and two shared libraries:
   cmake -S library -B build-library && cmake --build build-library
   cmake --preset cuda && cmake --build build-cuda --target ladder_launchers
-Peers are found as Python packages or in .peers/ (peers.py); one that is not
-there is named so.
+Peers are Python packages or source trees in .peers/ (peers.py). A missing one
+is listed as such.
 
   compare.py --warm                fills the compilers' caches, on all cores
-  compare.py --out compare.json    measures, and writes each case as it is done
-  compare.py --table compare.json  the tables, on any machine
-"""
+  compare.py --out compare.json    measures; writes each case when it is done
+  compare.py --table compare.json  prints the tables, on any machine"""
 import argparse
 import contextlib
 import dataclasses
@@ -40,7 +39,7 @@ if torch:
     import stopwatch
     import workloads
 
-LARGEST_ERROR = 2e-2  # of what is timed; bf16 and TF32 have about 3e-3
+LARGEST_ERROR = 2e-2  # of timed results; bf16 and TF32 have about 3e-3
 
 
 def parse(arguments):
@@ -51,9 +50,9 @@ def parse(arguments):
     parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="cases, as a shell pattern; may be repeated")
     parser.add_argument("--out", type=pathlib.Path, help="JSON; cases that are in it already, of the same commit, are kept and left out")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no case that would end later than this")
-    parser.add_argument("--commit", help="what to write down as our commit; otherwise git is asked")
+    parser.add_argument("--commit", help="our commit in the record (default: from git)")
     parser.add_argument("--list", action="store_true", help="the cases' names")
-    parser.add_argument("--warm", action="store_true", help="compile what the peers need for these cases, and end")
+    parser.add_argument("--warm", action="store_true", help="only compile the peers' kernels for these cases")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of --warm")
     parser.add_argument("--warm-one", nargs=2, metavar=("CASE", "PEER"), help=argparse.SUPPRESS)
     parser.add_argument("--table", nargs="+", type=pathlib.Path, metavar="JSON", help="print the tables of these files")
@@ -131,14 +130,15 @@ def row_json(side, has_whole):
 
 
 def run_case(case, library, peers, settings, stream):
-    """Checks and times every side of a case. What one side cannot do is its message, and no trouble for the others."""
+    """Checks and times every side of a case. If one side fails, its row gets the message, and the
+    others go on."""
     device = torch.device("cuda")
     first = workloads.make_inputs(case, 1, device)
     copies = int(-(-settings.rotated_bytes // workloads.bytes_of(first)))
     data = [first] + [workloads.make_inputs(case, 1 + i, device) for i in range(1, copies)]
     for each in data:
         if case.group == "warmup":
-            each["library"] = library  # reading alone is a kernel of its own
+            each["library"] = library  # a kernel of ours that only reads
     right = workloads.truth(case, first)
     torch.cuda.synchronize()
     sides, rows = [], []
@@ -158,7 +158,7 @@ def run_case(case, library, peers, settings, stream):
             sides.append(side)
         except (ours.Refused, peer_module.NotThere) as reason:
             side.message = str(reason)
-        except Exception as error:  # whatever a peer may raise
+        except Exception as error:  # peers may raise anything
             if is_ours:
                 raise
             side.message = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
@@ -190,7 +190,7 @@ def run_case(case, library, peers, settings, stream):
 
 def measure_all(options):
     started = time.monotonic()
-    # Of PyTorch's own products; FLA's kernels choose for themselves.
+    # For PyTorch's own products. FLA's kernels choose for themselves.
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     stream = torch.cuda.Stream()
     torch.cuda.set_stream(stream)
@@ -217,7 +217,7 @@ def measure_all(options):
         try:
             result = run_case(case, library, peers, settings, stream)
             torch.cuda.synchronize()
-        except Exception:  # one case's trouble is not the others'
+        except Exception:  # the other cases go on
             traceback.print_exc()
             failed.append(case.name)
             continue
@@ -231,7 +231,7 @@ def measure_all(options):
 
 
 def compilations(cases):
-    """(case, peer) once for each thing that is compiled: what differs in B or T only is compiled once."""
+    """(case, peer) for each thing to compile; cases that differ only in B or T share one."""
     found = {}
     for case in cases:
         for peer in case.peers:
@@ -246,7 +246,8 @@ def compilations(cases):
 
 
 def warm(options):
-    """One process for each (case, peer), several at a time: Triton compiles one kernel after the other."""
+    """Runs one process for each (case, peer), several at a time, because Triton compiles kernels
+    sequentially."""
     begin = time.monotonic()
 
     def one(case_and_peer):
@@ -277,7 +278,7 @@ def warm_one(options):
 
 
 def main(arguments):
-    os.environ.setdefault("FLA_CACHE_RESULTS", "0")  # each case is tuned here and now
+    os.environ.setdefault("FLA_CACHE_RESULTS", "0")  # each case is tuned in this run
     options = parse(arguments)
     if options.list:
         print("\n".join(case.name for case in options.cases))

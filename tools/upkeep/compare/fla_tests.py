@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""FLA's own tests of RWKV-6, GLA and linear attention, unchanged, with one of
-FLA's functions at a time replaced by ours of the same name. Needs a GPU,
+"""Runs FLA's own tests of RWKV-6, GLA and linear attention, unchanged, with one
+of FLA's functions at a time replaced by ours of the same name. Needs a GPU,
 PyTorch, Triton, pytest, and the package kernel_ladder (./ladder python).
 
   fla_tests.py run CHECKOUT --out DIR     DIR/NAME.json for each function, and
-                                          nothing.json: none is replaced
+                                          nothing.json with none replaced
   fla_tests.py table DIR                  what passes, what fails, and what does
                                           not apply, in Markdown
 
 CHECKOUT is a tree of flash-linear-attention, with a file COMMIT if it has no
-.git. Of Triton's candidates the first that runs is taken: nothing is timed.
-"""
+.git. Triton takes the first candidate that runs, because nothing is timed."""
 import argparse
 import concurrent.futures
 import functools
@@ -26,19 +25,20 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 NOTHING = "nothing"
-# function -> module of fla.ops, file of tests
+# {function: module of fla.ops, file of tests}
 FUNCTIONS = {"chunk_rwkv6": "rwkv6", "fused_recurrent_rwkv6": "rwkv6", "chunk_gla": "gla", "fused_recurrent_gla": "gla",
              "chunk_linear_attn": "linear_attn", "fused_chunk_linear_attn": "linear_attn", "fused_recurrent_linear_attn": "linear_attn"}
-REPLACED, CHECKOUT, REPORT = "FLA_TESTS_REPLACED", "FLA_TESTS_CHECKOUT", "FLA_TESTS_REPORT"  # how a run tells pytest's processes
+# environment variables for pytest's processes
+REPLACED, CHECKOUT, REPORT = "FLA_TESTS_REPLACED", "FLA_TESTS_CHECKOUT", "FLA_TESTS_REPORT"
 
 # ---- In pytest's processes, as its plugin (-p fla_tests) ----
 
-seen = []  # of the present test: "" for each call of ours, and what was refused
+seen = []  # in the current test: "" for each call of ours, or why it was rejected
 reports = []
 
 
 def replace(name):
-    """In FLA's modules, before a test imports them."""
+    """Replaces the function in FLA's modules before a test imports them."""
     ours = getattr(importlib.import_module("kernel_ladder.torch"), name)
 
     @functools.wraps(ours)
@@ -75,7 +75,7 @@ def take_the_first_candidate_that_runs():
 
 def uses(item, name):
     given = getattr(item, "callspec", None)
-    if given is not None and "fn" in given.params:  # a test that is given its function
+    if given is not None and "fn" in given.params:  # a test that gets the function as a parameter
         return given.params["fn"].__name__ == name
     return re.search(rf"\b{name}\(", inspect.getsource(item.function)) is not None
 
@@ -124,7 +124,7 @@ if REPLACED in os.environ and __name__ == "fla_tests":
 
 
 def run_one(name, options):
-    """What pytest printed, if it could not run."""
+    """Runs the tests with this function replaced; returns pytest's output if it could not run."""
     report = options.out / f"{name}.json"
     kinds = sorted(set(FUNCTIONS.values())) if name == NOTHING else [FUNCTIONS[name]]
     tests = [f"tests/ops/test_{kind}.py" for kind in kinds]
@@ -156,7 +156,8 @@ def run(options):
 
 
 def verdict(report, alone):
-    """(pass, fail or does not apply; why). alone: what the test does with nothing replaced."""
+    """(pass, fail or does not apply; the reason). `alone`: the test's result with nothing
+    replaced."""
     refused = [each for each in report["ours"] if each]
     if report["outcome"] == "skipped" or not report["ours"]:
         return "does not apply", report["said"] or "it does not come to a call of ours"
@@ -168,7 +169,7 @@ def verdict(report, alone):
 
 
 def tables_of(folder):
-    """As records/ holds tables."""
+    """The document in the form of records/."""
     read = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     alone = {each["test"]: each["outcome"] for each in read.get(NOTHING, [])}
     counts, others = [], []

@@ -1,8 +1,9 @@
-// Chapter 00's CUDA launchers for ours.py, and what its stopwatch needs (the other chapters' are in library/): plain C, device pointers in, a
-// sentence out when something is refused or fails; else null. The sentence is good until the thread's next call. Sizes, shapes and units are
-// those of the operators' arguments.
+// Chapter 00's CUDA launchers for ours.py, and functions for its stopwatch. (The other chapters'
+// launchers are in library/.) The interface is plain C with device pointers. A function returns
+// null, or a sentence if something is rejected or fails, which is valid until the thread's next
+// call. Sizes, shapes and units are those of the operators' arguments.
 //
-// Launchers put their work into the calling thread's default stream (cudaStreamPerThread), and do not wait for it.
+// Launchers work in the calling thread's default stream (cudaStreamPerThread), and do not wait.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -36,7 +37,7 @@ namespace {
 
 using ladder::Implementation;
 
-// Null, or what `work` threw.
+// Null, or the message that `work` threw.
 template <typename Work>
 const char* sentence_of(const Work& work) {
   thread_local std::string sentence;
@@ -51,7 +52,8 @@ const char* sentence_of(const Work& work) {
 
 using Values = std::map<std::string, LadderValue>;
 
-// A launch of one implementation on arguments with these values, found by the names that the operator's lists have.
+// A launch of one implementation with these values as arguments, by their names in the operator's
+// lists.
 template <typename Op, typename Args>
 std::function<void()> prepared(const Implementation& implementation, const std::string& op,
                                Values values) {
@@ -103,7 +105,7 @@ const std::map<std::string, std::map<std::string, Prepare>>& operators() {
   return all;
 }
 
-// What a map has by that name; std::invalid_argument lists the names there are.
+// The map's entry of that name; otherwise std::invalid_argument lists the names.
 template <typename Value>
 const Value& chosen(const std::map<std::string, Value>& map, const std::string& what,
                     const std::string& name) {
@@ -123,7 +125,7 @@ __global__ void __launch_bounds__(kThreads)
   if (i < count) to[i] = from[i];
 }
 
-// Four loads of 16 bytes in flight in each thread, the next four far away.
+// Each thread has four loads of 16 bytes in flight, and the next four are far away.
 __global__ void __launch_bounds__(kThreads) read_kernel(const int4* data, std::int64_t count) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   int4 bits = {};
@@ -142,7 +144,7 @@ __global__ void __launch_bounds__(kThreads) read_kernel(const int4* data, std::i
   }
   for (; i < count; i += stride)
     take(data[i]);
-  // Never so, and the compiler does not know it: it must keep the loads.
+  // Never true, but the compiler cannot know, so it must keep the loads.
   if (bits.x == 0x12345678 && bits.y == 0x12345678 && bits.z == 0 && bits.w == -1) __trap();
 }
 
@@ -181,8 +183,8 @@ const char* ladder_implementations() {
   return names.c_str();
 }
 
-// Sets *call to an operator's call of one implementation, which is good until the program ends. `precision` is what the tensors are
-// stored as: fp32 or bf16. A value that is not given is as usual, an array null.
+// Sets *call to a call of one implementation, valid until the program ends. `precision` is the
+// tensors' storage, fp32 or bf16. A missing value has its default, a missing array is null.
 const char* ladder_prepare(const char* implementation, const char* op, const char* precision,
                            const LadderValue* values, int32_t count, const void** call) {
   static std::deque<std::function<void()>> calls;
@@ -201,7 +203,7 @@ const char* ladder_call(const void* call) {
   return sentence_of([&] { (*static_cast<const std::function<void()>*>(call))(); });
 }
 
-// Ceilings, of `bytes`, a multiple of 16: a copy, and reading alone, which writes nothing.
+// Ceilings for `bytes`, a multiple of 16: a copy, and a kernel that only reads.
 const char* ladder_copy(const void* from, void* to, std::int64_t bytes) {
   return sentence_of([&] {
     const std::int64_t count = vectors_in(bytes);
@@ -222,8 +224,8 @@ const char* ladder_read(const void* data, std::int64_t bytes) {
   });
 }
 
-// What is launched into this thread's default stream between begin and end becomes a graph; `end` sets *graph. A graph may be launched
-// into any stream.
+// Launches in this thread's default stream between begin and end become a graph; `end` sets *graph.
+// A graph may be launched into any stream.
 const char* ladder_record_begin() {
   return sentence_of([] {
     CUDA_CHECK(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeThreadLocal));
@@ -234,7 +236,7 @@ const char* ladder_record_end(void** graph) {
   return sentence_of([&] {
     cudaGraph_t recorded = nullptr;
     const cudaError_t status = cudaStreamEndCapture(cudaStreamPerThread, &recorded);
-    cudaGetLastError();  // what cannot be recorded leaves an error behind
+    cudaGetLastError();  // a failed capture leaves an error
     CUDA_CHECK(status);
     cudaGraphExec_t replay = nullptr;
     const cudaError_t made = cudaGraphInstantiate(&replay, recorded);

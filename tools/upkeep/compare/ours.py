@@ -1,5 +1,5 @@
-"""Our kernels on PyTorch's tensors: those of the library through its C interface, chapter 00's and the stopwatch's graphs through
-ladder_launchers (launchers.cu)."""
+"""Our kernels on PyTorch's tensors: those of the library through its C interface, chapter 00's and
+the stopwatch's graphs through ladder_launchers (launchers.cu)."""
 import ctypes
 import sys
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_void_p
@@ -9,12 +9,13 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[3] / "library/python"))
 from kernel_ladder import _library as interface
 
-PER_THREAD = 2  # cudaStreamPerThread, into which the launchers work and which is recorded
-RULES = {"best_wkv", "best_gla", "best_linear_attention", "best_attention", "best_attention_backward"}  # no kernel of that name: the rules choose
+PER_THREAD = 2  # cudaStreamPerThread, which the launchers use and the recorder captures
+# names for which the rules choose a kernel
+RULES = {"best_wkv", "best_gla", "best_linear_attention", "best_attention", "best_attention_backward"}
 
 
 class Value(ctypes.Structure):
-    """LadderValue of launchers.cu: a number for a field, or a pointer for an array, by its name."""
+    """LadderValue of launchers.cu: a named number for a field, or a named pointer for an array."""
     _fields_ = [("name", c_char_p), ("number", c_double), ("array", c_void_p)]
 
 
@@ -24,25 +25,25 @@ ARGUMENTS = {"implementations": (), "prepare": (c_char_p, c_char_p, c_char_p, PO
 
 
 class Refused(Exception):
-    """What the library said."""
+    """An error of the library."""
 
 
 def value_of(name, value):
-    """Of a number, a tensor, or None for a null pointer."""
+    """A Value for a number, a tensor, or None, which is a null pointer."""
     if value is None or hasattr(value, "data_ptr"):
         return Value(name.encode(), 0, None if value is None else value.data_ptr())
     return Value(name.encode(), value, None)
 
 
 class Kernels:
-    """The library's kernels: libkernel_ladder.so, or the emulated one."""
+    """The library's kernels, from libkernel_ladder.so or the emulated library."""
 
     def __init__(self, path):
         self._library = interface.Library(path)
         self.names = [*self._library.kernels, *RULES]
 
     def call(self, implementation, operator, precision, values):
-        """As Library.call."""
+        """See Library.call."""
         known = interface.OPERATORS[operator]
         args = known.usual()
         args.storage, args.stream = interface.STORAGES[precision], PER_THREAD
@@ -83,8 +84,8 @@ class Library:
         self.names = [*self._dll.ladder_implementations().decode().split(), *self._kernels.names]
 
     def call(self, implementation, operator, precision, values):
-        """A function that launches the implementation on these numbers and tensors, which it keeps alive. Refused, if there is none for them;
-        the function too raises Refused."""
+        """A function that launches the implementation on these numbers and tensors, which it keeps
+        alive. Raises Refused if there is none for them; so may the function."""
         if operator in interface.OPERATORS:
             return self._kernels.call(implementation, operator, precision, values)
         given = (Value * len(values))(*(value_of(name, value) for name, value in values.items()))
@@ -109,13 +110,14 @@ class Library:
             raise Refused(said.decode())
 
     def record(self, calls):
-        """A graph of these calls. They must launch into the thread's own default stream, as the launchers do."""
+        """A graph of these calls. They must launch into the thread's own default stream, like the
+        launchers."""
         self._check(self._dll.ladder_record_begin())
         refusal = None
         try:
             for call in calls:
                 call()
-        except Exception as error:  # the recording must be ended all the same
+        except Exception as error:  # the recording must end in any case
             refusal = error
         graph = c_void_p()
         said = self._dll.ladder_record_end(ctypes.byref(graph))

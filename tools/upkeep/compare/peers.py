@@ -1,7 +1,8 @@
-"""The public kernels: as Python packages, or as source trees in .peers/NAME of the repository's root, which git ignores.
+"""The public kernels, as Python packages or as source trees in .peers/NAME of the repository's
+root, which git ignores.
 
-A peer that is not there is said to be "not installed", with where it was looked for. Nothing here fetches or keeps anything.
-"""
+A missing peer is reported as "not installed", with the places searched. This module downloads and
+stores nothing."""
 import contextlib
 import importlib
 import importlib.metadata
@@ -15,15 +16,15 @@ from cases import BITS
 
 try:
     import torch
-except ImportError:  # without it cases can be listed, peers looked for and tables made
+except ImportError:  # listing cases, finding peers and printing tables work without it
     torch = None
 
 
 class NotThere(Exception):
-    """Why a peer cannot be compared with."""
+    """The reason why a peer cannot be compared."""
 
 
-# source -> folder in .peers, Python package, the name tables print
+# {source: folder in .peers, Python package, name in tables}
 SOURCES = {
     "fla": ("flash-linear-attention", "fla", "FLA"),
     "rwkv_cuda": ("RWKV-CUDA", None, "RWKV-CUDA"),
@@ -31,20 +32,22 @@ SOURCES = {
 }
 
 
-OPT_IN = {"tilelang": "FLA's TileLang kernel of RWKV-6"}  # Python package -> what it would make possible: off by default, and left so
+# Python packages that would enable kernels that are off by default
+OPT_IN = {"tilelang": "FLA's TileLang kernel of RWKV-6"}
 
 
 def opt_in():
-    """{kernels that a peer has besides those that are timed: whether what they need is there}"""
+    """{a peer's further kernels that are not timed: whether their requirements are installed}"""
     return {kernels: "installed, not switched on" if importlib.util.find_spec(package) else f"not installed ({package})"
             for package, kernels in OPT_IN.items()}
 
 
-FLA_KINDS = {"wkv": "rwkv6", "gla": "gla", "linear_attention": "linear_attn"}  # by group of cases
+# by the cases' groups
+FLA_KINDS = {"wkv": "rwkv6", "gla": "gla", "linear_attention": "linear_attn"}
 
 
 def commit_of(tree):
-    """From a file COMMIT, else from git; "unknown" if neither says."""
+    """The commit from a file COMMIT, otherwise from git, or "unknown"."""
     note = tree / "COMMIT"
     if note.is_file():
         return note.read_text().strip()
@@ -56,14 +59,14 @@ def commit_of(tree):
 
 
 def import_fla(tree):
-    """Makes FLA's operators importable, from its tree or, with None, the package: one by one, for its __init__ files import every operator, layer
-    and model."""
+    """Makes FLA's operators importable from its tree or, with None, from the package, one by one,
+    because its __init__ files import every operator, layer and model."""
     if tree is not None:
         sys.path.insert(0, str(tree))
     operators = types.ModuleType("fla.ops")
     operators.__path__ = [str(pathlib.Path(importlib.util.find_spec("fla").origin).parent / "ops")]
     sys.modules["fla.ops"] = operators
-    # fla imports its layers and models, if they are there, and they import all operators again.
+    # fla imports its layers and models if they exist, and they import all operators again.
     optional = {name: None for name in ("fla.layers", "fla.models")}
     sys.modules.update(optional)
     importlib.import_module("fla")
@@ -72,7 +75,7 @@ def import_fla(tree):
 
 
 class Peers:
-    """Where the peers lie, and which versions they are. Loads what is asked for, once."""
+    """Finds the peers and their versions, and loads each on demand, once."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -84,7 +87,7 @@ class Peers:
         return path if path.is_dir() else None
 
     def version(self, source):
-        """The commit of the tree or the version of the package; NotThere."""
+        """The commit of the tree or the version of the package. Raises NotThere."""
         folder, package, _ = SOURCES[source]
         tree = self.tree(source)
         if tree is not None:
@@ -99,14 +102,14 @@ class Peers:
                 self._loaded[key] = make()
             except NotThere as reason:
                 self._loaded[key] = reason
-            except Exception as error:  # whatever a peer's import or build may raise
+            except Exception as error:  # a peer's import or build may raise anything
                 self._loaded[key] = NotThere(f"cannot be loaded: {type(error).__name__}: {str(error).splitlines()[0]}")
         if isinstance(self._loaded[key], NotThere):
             raise self._loaded[key]
         return self._loaded[key]
 
     def label(self, peer, case):
-        """What the tables call it."""
+        """The peer's name in the tables."""
         if case.group == "warmup":
             torch_name = {"vector_add": "torch.add", "transpose": "x.t().contiguous() in PyTorch", "sum": "torch.sum",
                           "softmax": "torch.softmax", "rms_norm": "rms_norm in PyTorch", "matmul": "torch.matmul (cuBLAS)",
@@ -133,14 +136,15 @@ class Peers:
         return self._load(module, lambda: importlib.import_module(module))
 
     def forget_tuning(self):
-        """So that each case is tuned for itself: Triton's keys do not hold all of a shape."""
+        """Forgets tuning, so that each case is tuned for itself. Triton's keys do not contain the
+        whole shape."""
         from triton.runtime.autotuner import Autotuner
 
         for name, module in list(sys.modules.items()):
             if not name.startswith("fla."):
                 continue
             for value in list(vars(module).values()):
-                for _ in range(3):  # under heuristics and backends
+                for _ in range(3):  # inside heuristics and backends
                     if isinstance(value, Autotuner):
                         value.cache.clear()
                         break
@@ -155,13 +159,14 @@ class Peers:
             files = []
             for name in ("wkv6_op.cpp", "wkv6_cuda_v1a.cu"):
                 text = (tree / name).read_text()
-                if element == "fp32":  # the kernels are templates over the element; only this line fixes it
+                # the kernels are templates over the element, and only this line sets it
+                if element == "fp32":
                     text = text.replace("typedef at::BFloat16 bf16;", "typedef float bf16;")
                 text = text.replace("TORCH_LIBRARY(wkv6, m)", f"TORCH_LIBRARY(wkv6_{element}, m)")
                 if not (made / name).is_file() or (made / name).read_text() != text:
                     (made / name).write_text(text)
                 files.append(str(made / name))
-            # run.py's flags, and the stream that a graph can be recorded from.
+            # run.py's flags, and the stream from which a graph can be captured.
             return _extension(f"wkv6_{element}", files, made,
                               ["--use_fast_math", "-O3", "-Xptxas", "-O3", "--extra-device-vectorization", "-D_N_=64",
                                "-D_T_=4096"])
@@ -182,7 +187,7 @@ class Peers:
         return self._load("causal_product", build)
 
     def load(self, peer, case):
-        """Imports or builds what the peer needs; NotThere."""
+        """Imports or builds what the peer needs. Raises NotThere."""
         if peer.startswith("fla_"):
             return getattr(self._fla(case), self._function_name(peer, case))
         if peer == "rwkv_cuda":
@@ -192,7 +197,8 @@ class Peers:
         return None
 
     def call(self, peer, case, data):
-        """A function without arguments that runs the peer on these inputs and returns {name: tensor}, in our layout."""
+        """A function without arguments that runs the peer on these inputs and returns {name:
+        tensor} in our layout."""
         loaded = self.load(peer, case)
         if peer.startswith("fla_"):
             return _fla_call(loaded, case, data)
@@ -206,7 +212,7 @@ class Peers:
 
     @staticmethod
     def records_as_ours(peer):
-        """Whether it launches into the thread's default stream and not into PyTorch's."""
+        """Whether it launches into the thread's default stream instead of PyTorch's."""
         return peer in ("rwkv_cuda", "fast_transformers", "copy", "read")
 
 
@@ -250,7 +256,7 @@ def _rwkv_cuda_call(module, case, d):
     s = case.sizes
     C = s["H"] * s["K"]
     r, k, v = (d[name].view(s["B"], s["T"], C) for name in ("q", "k", "v"))
-    w = d["log_w"].float().view(s["B"], s["T"], C)  # it takes the log decay in fp32 always
+    w = d["log_w"].float().view(s["B"], s["T"], C)  # it always takes the log decay in fp32
     o = torch.empty_like(v)
     outputs = {"o": o.view(s["B"], s["T"], s["H"], s["V"])}
 
@@ -274,7 +280,7 @@ def _fast_transformers_call(module, d):
 
 
 def _warmup_call(peer, case, d):
-    if peer in ("copy", "read"):  # ceilings: no result to check
+    if peer in ("copy", "read"):  # ceilings have no result to check
         elements = case.bytes() // 4  # as many bytes as the operator moves
         if peer == "read":
             run = d["library"].read(torch.rand(elements, dtype=torch.float32, device="cuda"))
@@ -308,7 +314,8 @@ def _low_bit_call(peer, case, d, y):
         return lambda: {"y": torch.matmul(d["a"], weights, out=y)}
     if not hasattr(torch, "_weight_int4pack_mm"):
         raise NotThere(f"PyTorch {torch.__version__} has no torch._weight_int4pack_mm")
-    # Its weights are (N, K), two to a byte, the first one in the higher half; its zero point is that of q - 8, times the scale.
+    # Its weights are (N, K), two per byte, the first in the higher half. Its zero point belongs to
+    # q - 8 and is multiplied by the scale.
     q = weights_of(case, d).t().contiguous()
     packed = torch._convert_weight_to_int4pack(q[:, 0::2] << 4 | q[:, 1::2], 8)
     middle = (8 - d["zero"].float()) * d["scale"]
@@ -323,7 +330,7 @@ def _sdpa_call(peer, case, d):
 
     backend = SDPBackend.FLASH_ATTENTION if peer == "flash_attention_2" else SDPBackend.CUDNN_ATTENTION
 
-    def in_layout(name):  # (B, H, T, D) to PyTorch, in memory as the peer's name says
+    def in_layout(name):  # (B, H, T, D) for PyTorch, in memory as the peer's name says
         tensor = d[name].transpose(1, 2)
         return tensor.contiguous() if peer == "cudnn_bhtd" else tensor
 
@@ -348,7 +355,8 @@ def _sdpa_call(peer, case, d):
 
 @contextlib.contextmanager
 def short_tuning(only_compile):
-    """Triton's autotuner with 20 ms for each candidate, or, to fill its cache, with one call of each."""
+    """Limits Triton's autotuner to 20 ms per candidate or, to fill its cache, to one call of
+    each."""
     import triton
     from triton.runtime.autotuner import Autotuner
 

@@ -1,5 +1,6 @@
-"""One stopwatch for every side: graphs of the same number of calls over rotated inputs, replayed in one stream between two events,
-samples interleaved. Burst: after a pause and one replay to wake the clock. Sustained: without a pause, the second half of it."""
+"""Times all sides in the same way: graphs of the same number of calls over rotated inputs, replayed
+in one stream between two events, with interleaved samples. Burst: after a pause and one replay that
+raises the clock. Sustained: without a pause; the second half counts."""
 import statistics
 import time
 
@@ -9,17 +10,19 @@ import sampling
 
 
 class Side:
-    """One contestant: a call for each copy of the inputs."""
+    """One contestant, with a call for each copy of the inputs."""
 
     def __init__(self, name, ours, calls, library=None):
         self.name, self.ours, self.calls = name, ours, calls
-        self._library = library  # its recorder, for what launches into the thread's default stream; else PyTorch's is used
+        # the recorder for launches into the thread's default stream; otherwise PyTorch's records
+        self._library = library
         self.errors, self.message, self.recorded = {}, "", True
         self.burst, self.sustained, self.whole = [], [], []
-        self.replay = self.release = None  # what record() makes
+        self.replay = self.release = None  # set by record()
 
     def record(self, n, stream):
-        """Makes the graph of n calls, which `replay` launches and `release` gives back. What cannot be recorded is launched call by call."""
+        """Makes the graph of n calls, which `replay` launches and `release` frees. Calls that
+        cannot be captured are launched one by one."""
         rotated = [self.calls[i % len(self.calls)] for i in range(n)]
         if self._library is not None:
             graph = self._library.record(rotated)
@@ -27,7 +30,7 @@ class Side:
             return
         try:
             graph = torch.cuda.CUDAGraph()
-            kept = []  # every call writes memory of its own, as ours do
+            kept = []  # every call writes to its own memory, as ours do
             with torch.cuda.graph(graph, stream=stream):
                 for call in rotated:
                     kept.append(call())
@@ -54,7 +57,7 @@ def _between_events(stream, work):
 
 
 def estimate(side):
-    """Seconds of a call, roughly: launched one by one, so the host may be in it."""
+    """Roughly the seconds of a call. Calls are launched one by one, so the host may add to it."""
     torch.cuda.synchronize()
     begin = time.perf_counter()
     for call in side.calls:
@@ -98,7 +101,7 @@ def measure(sides, copies, settings, stream):
 
 
 def measure_whole_calls(sides, settings):
-    """From a call in Python until its result is there, on the host's clock."""
+    """The time on the host's clock from a call in Python until its result is there."""
     rounds = 5
     for i in range(rounds):
         for side in sides[i % len(sides):] + sides[:i % len(sides)]:

@@ -1,4 +1,4 @@
-"""Markdown from compare.py's JSON."""
+"""Makes Markdown tables from compare.py's JSON."""
 import json
 import pathlib
 
@@ -12,7 +12,8 @@ TITLES = {"wkv": "WKV (RWKV-6)", "gla": "Gated linear attention", "linear_attent
 
 
 def same_conditions(one, other):
-    """The commit aside: a row says itself which kernel it is of."""
+    """Whether the conditions agree, apart from the commit, because each row identifies its
+    kernel."""
     def rest(document):
         return {name: value for name, value in document["conditions"].items() if name != "commit"}, document["settings"]
 
@@ -20,7 +21,8 @@ def same_conditions(one, other):
 
 
 def read(paths):
-    """One document of several files; a later file's case replaces an earlier one's of the same name."""
+    """One document from several files. A later file's case replaces an earlier one of the same
+    name."""
     merged = None
     for path in paths:
         document = json.loads(pathlib.Path(path).read_text())
@@ -39,8 +41,8 @@ def read(paths):
     return merged
 
 
-TIE = 0.01  # times that differ by less are the same
-MUCH_LESS_EXACT = 10  # times our error: then a time is not one for the same result
+TIE = 0.01  # relative difference of times that count as equal
+MUCH_LESS_EXACT = 10  # ratio of errors from which times are not compared
 
 
 def errors_text(errors):
@@ -63,12 +65,12 @@ def measured(row):
 
 
 def leader(case):
-    """Our row that the others are compared with: the first measured one."""
+    """Our row to which the others are compared: the first measured one."""
     return next((row for row in case["rows"] if row["ours"] and measured(row)), None)
 
 
 def remarks(case, row):
-    """What a reader must not miss of a peer's row: where it is faster than each of ours, and where it is more or less exact."""
+    """Remarks on a peer's row: that it is faster than each of ours, or more or less exact."""
     ours = [each for each in case["rows"] if each["ours"] and measured(each)]
     if row["ours"] or not measured(row) or not ours:
         return []
@@ -94,7 +96,8 @@ def shape_of(case):
 
 
 def has_changed(case, row, launched):
-    """Whether it is an old time of ours. `launched`: as launched_today; None for what was measured just now."""
+    """Whether it is an old time of ours. `launched` comes from launched_today, or is None for a new
+    measurement."""
     return launched is not None and row["ours"] and measured(row) and is_old(row, case["name"], row["name"], launched)
 
 
@@ -148,8 +151,8 @@ def has_old(document, launched):
 
 
 def runs_of(files, launched):
-    """One document for all files of the same conditions and settings, those of today's kernels first, then the youngest. A case
-    that was measured more than once stands in the first only."""
+    """One document for all files with the same conditions and settings, today's kernels first, then
+    the latest. A case that was measured several times is only in the first."""
     groups = {}
     for path in files:
         document = json.loads(pathlib.Path(path).read_text())
@@ -164,7 +167,7 @@ def runs_of(files, launched):
 
 
 def page(files, root):
-    """What records/h200_compare.md holds."""
+    """The contents of records/h200_compare.md."""
     names = ", ".join(f"`{path.relative_to(root / 'records')}`" for path in files)
     head = ("# Our kernels beside the public ones, on one stopwatch\n\nWritten by `tools/upkeep/render.py` from "
             f"{names}. How it is measured: [tools/upkeep/compare](../tools/upkeep/compare/README.md).\n\n")

@@ -1,5 +1,7 @@
-"""What of the comparison needs no GPU: cases, arguments, peers that are not there, the library's interface, the tables.
-    python3 -m unittest discover -s tools/upkeep/compare"""
+"""Tests of the comparison without a GPU: cases, arguments, missing peers, the library's interface,
+the tables.
+
+python3 -m unittest discover -s tools/upkeep/compare"""
 import contextlib
 import copy
 import ctypes
@@ -310,7 +312,8 @@ class Tables(InAFolder):
         self.assertTrue(self.line(text, "cuDNN").endswith("| faster, sustained |"))
 
     def test_chapter_00_on_a_device_that_takes_a_millisecond_for_everything(self):
-        """Each case is a part of the table, each side a row, with TFLOP/s, or TB/s where bytes are all."""
+        """Each case has a part of the table and each side a row, with TFLOP/s, or with TB/s if only
+        bytes matter."""
         one, timing = document(), {"seconds": 1e-3, "spread": 0.0, "samples": 1}
         warmup = [case for case in cases.all_cases() if case.group == "warmup"]
         one["cases"] = []
@@ -389,7 +392,7 @@ class KernelsThatHaveChanged(unittest.TestCase):
 
 @unittest.skipUnless(torch, "PyTorch is not installed")
 class Truth(unittest.TestCase):
-    """The float64 recurrences against the sums they stand for, written out."""
+    """Compares the float64 recurrences with the sums that they compute."""
 
     def test_recurrence(self):
         B, T, H, K, V = 2, 7, 3, 4, 5
@@ -401,7 +404,8 @@ class Truth(unittest.TestCase):
         for bonus in (u, None):
             o, last = workloads.recurrence(q, k, v, log_w, bonus, state, 0.5)
             for t in range(T):
-                end = t if bonus is not None else t + 1  # what of log_w the state that t reads has seen
+                # the end of the part of log_w that the state at t contains
+                end = t if bonus is not None else t + 1
                 row = torch.einsum("bhk,bhkv->bhv", q[:, t] * torch.exp(log_w[:, :end].sum(1)), state)
                 for s in range(t + (bonus is None)):
                     row += torch.einsum("bhk,bhk,bhv->bhv", q[:, t] * torch.exp(log_w[:, s + 1:end].sum(1)), k[:, s], v[:, s])

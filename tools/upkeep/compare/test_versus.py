@@ -1,4 +1,4 @@
-"""Tests of what compares two builds. The programs are scripts."""
+"""Tests of versus.py. Scripts play the programs."""
 import compare  # finds for_tests
 import versus
 from for_tests import InAFolder, printed

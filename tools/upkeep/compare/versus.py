@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Two builds of the ladder's program, such as an old commit's and today's, on the same cases and one GPU, in turns: old, new, old, new, old, new.
-A case whose three pairs all differ by more than 3 % has changed: found, mended or explained.
+"""Compares two builds of the ladder's program, such as an old commit's and today's, on the same
+cases and one GPU, alternately: old, new, old, new, old, new. A case whose three pairs all differ by
+more than 3 % has changed, so find, fix or explain the cause.
 
     versus.py OLD_PROGRAM NEW_PROGRAM [--cases FILE] [--out FILE.json]
 
-A line of the cases, versus.txt beside this file, has the program's arguments, with one implementation. Ends with 1 where one became slower."""
+A line of the cases, versus.txt beside this file, contains the program's arguments, with one
+implementation. Ends with 1 if a case became slower."""
 import argparse
 import json
 import shlex
@@ -15,7 +17,7 @@ from pathlib import Path
 
 CASES = Path(__file__).with_name("versus.txt")
 ROUNDS = 3
-TOLD = 0.03  # apart by more than this, in every pair
+TOLD = 0.03  # relative difference in every pair
 
 
 class Unmeasured(Exception):
@@ -28,13 +30,15 @@ def cases_of(text):
 
 
 def seconds(program, arguments):
-    """Of the case's one row. Unmeasured says why there is no time, as of a program that does not have the implementation."""
+    """The time in the case's only row. Raises Unmeasured with a reason if there is none, for
+    example if the program does not have the implementation."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.json"
         done = subprocess.run([program, *arguments, "--json", path], capture_output=True, text=True)
         try:
             document = json.loads(path.read_text())
-            [row] = (document["runs"][0] if "runs" in document else document)["rows"]  # until 2026-11-29 a run was a file
+            # before 2026-11-29 each run was a file
+            [row] = (document["runs"][0] if "runs" in document else document)["rows"]
         except (OSError, ValueError, KeyError) as error:
             raise Unmeasured((done.stderr.strip() or done.stdout.strip() or str(error)).splitlines()[-1]) from None
         if not row.get("right") or "seconds" not in row:
@@ -43,7 +47,7 @@ def seconds(program, arguments):
 
 
 def verdict(pairs):
-    """"slower", "faster" or "" of [(old, new), ...]"""
+    """"slower", "faster" or "" for [(old, new), ...]."""
     ratios = [new / old for old, new in pairs]
     if all(ratio > 1 + TOLD for ratio in ratios):
         return "slower"

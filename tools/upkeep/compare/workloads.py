@@ -1,4 +1,5 @@
-"""Inputs of a case, the truth in float64 for a sample of them, and the calls of our implementations."""
+"""The inputs of a case, the truth in float64 for a sample of them, and calls of our
+implementations."""
 import torch
 
 from cases import BITS
@@ -8,7 +9,8 @@ SAMPLED_BATCHES = 8
 
 
 def make_inputs(case, seed, device):
-    """One copy of a case's inputs. As the ladder draws them: uniform in -1 to 1, log_w = -exp(-4 to -1); attention: normal."""
+    """One copy of a case's inputs, drawn like the ladder's: uniform in -1 to 1, log_w = -exp(-4 to
+    -1); for attention normal."""
     generator = torch.Generator(device=device).manual_seed(seed)
     dtype = DTYPES[case.precision]
     s = case.sizes
@@ -51,7 +53,7 @@ def bytes_of(data):
 # ---- chapter 00 ----
 
 def warmup_inputs(case, uniform):
-    """In the order of the operator's list, and the shape of its output."""
+    """The inputs in the operator's order, and the shape of its output."""
     s = case.sizes
     if case.operator == "vector_add":
         return {"a": uniform(s["N"]), "b": uniform(s["N"]), "y_shape": (s["N"],)}
@@ -69,7 +71,8 @@ def warmup_inputs(case, uniform):
                 "bias": uniform(s["M"]), "y_shape": (s["B"], s["M"], *image)}
     if case.operator in BITS:
         groups, bits = s["K"] // s["GROUP"], BITS[case.operator]
-        rows, columns = (s["K"], s["N"]) if bits == 8 else (s["K"] // 8, 4 * s["N"])  # bytes: a word of four has eight weights
+        # a word of four bytes holds eight 4-bit weights
+        rows, columns = (s["K"], s["N"]) if bits == 8 else (s["K"] // 8, 4 * s["N"])
         return {"a": uniform(s["M"], s["K"]), "w": uniform(rows, columns, low=0, high=256).to(torch.uint8),
                 "scale": uniform(groups, s["N"], low=0.01, high=0.02), "zero": uniform(groups, s["N"], low=0, high=2**bits).to(torch.uint8),
                 "y_shape": (s["M"], s["N"])}
@@ -80,7 +83,8 @@ def warmup_inputs(case, uniform):
 
 
 def weights_of(case, data):
-    """A low-bit case's weights as whole numbers, (K, N): word k / 8 of a column has them from its lowest bits on."""
+    """A low-bit case's weights as integers, (K, N). Word k / 8 of a column holds them from its
+    lowest bits on."""
     if BITS[case.operator] == 8:
         return data["w"]
     parts = data["w"].view(case.sizes["K"] // 8, case.sizes["N"], 4)
@@ -118,7 +122,8 @@ def warmup_truth(case, data):
 # ---- the truth ----
 
 def sample(case, name, tensor):
-    """The part of a whole tensor (B, T, H, ...), or (H, K), or (B, H, K, V) that the truth is computed for."""
+    """The part of a whole tensor (B, T, H, ...), or (H, K), or (B, H, K, V) for which the truth is
+    computed."""
     if case.group == "attention":
         s = case.sizes
         heads = [(0, 0), (s["B"] - 1, s["H_q"] - 1)]
@@ -133,7 +138,7 @@ def sample(case, name, tensor):
 
 
 def recurrence(q, k, v, log_w, u, state, scale):
-    """o and the last state; u is None for GLA. (B, T, H, .) in, in the inputs' own precision."""
+    """o and the last state. u is None for GLA. Inputs are (B, T, H, .), in their own precision."""
     S = torch.zeros((q.shape[0], q.shape[2], q.shape[3], v.shape[3]), dtype=q.dtype, device=q.device) if state is None else state
     rows = []
     for q_t, k_t, v_t, w_t in zip(*(x.unbind(1) for x in (q, k, v, torch.exp(log_w)))):
@@ -155,7 +160,7 @@ def softmax_attention(q, k, v, scale, causal):
 
 
 def truth(case, data):
-    """{name: float64 tensor} for the sample; of chapter 00 for everything."""
+    """{name: float64 tensor} for the sample; for chapter 00 the whole output."""
     if case.group == "warmup":
         return {"y": warmup_truth(case, data)}
     x = {name: sample(case, name, value).double() for name, value in data.items() if isinstance(value, torch.Tensor)}
@@ -195,12 +200,13 @@ def errors(case, outputs, right):
 # ---- ours ----
 
 def our_call(library, implementation, case, data):
-    """A function that runs the implementation and returns {name: tensor}. WKV's backward runs the forward pass, too: the peers'
-    gradients need one. Attention's does not: both sides keep o and lse of a forward pass that is not timed."""
+    """A function that runs the implementation and returns {name: tensor}. WKV's backward includes
+    the forward pass, because the peers' gradients need one. Attention's does not, because both
+    sides keep o and lse of an untimed forward pass."""
     s = case.sizes
     first = next(value for value in data.values() if isinstance(value, torch.Tensor))
     device, dtype = first.device, first.dtype
-    torch.cuda.synchronize()  # the launchers' stream waits for nothing of PyTorch's
+    torch.cuda.synchronize()  # the launchers' stream does not wait for PyTorch's
 
     def empty(*shape, like=dtype):
         return torch.empty(shape, dtype=like, device=device)

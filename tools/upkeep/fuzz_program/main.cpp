@@ -1,6 +1,7 @@
-// fuzz_BACKEND --seed S --first I --step N --cases M: random problems for every implementation, of every operator that draws some: sizes
-// at and around every tile's border, options, values from 1e-22 to 1e18, one bad value. Each case is a line of JSON. Lines before it
-// announce the case, its problem and each implementation before it runs, so that whoever reads knows what ended the program.
+// fuzz_BACKEND --seed S --first I --step N --cases M runs random problems on every implementation
+// of every operator that draws some: sizes at and around every tile's border, options, values from
+// 1e-22 to 1e18, one bad value. Each case is a line of JSON. Lines before it announce the case, its
+// problem and each implementation before it runs, so that the reader knows what ended the program.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -27,10 +28,11 @@ using namespace ladder;
 using nlohmann::json;
 
 constexpr std::size_t kMostImplementations = 3;
-// Relative errors of whole arrays, above which a kernel is wrong whatever its limits are.
+// Relative errors of whole arrays above which a kernel is wrong, whatever its limits are.
 constexpr double kWideFp32 = 2e-5, kWide16Bit = 3e-2;
 
-// One element that is NaN or infinite. What belongs to other heads, and to other batches or sequences, must not change.
+// One element that is NaN or infinite. Results of other heads, batches or sequences must not
+// change.
 struct BadValue {
   std::string array;
   std::int64_t element;
@@ -52,7 +54,8 @@ std::optional<BadValue> bad_value(Random& random, const Problem& problem) {
   return BadValue{array, element, array == "log_w" ? values[0] : random.one_of(values)};
 }
 
-// What of another head or sequence the bad value has changed; empty: nothing. Kernels that add in any order may differ in a rounding.
+// What the bad value has changed in another head or sequence, or "". Kernels that add in any order
+// may differ by a rounding.
 std::string spread(const Problem& problem, const Examined& clean, const Examined& dirty,
                    const Belonging& bad, double tolerance) {
   for (std::size_t n = 0; n < clean.parts.size(); ++n) {
@@ -67,7 +70,7 @@ std::string spread(const Problem& problem, const Examined& clean, const Examined
       const bool same_sequence =
           of.sequence == -1 || bad.sequence == -1 || of.sequence == bad.sequence;
       if (same_sequence && of.head == bad.head) continue;
-      if (before[i] == after[i]) continue;  // infinite lse too
+      if (before[i] == after[i]) continue;  // lse may be infinite, too
       if (!(std::abs(before[i] - after[i]) <= tolerance * largest)) {
         return array + " element " + std::to_string(i) + " was " + std::to_string(before[i]) +
                " and is " + std::to_string(after[i]);
@@ -77,10 +80,10 @@ std::string spread(const Problem& problem, const Examined& clean, const Examined
   return "";
 }
 
-// A sentence that names an argument of the operator, and says what is allowed.
+// Whether a sentence names an argument of the operator and the allowed values.
 bool is_clear(const Operator& op, const Problem& problem, const std::string& message) {
   std::vector<std::string> names;
-  const Shape shape = op.shape();  // whose sizes are looked at
+  const Shape shape = op.shape();  // its sizes count as arguments
   for (const Size& size : shape.sizes())
     names.push_back(size.name);
   for (const auto& [array, elements] : problem.inputs())
@@ -155,7 +158,7 @@ void print_line(const json& line) {
   std::fflush(stdout);
 }
 
-// The case `index` of the run `seed`.
+// Runs the case `index` of the run `seed`.
 void try_case(std::uint64_t seed, std::uint64_t index, const std::string& only) {
   print_line({{"begins", index}});
   const auto begin = std::chrono::steady_clock::now();

@@ -1,5 +1,6 @@
-// judge_table_BACKEND: the errors of every implementation, each as a share of its limit, by class (operator, output, storage, declared
-// arithmetic), and how many of the planted faults are refused. JSON; tools/upkeep/judge_table/to_markdown.py makes the table of it.
+// judge_table_BACKEND prints the errors of every implementation, as shares of their limits, by
+// class (operator, output, storage, declared arithmetic), and how many planted faults the judge
+// rejects, as JSON. tools/upkeep/judge_table/to_markdown.py makes a table from it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -65,7 +66,7 @@ struct Judging {
   Arithmetic arithmetic;
   Table& table;
 
-  // A d_log_w that is a sum over all steps is a class of its own.
+  // A d_log_w that is a sum over all steps is a separate class.
   Class class_of(const Part& part) const {
     const bool sum = part.layout.array == "d_log_w" && part.layout.axes.size() == 2;
     return {op, part.layout.array + (sum ? ", per head" : ""), word(storage),
@@ -102,8 +103,8 @@ struct Judging {
         Part part = examined.parts[n];
         if (part.truth->empty()) continue;
         if (fault == "bf16 state" && part.roundings.stored > 0)
-          continue;  // what is stored hides it
-        // Where the fault changes nothing, or nothing is left of the terms, there is nothing to refuse.
+          continue;  // rounding to the storage hides it
+        // If the fault changes nothing, or the terms vanish, there is nothing to reject.
         const std::vector<float> right = stored(part, *part.truth), wrong = stored(part, answer[n]);
         part.result = &wrong;
         if (wrong != right && norm(*part.truth) >= 1e-6 * norm(*part.terms)) count(part, fault);
@@ -133,7 +134,7 @@ void add_case(const Operator& op, const Case& c, const std::string& only, Table&
     for (const Implementation& implementation : implementations()) {
       if (!implementation.name.starts_with(only) && !implementation.chapter.starts_with(only))
         continue;
-      if (implementation.chapter.starts_with("best")) continue;  // one of the others
+      if (implementation.chapter.starts_with("best")) continue;  // it runs one of the others
       if (!op.computes(implementation, c.storage()) ||
           arithmetic_of(implementation, c.storage()) != arithmetic ||
           !why_unavailable(implementation.device).empty())
@@ -150,7 +151,7 @@ void add_case(const Operator& op, const Case& c, const std::string& only, Table&
           planted = true;
         });
       } catch (const std::invalid_argument&) {
-        // It refuses such cases.
+        // The implementation rejects such cases.
       }
     }
   }
@@ -218,7 +219,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   Table table;
   for (const auto& op : operators()) {
-    if (op->launchers != op->name) continue;  // a case of another one
+    if (op->launchers != op->name) continue;  // another operator's case
     Operator::Cases cases = seeds > 0 ? Operator::Cases{} : op->table_cases(long_too);
     for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
       for (const auto& c : op->random_cases(seed))

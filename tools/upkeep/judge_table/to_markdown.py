@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Markdown tables of what judge_table_emulated and judge_table_cuda print: to_markdown.py FILE.json..."""
+"""Makes Markdown tables from the output of judge_table_emulated and judge_table_cuda:
+to_markdown.py FILE.json..."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
-// launches_emulated. For each line of standard input, a run as ./ladder run writes it with the names of implementations in "implementations",
-// a line with what each of them launches: {NAME: [{"kernel": address within the program, "name", "grid", "block", "shared"}]}, or {NAME: why
-// not}. Nothing runs.
+// launches_emulated reads lines from standard input, each a run as ./ladder run writes it, with
+// names in "implementations". For each it prints what they launch: {NAME: [{"kernel": address
+// within the program, "name", "grid", "block", "shared"}]}, or {NAME: why not}. No kernel runs.
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -16,7 +16,7 @@
 #include "common/program/selection.hpp"
 #include "emulator/emulator.hpp"
 
-extern "C" const char __executable_start;  // the linker's: where the program lies
+extern "C" const char __executable_start;  // from the linker: the program's base address
 
 namespace {
 
@@ -27,11 +27,11 @@ json triple(const dim3& extents) {
   return {extents.x, extents.y, extents.z};
 }
 
-// Memory that nothing is put into, so that it takes no room: nothing runs.
+// Memory that stays untouched and so uses no space, because no kernel runs.
 class Blank {
  public:
   void* place(std::size_t bytes) {
-    constexpr std::size_t kAlignment = 256;  // as cudaMalloc's
+    constexpr std::size_t kAlignment = 256;  // like cudaMalloc
     void* const placed = begin_ + used_;
     used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     if (used_ > kMost) throw std::runtime_error("the arrays are larger than this program reserves");
