@@ -30,12 +30,15 @@ match cxxStaticCastExpr(hasType(asString("int")), hasSourceExpression(ignoringPa
 match implicitCastExpr(wide, hasSourceExpression(ignoringParens(expr(anyOf(product, sums)).bind("number"))))
 match binaryOperator(hasAnyOperatorName("+", "-", "+=", "-="), hasType(pointerType()), hasEitherOperand(ignoringParens(expr(anyOf(product, sums)).bind("offset"))))
 match arraySubscriptExpr(hasIndex(ignoringParens(expr(anyOf(product, sums)).bind("offset"))))
+let call cxxOperatorCallExpr(narrow, hasOverloadedOperatorName("()"))
+match binaryOperator(hasAnyOperatorName("+", "-"), hasType(pointerType()), hasEitherOperand(ignoringParenImpCasts(expr(call).bind("call"))))
+match arraySubscriptExpr(hasIndex(ignoringParenImpCasts(expr(call).bind("call"))))
 """
 _SAID = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:warning|note): (?P<words>.*)$")
 # A factor that is not an array's size: a constant of the kernel, a thread's index in its warp or
 # block, a head (at most 65,535 in a grid), or a row of a state (at most 256).
 _SMALL = re.compile(r"(\d+u?|(\w+::)*k[A-Z]\w*|sizeof\b.*|lane|warp|threadIdx\.x|(\w+\.)?(kv_)?head|(\w+\.)?channel\(.*\)|\([^()]* \? \d+ : \d+\))")
-_POINTER = re.compile(r"(args|forward|backward)\.\w+\)?( \+ [\w.]+)*( [+-] |\[)$")
+_POINTER = re.compile(r"(args|forward|backward|work)\.\w+\)?( \+ [\w.]+)*( [+-] |\[)$")
 
 
 def expression_at(text):
@@ -96,6 +99,8 @@ def fault(kind, before, code):
     it."""
     if kind == "cut":
         return "a product of three sizes or more is cut to 32 bits"
+    if kind == "call":
+        return "this lambda returns 32 bits, for the offset of an array of any size" if _POINTER.search(before) else None
     products = products_at(code)
     if any(map(cut_and_multiplied, products)):
         return "a number of 64 bits is cut to 32, and this product of it is used as one of 64"

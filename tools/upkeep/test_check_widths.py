@@ -28,6 +28,8 @@ class Widths(InAFolder):
                      "float* state = args.o;  args.o[0] = *(state + static_cast<int>(args.B * args.T + t) * kHeadSize);",
                      "float* part = args.o;  args.o[0] = *(part + blockIdx.x * static_cast<unsigned>(args.B * args.T * args.H));",
                      "const std::int64_t first = (b << t) + (t & 15);  args.o[first] = 0;",
+                     "const auto first_of = [&](int n) { return static_cast<int>(args.T) + n; };  args.o[0] = *(args.q + first_of(t));",
+                     "const Args& work = args;  const int first = b * t;  work.o[first * kHeadSize] = 0;",
                      "const std::int64_t channel = blockIdx.x * kHeadSize + lane;  args.o[channel] = 0;"):
             with self.subTest(line):
                 self.assertEqual(len(self.faults(line)), 1)
@@ -44,6 +46,8 @@ class Widths(InAFolder):
                      "x_smem[0] = *(x_smem + t * kHeadSize);", "x_smem[t * h + b] = 0;",
                      "const std::int64_t row = t * kRows + h;  args.o[row] = 0;", "args.o[0] = *(args.q + lane * kRows);",
                      "const int stride = static_cast<int>(args.H * args.K);  args.o[stride] = 0;",
+                     "const auto first_of = [&](int n) { return args.T + n; };  args.o[0] = *(args.q + first_of(t));",
+                     "const auto place = [&](int n) { return 8 * n; };  x_smem[place(t)] = 0;",
                      "const int K = args.K;  args.o[0] = args.q[K];", "const std::int64_t step = args.T + t * kRows;  args.o[step] = 0;",
                      "const std::int64_t most = b * (args.K <= 64 ? 4 : 2);  args.o[most] = 0;",
                      "const std::int64_t first = std::int64_t{b} << t;  args.o[first] = 0;",
