@@ -162,4 +162,13 @@ void skip(const std::string& why) {
   GTEST_SKIP() << why;
 }
 
+void expect_on_one_stream(DeviceKind where, const std::function<void()>& call,
+                          const std::string& name) {
+  const Launches launches = device(where).launches_of(call);
+  EXPECT_TRUE(launches.on_its_stream == 0 || launches.on_its_stream == launches.all)
+      << launches.all - launches.on_its_stream << " of " << launches.all
+      << " launches, copies and fills name no stream, or another one than ladder::cuda::stream(): "
+      << name;
+}
+
 }  // namespace ladder::testing

@@ -66,6 +66,11 @@ void expect_refused(const std::vector<BadInput<Args>>& bad_inputs, const Args& g
   }
 }
 
+// Checks that all work of a call is on its caller's stream, or all on the default stream in lessons
+// before streams. No kernel runs.
+void expect_on_one_stream(DeviceKind where, const std::function<void()>& call,
+                          const std::string& name);
+
 // Shifts each array in turn by one element, or by `bytes` if that is more. `work` must be right, or
 // rejected with the array's name.
 void expect_right_or_refused_when_shifted(const std::vector<std::string>& arrays,

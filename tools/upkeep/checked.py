@@ -65,7 +65,7 @@ class Checks:
 
     def _without_comments(self, name):
         """C++ as a compiler sees it, but for its line numbers; every other file as it is."""
-        return "\n".join(filter(None, (line.strip() for line in self._tree.code(name).split("\n")))) if name.endswith(_CODE) else self._text(name)
+        return " ".join(self._tree.code(name).split()) if name.endswith(_CODE) else self._text(name)
 
     def _of_source(self, name):
         return digest(self._tree.closure_hash(name), self._text(".ci/compile_cuda"))

@@ -76,8 +76,7 @@ class Tree:
         blanks."""
         digest = hashlib.sha256()
         for each in self.closure(path):
-            lines = (re.sub(r"\s+", " ", line).strip() for line in self.code(each).split("\n"))
-            digest.update("\n".join([each, *(line for line in lines if line), ""]).encode())
+            digest.update("\n".join((each, " ".join(self.code(each).split()), "")).encode())
         return digest.hexdigest()[:16]
 
     @lru_cache(maxsize=None)
