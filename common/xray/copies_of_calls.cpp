@@ -1,9 +1,9 @@
 // A plugin of g++ that makes a statement of each struct that a call copies.
 //
 // -fsanitize=thread reports the loads and stores of assignments only. In f(p[i]) and p[i] = f() the
-// copy of a struct is part of the call, so the X-ray would not see it. If f is not inlined, they become
+// copy of a struct is part of the call, so the X-ray would not see it. If f is not inlined, they
+// become, before the sanitizer's pass,
 //     argument = p[i];  f(argument)    and    result = f();  p[i] = result
-// before the sanitizer's pass.
 #include "gcc-plugin.h"
 
 #include "tree.h"
