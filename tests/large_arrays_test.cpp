@@ -59,15 +59,17 @@ struct Array {
   }
 };
 
+template <typename Op>
 bool is_taken(const std::string& name, ladder::Presence presence) {
-  return presence == ladder::Presence::kRequired || name == "u" || name == "du";
+  const bool is_wkv = std::is_same_v<Op, ladder::Wkv> || std::is_same_v<Op, ladder::WkvBackward>;
+  return presence == ladder::Presence::kRequired || (is_wkv && (name == "u" || name == "du"));
 }
 
-template <typename Args, typename Use>
+template <typename Op, typename Args, typename Use>
 void each_array(Args& args, const Use& use) {
   Args::arrays(args, [&](const char* name, auto& pointer, const ladder::Axes& axes,
                          ladder::Presence presence = ladder::Presence::kRequired) {
-    if (!is_taken(name, presence)) return;
+    if (!is_taken<Op>(name, presence)) return;
     std::size_t count = 1;
     for (const ladder::Axis& axis : axes)
       count *= static_cast<std::size_t>(axis.size);
@@ -131,7 +133,7 @@ bool needs_other_blocks(const std::string& name, bool of_heads) {
          ((name == "wkv_atomic" && !of_heads) || std::count(names.begin(), names.end(), name) > 0);
 }
 
-template <typename Args>
+template <typename Op, typename Args>
 class Problem {
  public:
   // `last_blocks` along each extent of a grid; 0 runs all.
@@ -140,18 +142,18 @@ class Problem {
     std::mt19937 random(1);
     run_last_blocks(last_blocks_);
     const bool of_heads = has_as_many_batches(all, alone);
-    each_array(all_,
-               [&](const char* name, auto& pointer, std::size_t count, const ladder::Axes& axes) {
-                 using Element = std::remove_reference_t<decltype(*pointer)>;
-                 std::size_t rows = 1;
-                 for (const ladder::Axis& axis : axes) {
-                   if (of_heads && axis.name == std::string("t"))
-                     rows = static_cast<std::size_t>(axis.size);
-                 }
-                 arrays_.push_back({name, !std::is_const_v<Element>, rows, sizeof(Element), count});
-               });
+    each_array<Op>(
+        all_, [&](const char* name, auto& pointer, std::size_t count, const ladder::Axes& axes) {
+          using Element = std::remove_reference_t<decltype(*pointer)>;
+          std::size_t rows = 1;
+          for (const ladder::Axis& axis : axes) {
+            if (of_heads && axis.name == std::string("t"))
+              rows = static_cast<std::size_t>(axis.size);
+          }
+          arrays_.push_back({name, !std::is_const_v<Element>, rows, sizeof(Element), count});
+        });
     std::size_t at = 0;
-    each_array(alone_, [&](const char* name, auto& pointer, std::size_t count, auto&) {
+    each_array<Op>(alone_, [&](const char* name, auto& pointer, std::size_t count, auto&) {
       using Element = std::remove_const_t<std::remove_reference_t<decltype(*pointer)>>;
       Array& array = arrays_[at++];
       array.alone_count = count;
@@ -168,7 +170,7 @@ class Problem {
                               array.row_bytes(), cudaMemcpyDeviceToDevice));
     });
     at = 0;
-    each_array(all_, [&](const char*, auto& pointer, std::size_t, auto&) {
+    each_array<Op>(all_, [&](const char*, auto& pointer, std::size_t, auto&) {
       using Element = std::remove_const_t<std::remove_reference_t<decltype(*pointer)>>;
       pointer = reinterpret_cast<Element*>(arrays_[at++].all);
     });
@@ -243,13 +245,13 @@ unsigned last_blocks_of(const Forward&) {
 template <typename Op, typename Args>
 void all_kernels_reach(Args all, Args alone, int least) {
   std::size_t needed = 0, free = 0, total = 0;
-  each_array(all, [&](const char*, auto& pointer, std::size_t count, auto&) {
+  each_array<Op>(all, [&](const char*, auto& pointer, std::size_t count, auto&) {
     needed += count * sizeof(*pointer);
   });
   CUDA_CHECK(cudaMemGetInfo(&free, &total));
   if (!kSparse && needed + needed / 4 > free)
     GTEST_SKIP() << "needs " << needed / 1'000'000'000 << " GB of device memory and a quarter more";
-  Problem<Args> problem(all, alone, last_blocks_of(forward_of(all)));
+  Problem<Op, Args> problem(all, alone, last_blocks_of(forward_of(all)));
   int reached = 0;
   for (const ladder::Implementation& each : ladder::implementations()) {
     const auto launcher = ladder::launcher<Op, Args>(each);
@@ -350,11 +352,49 @@ TEST(LargeArrays, WkvInBf16) {
                                  recurrence<ladder::WkvBf16Args>(one_of(kManyBatches)), 3);
 }
 
-TEST(LargeArrays, WkvBackwardInBf16) {
-  ladder::BasicWkvGradArgs<bfloat16> all, alone;
-  all.forward = recurrence<ladder::WkvBf16Args>(kManyBatches);
-  alone.forward = recurrence<ladder::WkvBf16Args>(one_of(kManyBatches));
+TEST(LargeArrays, Gla) {
+  all_kernels_reach<ladder::Gla>(recurrence<ladder::WkvArgs>(kManyBatches),
+                                 recurrence<ladder::WkvArgs>(one_of(kManyBatches)), 1);
+}
+
+template <typename Element>
+void all_gradients_reach() {
+  ladder::BasicWkvGradArgs<Element> all, alone;
+  all.forward = recurrence<decltype(all.forward)>(kManyBatches);
+  alone.forward = recurrence<decltype(all.forward)>(one_of(kManyBatches));
   all_kernels_reach<ladder::WkvBackward>(all, alone, 1);
+}
+
+#ifndef LADDER_LARGE_ARRAYS
+TEST(LargeArrays, WkvBackward) {
+  all_gradients_reach<float>();
+}
+#endif
+
+TEST(LargeArrays, WkvBackwardInBf16) {
+  all_gradients_reach<bfloat16>();
+}
+
+// The product alone, which most kernels of chapters 03 to 07 compute.
+template <typename Args>
+Args causal_product(Sizes s) {
+  Args args = linear<Args>(s);
+  args.causal = true;
+  args.normalize = false;
+  args.feature_map = ladder::FeatureMap::kIdentity;
+  return args;
+}
+
+TEST(LargeArrays, CausalProduct) {
+  using Args = ladder::LinearAttentionArgs;
+  all_kernels_reach<ladder::LinearAttention>(causal_product<Args>(kManyBatches),
+                                             causal_product<Args>(one_of(kManyBatches)), 1);
+}
+
+TEST(LargeArrays, CausalProductInBf16) {
+  using Args = ladder::LinearAttentionBf16Args;
+  all_kernels_reach<ladder::LinearAttention>(causal_product<Args>(kManyBatches),
+                                             causal_product<Args>(one_of(kManyBatches)), 1);
 }
 
 TEST(LargeArrays, LinearAttention) {

@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -189,6 +192,29 @@ TEST(matmul_tuned, SaysThatItsFileCannotBeWritten) {
 }
 
 // ---- Costs ----
+
+// Threads of the host share the tuner and the GPU, so a measurement must not run beside another.
+KERNEL_TEST(matmul_tuned, MeasuresForOneThreadAtATime) {
+  std::atomic<int> measuring = 0;
+  std::atomic<bool> alone = true;
+  const auto measured = [&] {
+    if (++measuring > 1) alone = false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --measuring;
+  };
+  const auto tune = [&](const std::string& what) {
+    for (const std::int64_t M : {1, 2, 4, 8}) {
+      warmup::tuned(what, M, 1, 1, {{"a", measured}, {"b", measured}}, [&](std::size_t) {
+        measured();
+        return 1.0;
+      });
+    }
+  };
+  std::thread other(tune, "another thread's");
+  tune("this thread's");
+  other.join();
+  EXPECT_TRUE(alone) << "WRONG RESULT\ntwo threads measured at the same time";
+}
 
 KERNEL_TEST(matmul_tuned, SecondsAreOfSixCalls) {
   int calls = 0;

@@ -32,7 +32,9 @@ struct PagedAttention {
       const std::int64_t most = c.max_pages * c.page_keys;
       std::vector<std::int64_t>& lengths = problem.array<std::int64_t>(input);
       lengths = generator.key_lengths(c.B, most);
-      const std::int64_t first[] = {most - 3, 0, most, 1, most - c.page_keys};
+      // With a window, the first visible key of the third batch is 33.
+      const std::int64_t third = c.window > 0 ? c.window + 33 : most;
+      const std::int64_t first[] = {most - 3, 0, third, 1, most - c.page_keys};
       for (std::size_t b = 0; b < std::min(std::size(first), lengths.size()); ++b)
         lengths[b] = std::clamp<std::int64_t>(first[b], 0, most);
     } else if (input == "block_table") {

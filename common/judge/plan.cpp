@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
 #include "common/core/text.hpp"
 #include "common/judge/named_arrays.hpp"
 #include "common/judge/pairwise.hpp"
+#include "common/judge/reach.hpp"
+#include "common/judge/sequences.hpp"
 
 namespace ladder {
 
@@ -231,6 +234,42 @@ void plan_many_turns(Plan& plan, const Operator& op, const Support& support, con
        [c](const Implementation& i, Report& report) { expect_right(report, i, *c->make()); }, 2});
 }
 
+Outputs run(const Implementation& i, const Problem& problem) {
+  const auto placed = problem.place(device(i.device), i);
+  require(placed != nullptr, i.name + " has no launcher for " + problem.name());
+  placed->call();
+  device(i.device).synchronize();
+  return downloaded<Outputs>(placed->arrays());
+}
+
+// A NaN or infinity in one of the last two elements of an input must reach the outputs that the
+// truth computes from it, and leave the others as they are.
+void expect_spoilt_where_the_truth_is(const Implementation& i, Report& report,
+                                      const Problem& clean) {
+  const Outputs before = run(i, clean);
+  const std::vector<Truth> right = clean.op().truth(clean, arithmetic_of(i, clean.storage()));
+  const std::vector<ListedArray> outputs = clean.outputs();
+  for (const RealInput& input : clean.real_inputs()) {
+    const auto elements = static_cast<std::int64_t>(input.values.size());
+    for (const auto& [element, value] :
+         {std::pair(elements - 1, kNan),
+          std::pair(elements - 2, std::numeric_limits<float>::infinity())}) {
+      if (element < 0) continue;
+      const auto spoilt = clean.with(input.array.name, element, value);
+      const std::vector<Truth> truth = clean.op().truth(*spoilt, arithmetic_of(i, clean.storage()));
+      const Outputs after = run(i, *spoilt);
+      for (std::size_t n = 0; n < outputs.size(); ++n) {
+        report.expect(wrong_reach(
+            outputs[n].name.c_str(), before[n], after[n], true, [&](std::int64_t output) {
+              const double with = truth[n].values[output], without = right[n].values[output];
+              if (!std::isfinite(with)) return Reach::kMust;
+              return with == without ? Reach::kMustNot : Reach::kMay;
+            }));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void plan_borders(Plan& plan, const Operator& op, const Support& support, const Shape& small,
@@ -267,9 +306,16 @@ Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
   const std::vector<std::int64_t> least = op.least();
   for (std::size_t n = 0; n < least.size(); ++n) {
     if (least[n] > 0) continue;
-    ListedCase c = first;
-    c.shape.set(first.shape.sizes()[n].name, 0);
-    plan.empty.push_back(c.of(op));
+    const std::string& empty = first.shape.sizes()[n].name;
+    std::set<std::string> names;
+    for (ListedCase c : cases) {
+      c.shape.set(empty, 0);
+      if (!names.insert(c.name()).second) continue;
+      try {
+        plan.empty.push_back(c.of(op));
+      } catch (const std::invalid_argument&) {  // nothing is left, even of the padded input
+      }
+    }
   }
   for (const std::string& storage : support.storages) {
     ListedCase c = first;
@@ -280,6 +326,14 @@ Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
     plan.alignments.back().cases.push_back(c.of(op));
   }
   plan.repeated = first.of(op);
+  if (op.truth && !op.to_judge) {
+    const std::shared_ptr<const Case> c = plan.repeated->c;
+    plan.edges.push_back({"KeepsNanToItself",
+                          [c](const Implementation& i, Report& report) {
+                            expect_spoilt_where_the_truth_is(i, report, *c->make());
+                          },
+                          1});
+  }
   plan_many_turns(plan, op, support, first.shape);
   Shape small = first.shape;
   for (const Size& size : first.shape.sizes())

@@ -138,13 +138,22 @@ void add_borders(const std::string& implementation, const Plan& plan) {
   }
 }
 
+// In lessons before streams no case may use its call's stream, from then on all must.
 void expect_all_on_one_stream(const Implementation& i, const Plan& plan) {
-  for (const PlannedCase& c : plan.cases) {
-    place(i, *c.c, [&](const Placed& placed) {
-      expect_on_one_stream(
-          i.device, [&] { placed.call(); }, c.name);
-    });
-    if (::testing::Test::HasFailure()) return;
+  std::string on, off;  // cases with and without launches on their call's stream
+  for (const std::vector<PlannedCase>* cases : {&plan.cases, &plan.borders}) {
+    for (const PlannedCase& c : *cases) {
+      place(i, *c.c, [&](const Placed& placed) {
+        const Launches launches = device(i.device).launches_of([&] { placed.call(); });
+        if (launches.on_its_stream > 0) on = c.name;
+        if (launches.on_its_stream < launches.all) off = c.name;
+      });
+      if (::testing::Test::HasFailure()) return;
+      ASSERT_TRUE(on.empty() || off.empty())
+          << "launches, copies and fills name no stream, or another one than "
+             "ladder::cuda::stream(), in "
+          << off << (on == off ? "" : ", and are on that stream in " + on);
+    }
   }
 }
 

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
+#include <set>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -302,20 +305,46 @@ Shape of_whole_vectors(const Shape& shape, const std::string& storage) {
   return whole;
 }
 
+bool launches(const std::string& implementation, const Case& c) {
+  try {
+    xrays_of(implementation, c);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+// The emulator's host would accept misaligned accesses. Half a vector must be tried too, and a
+// number of channels for which a kernel may have its own vectors.
+void add_alignment(const std::string& implementation, const std::string& op, const Shape& shape,
+                   const Options& options, const std::string& storage) {
+  static std::set<std::pair<std::string, std::string>> added;
+  if (!added.emplace(implementation, op).second) return;
+  add(implementation, "AlignsItsAccesses/" + op, [=] {
+    const Shape whole = of_whole_vectors(shape, storage);
+    std::vector<std::unique_ptr<Case>> cases;
+    cases.push_back(case_of(op, whole, options, storage, {}));
+    if (whole.has("T") && whole.has("V")) {
+      Shape channels = whole;
+      channels.set("K", 64), channels.set("V", 64);
+      auto c = case_of(op, channels, options, storage, {});
+      if (launches(implementation, *c)) cases.push_back(std::move(c));
+    }
+    for (const auto& c : cases) {
+      for (const std::size_t bytes : {1, 8})
+        expect_right_or_refused_when_shifted(
+            c->array_names(), [&] { xrays_of(implementation, *c); }, bytes);
+    }
+  });
+}
+
 bool register_bounds(const std::string& implementation, const std::string& op, const Shape& shape,
                      const Options& options, const std::vector<std::string>& storages) {
   if (const Shape longer = of_many_turns(shape, storages.front() == "fp32"); !(longer == shape)) {
     add(implementation, "StaysInBoundsOverManyTurns/" + op,
         [=] { xrays_of(implementation, op, longer, options, storages.back()); });
   }
-  // The emulator's host would accept misaligned accesses. Half a vector must be tried too.
-  add(implementation, "AlignsItsAccesses/" + op, [=] {
-    const auto c =
-        case_of(op, of_whole_vectors(shape, storages.back()), options, storages.back(), {});
-    for (const std::size_t bytes : {1, 8})
-      expect_right_or_refused_when_shifted(
-          c->array_names(), [&] { xrays_of(implementation, *c); }, bytes);
-  });
+  add_alignment(implementation, op, shape, options, storages.back());
   add(implementation, "StaysInBounds/" + op, [=] {
     for (const std::string& storage : storages) {
       write_report(xrays_of(implementation, op, shape, options, storage), to_string(shape));
@@ -328,6 +357,7 @@ bool register_bounds(const std::string& implementation, const std::string& op, c
 bool register_budget(const std::string& implementation, const std::string& op, const Budget& budget,
                      const Shape& shape, const Options& options, const Caller& caller,
                      const std::string& storage) {
+  add_alignment(implementation, op, shape, options, storage);
   add(implementation, "KeepsItsBudget",
       [=] { expect_budget_kept(implementation, op, budget, shape, options, caller, storage); });
   return true;

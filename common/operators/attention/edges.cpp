@@ -68,17 +68,34 @@ AttentionProblem with_key_lengths(Case c) {
   return problem;
 }
 
-// All scores are about -100. Padding must not be weighted by exp(-lse), which overflows in fp32.
-AttentionProblem with_low_scores(Case c) {
+// Adds `score` to the scores of all keys from `first_key` on.
+AttentionProblem with_scores(Case c, float score, std::int64_t first_key) {
   AttentionProblem problem = make_problem(c);
-  const float root = std::sqrt(100.0f * std::sqrt(static_cast<float>(c.D)));
-  for (const auto& [name, value] : {std::pair{"q", root}, {"k", -root}}) {
-    std::vector<float>& elements = problem[name];
-    for (std::size_t row = 0; row < elements.size(); row += c.D)
-      elements[row] = value;
+  const float root = std::sqrt(std::abs(score) * std::sqrt(static_cast<float>(c.D)));
+  std::vector<float>&q = problem["q"], &k = problem["k"];
+  for (std::size_t row = 0; row < q.size(); row += c.D)
+    q[row] = root;
+  for (std::size_t row = 0; row < k.size(); row += c.D) {
+    const auto key = static_cast<std::int64_t>(row) / (c.D * c.H_kv) % c.T_k;
+    k[row] = key >= first_key ? std::copysign(root, score) : 0.0f;
   }
   problem.round_to_storage();
   return problem;
+}
+
+// All scores are about -100. Padding must not be weighted by exp(-lse), which overflows in fp32.
+AttentionProblem with_low_scores(Case c) {
+  return with_scores(c, -100.0f, 0);
+}
+
+// All scores are below any constant that a maximum could begin with.
+AttentionProblem with_lowest_scores(Case c) {
+  return with_scores(c, -20000.0f, 0);
+}
+
+// The first key has the largest weight by far, but the others' weights add up to a twentieth of it.
+AttentionProblem with_small_weights(Case c) {
+  return with_scores(c, -10.0f, 1);
 }
 
 // A NaN or infinity in the second sequence or batch. It fills row keys - 3 of key head 1, and row
@@ -92,14 +109,17 @@ struct Spoilt {
   std::int64_t query_row = (s.first_query + query) * a.H_q + kHead * group,
                key_row = (s.first_key + key) * a.H_kv + kHead;
 
+  // Spoils these arrays, all of them by default.
   template <typename Problem>
-  void spoil(Problem& problem, float value) const {
+  void spoil(Problem& problem, float value,
+             const std::vector<std::string>& arrays = {"q", "d_o", "k", "v"}) const {
     const std::int64_t D_v = a.channels_of_v();
     for (const auto& [name, row, D] : {std::tuple{"q", query_row, a.D},
                                        {"d_o", query_row, D_v},
                                        {"k", key_row, a.D},
                                        {"v", key_row, D_v}}) {
-      if (!problem[name].empty()) std::fill_n(problem[name].begin() + row * D, D, value);
+      const bool chosen = std::count(arrays.begin(), arrays.end(), name) > 0;
+      if (chosen && !problem[name].empty()) std::fill_n(problem[name].begin() + row * D, D, value);
     }
   }
 
@@ -114,7 +134,8 @@ struct Spoilt {
   }
 };
 
-// Spoils one key and one query. In the causal form earlier queries see neither.
+// Spoils one key and one query. In the causal form earlier queries see neither. A spoilt k alone
+// must not reach them even within its tile, because a masked score has no effect.
 void expect_isolation(const Implementation& i, Report& report, const Support& support,
                       const Case& c, std::size_t) {
   const AttentionProblem clean = make_problem(c);
@@ -126,6 +147,11 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
     expect_reach(report, clean, before, run(i, spoilt), support, [&](const ElementPlace& at) {
       const Reach reach = place.of_query(at.row, at.h, support.nan_tile);
       return at.output == "lse" && reach == Reach::kMust ? Reach::kMay : reach;
+    });
+    AttentionProblem spoilt_key = clean;
+    place.spoil(spoilt_key, value, {"k"});
+    expect_reach(report, clean, before, run(i, spoilt_key), support, [&](const ElementPlace& at) {
+      return std::min(place.of_query(at.row, at.h, 1), Reach::kMay);
     });
   }
 }
@@ -219,7 +245,20 @@ void expect_right_in_whole_tiles(const Implementation& i, Report& report, const 
   }
 }
 
-// A window wider than a tile, at channels that make tiles narrow, and with a D_v if supported.
+// The diagonal crosses tiles of queries and keys of any size.
+template <typename Op>
+void expect_right_at_the_diagonal(const Implementation& i, Report& report, const Support& support) {
+  const bool forward = std::is_same_v<Op, Attention>;
+  for (const std::int64_t D : attention_channels(support)) {
+    Case c = with_mask(few_heads(support, forward ? 130 : 70, forward ? 150 : 90), true);
+    c.H_q = c.H_kv = 1;
+    c.D = D;
+    c.precision = precision_of(support.storages.back());
+    expect<Op>(i, report, make_problem(c));
+  }
+}
+
+// Windows wider than a tile, at channels that make tiles narrow, and with a D_v if supported.
 template <typename Op>
 void expect_right_in_a_wide_window(const Implementation& i, Report& report,
                                    const Support& support) {
@@ -228,11 +267,13 @@ void expect_right_in_a_wide_window(const Implementation& i, Report& report,
     Case c = with_mask(few_heads(support, 270, 270), true);
     c.H_q = c.H_kv = 1;
     c.D = D;
-    // 255: only the last query of a tile has a hidden key, and only one.
-    c.window = D <= 64 ? 255 : D < 128 ? 128 : 200;
     if (has_option(support, "D_v")) c.D_v = D < 128 ? 128 : 40;
     c.precision = precision_of(support.storages.back());
-    expect<Op>(i, report, make_problem(c));
+    // From the last query's only hidden key to windows that begin or end with a tile.
+    for (const std::int64_t window : {128, 191, 200, 254, 255, 256}) {
+      c.window = window;
+      expect<Op>(i, report, make_problem(c));
+    }
   }
   // This window hides nothing, but would be 1 in 32 bits.
   Case c = with_mask(few_heads(support, 20, 40), true);
@@ -281,6 +322,14 @@ class Edges {
           expect_right_in_whole_tiles<Op>(i, report, support);
         },
         2);
+    if (support_.has("causal")) {
+      add(
+          "TakesADiagonalThroughTiles",
+          [=, support = support_](const Implementation& i, Report& report) {
+            expect_right_at_the_diagonal<Op>(i, report, support);
+          },
+          1);
+    }
     if (has_option(support_, "window")) {
       add(
           "TakesAWindowWiderThanATile",
@@ -309,6 +358,8 @@ class Edges {
       add_for_masks("SurvivesHugeScores/" + name_of(c), c, as_drawn);
     }
     add_for_masks("TakesScoresFarBelowZero", few_heads(support_, 20, 70), with_low_scores);
+    add_for_masks("TakesScoresBelowAnyStart", few_heads(support_, 20, 70), with_lowest_scores, 0);
+    add_for_masks("AddsUpSmallWeights", few_heads(support_, 5, 1000), with_small_weights, 1);
     if (support_.has("packed")) {
       std::vector<Case::Lengths> lengths = {{0, 5}, {5, 0},    {17, 17}, {1, 66},
                                             {0, 0}, {130, 20}, {20, 135}};
@@ -370,11 +421,15 @@ class Edges {
   static constexpr auto expect_isolated =
       std::is_same_v<Op, Attention> ? expect_isolation : expect_isolated_gradients;
 
-  void add_for_masks(const std::string& test, const Case& c, AttentionProblem (*problem_of)(Case)) {
-    add(test, [=, support = support_](const Implementation& i, Report& report) {
-      for (const bool causal : attention_masks(support))
-        expect<Op>(i, report, problem_of(with_mask(c, causal)));
-    });
+  void add_for_masks(const std::string& test, const Case& c, AttentionProblem (*problem_of)(Case),
+                     std::optional<std::size_t> turn = std::nullopt) {
+    add(
+        test,
+        [=, support = support_](const Implementation& i, Report& report) {
+          for (const bool causal : attention_masks(support))
+            expect<Op>(i, report, problem_of(with_mask(c, causal)));
+        },
+        turn);
   }
 
   void add_isolated(const std::string& test, const Case& c, std::size_t turn) {

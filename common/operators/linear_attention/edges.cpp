@@ -41,7 +41,7 @@ LinearAttentionProblem with_key_lengths(Case c, const std::vector<std::int64_t>&
   return problem;
 }
 
-// Spoils key T_k - 3 of one batch and head. It must reach its own query and later ones, and may
+// Spoils key T_k - 3 of one batch and head. It must reach its own query and later ones, and v may
 // reach earlier queries of its tile. In the full form it must reach all queries.
 void expect_isolation(const Implementation& i, Report& report, const Support& support,
                       const Case& c) {
@@ -49,17 +49,21 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   const std::int64_t t = c.T_k - 3;
   const LinearAttentionProblem clean = make_problem(c);
   const std::vector<float> before = run(i, clean);
-  for (const float value : {kNan, std::numeric_limits<float>::infinity()}) {
-    LinearAttentionProblem spoilt = clean;
-    const std::int64_t row = (b * c.T_k + t) * c.H + h;
-    std::fill_n(spoilt["k"].begin() + row * c.K, c.K, value);
-    std::fill_n(spoilt["v"].begin() + row * c.V, c.V, value);
+  const std::int64_t row = (b * c.T_k + t) * c.H + h;
+  const auto expect = [&](const LinearAttentionProblem& spoilt, std::int64_t tile) {
     expect_reach(report, clean, before, run(i, spoilt), support, [&](const ElementPlace& at) {
       const std::int64_t query = at.row % c.T_q;
       if (at.b != b || at.h != h) return Reach::kMustNot;
       if (!c.causal || query >= t) return Reach::kMust;
-      return query >= t / support.nan_tile * support.nan_tile ? Reach::kMay : Reach::kMustNot;
+      return query >= t / tile * tile ? Reach::kMay : Reach::kMustNot;
     });
+  };
+  for (const float value : {kNan, std::numeric_limits<float>::infinity()}) {
+    LinearAttentionProblem spoilt = clean;
+    std::fill_n(spoilt["k"].begin() + row * c.K, c.K, value);
+    if (value != value) expect(spoilt, 1);
+    std::fill_n(spoilt["v"].begin() + row * c.V, c.V, value);
+    expect(spoilt, support.nan_tile);
   }
 }
 

@@ -86,7 +86,14 @@ void expect_right_with_every_decay(const Implementation& i, Report& report,
   c.decay = Decay::kFixed;
   for (const float log_w : {0.0f, -1e-3f, -0.1f, -0.6f, -1.3f, -5.0f, -16.0f, -1e4f, -INFINITY}) {
     c.fixed_log_w = log_w;
-    expect_right(report, i, typename Op::Problem(c));
+    typename Op::Problem problem(c);
+    if (log_w == 0.0f) {  // some steps leave the state as it is
+      std::vector<float>& k = problem["k"];
+      const std::int64_t step = std::ssize(k) / c.T;
+      for (const std::int64_t t : {0, 1, 20, 40, 65})
+        std::fill_n(k.begin() + t * step, step, 0.0f);
+    }
+    expect_right(report, i, problem);
   }
 }
 
@@ -130,6 +137,23 @@ void expect_right_over_many_steps(const Implementation& i, Report& report, const
     c.precision = precision_of(support.storages[n % support.storages.size()]);
     expect_right(report, i, typename Op::Problem(c));
   }
+}
+
+// After one large step each other adds 2^-14 of it to the state, which 16 bits cannot hold.
+template <typename Op>
+void expect_small_steps_added(const Implementation& i, Report& report, const Support& support) {
+  WkvCase c = narrow_case(support, Op::kRecurrence, 1, kManySteps, 1);
+  c.initial_state = c.final_state = false;
+  c.decay = Decay::kNone;
+  c.precision = precision_of(support.storages.back());
+  typename Op::Problem problem(c);
+  for (const char* array : {"q", "k", "v"}) {
+    std::vector<float>& values = problem[array];
+    const std::int64_t row = std::ssize(values) / c.T;
+    std::fill(values.begin(), values.end(), array[0] == 'q' ? 1.0f : 0.0078125f);
+    std::fill_n(values.begin(), row, 1.0f);
+  }
+  expect_right(report, i, problem);
 }
 
 template <typename Op>
@@ -323,6 +347,9 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
     }
   }
   if (kIsGradient<Op>) return;
+  auto spoilt_key = clean;  // a masked score has no effect, even within a tile
+  std::fill_n(spoilt_key["k"].begin() + kSpoilt.row(args) * c.K, c.K, kNan);
+  expect(spoilt_key, kSpoilt.step, kSpoilt.step);
   auto spoilt = clean;
   std::fill_n(spoilt["log_w"].begin() + kSpoilt.row(args) * c.K, c.K, kNan);
   // In WKV o reads the state before the decay.
@@ -517,6 +544,7 @@ std::shared_ptr<const Plan> wkv_plan(const Support& support) {
   add("TakesManyHeads", expect_right_in_many_heads<Op>, 0);
   add("TakesManyBatches", expect_right_in_many_batches<Op>, 1);
   add("RemembersOverManySteps", expect_right_over_many_steps<Op>, 2);
+  if (!kIsGradient<Op>) add("AddsSmallStepsToALargeState", expect_small_steps_added<Op>, 0);
   if (support.has("packed sequences"))
     add_both_ways("TakesPackedSequences", expect_right_in_packed_sequences<Op>);
   add("TakesNoStepsAndNullTensors", expect_no_steps<Op>, 0);
