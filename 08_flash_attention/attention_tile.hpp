@@ -173,7 +173,7 @@ struct OnlineSoftmax {
         for (int n = 1; n < kKeys; ++n)
           most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
         most = fmaxf(largest[b][i], ladder::cuda::tiles::quad_max(most) * scale);
-        offset[b][i] = most == -INFINITY ? 0.0f : most;  // a row without keys has no maximum
+        offset[b][i] = most == -INFINITY ? 0.0f : most;  // without keys, 2^-inf, not 2^(inf - inf)
         shrink[b][i] = ladder::cuda::exp2_flushed(largest[b][i] - offset[b][i]);
         grown = grown || shrink[b][i] != 1.0f;
         largest[b][i] = most;

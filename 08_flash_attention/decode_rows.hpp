@@ -31,7 +31,7 @@ __device__ std::int64_t query_of(const Args& args, const Rows& rows, std::int64_
   return (b * args.T_q + row / rows.group) * args.H_q + h * rows.group + row % rows.group;
 }
 
-// A block's work: `count` rows of kv head h in batch b, and the keys of one of `splits` splits.
+// A block's work, `count` rows of kv head h in batch b, and the keys of one of `splits` splits.
 struct BlockRows {
   std::int64_t b, h;
   int first, count;

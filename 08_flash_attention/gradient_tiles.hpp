@@ -263,8 +263,8 @@ struct Shape {
   using Args = std::conditional_t<kAllOptions, FullAttentionGradArgs<Element>,
                                   BasicAttentionGradArgs<Element>>;
   // A warp has 32 keys (16 if D is 256), 32 or 64 queries of scores, and as many accumulators as
-  // fit. Two blocks of 64 keys are faster than one of 128, because one computes while the other
-  // waits.
+  // fit. Two blocks of 64 keys are faster than one block of 128, because one computes while the
+  // other waits.
   static constexpr int kQueries = kSmall ? (kD <= 96 ? 64 : 32) : kD <= 64 ? 128 : 64;
   static constexpr int kKeys = kD <= 64 ? 128 : kSmall && kD == 256 ? 32 : 64;
   static constexpr int kWarps = kD == 96 || kD == 128 || (kSmall && kD == 256) ? 4 : 8;

@@ -199,7 +199,7 @@ __device__ void add_to_memory(float* sums, const float (&dq)[kD / 4]) {
 
 // ---- From S to P and dS, in registers ----
 //
-// `stats` are those of the step, from the thread's own pair of queries on.
+// `stats` holds the step's values, from the thread's own pair of queries on.
 
 // P^T = exp2(S^T c - lse).
 inline __device__ void weigh(float (&p)[kQueries / 2], const float4* stats, float log2_scale) {
@@ -227,7 +227,7 @@ inline __device__ void differentiate(float (&ds)[kQueries / 2], const float (&p)
 
 // ---- Stores ----
 
-// A block's rows of dk and dv: `count` from `first` on, of one of H heads.
+// A block's rows of dk and dv, `count` from `first` on, of one of H heads.
 struct KeyRows {
   std::int64_t first;
   int H, head, count;

@@ -111,8 +111,8 @@ struct QueryTile {
   int head, tile;  // of the sequence's tiles
 };
 
-// The tiles of queries of each head of the group, from that of the first query that sees the
-// block's first key to that of the last one whose window includes its last key.
+// The tiles of queries of each head of the group, from the tile with the first query that sees the
+// block's first key to the tile with the last query whose window includes its last key.
 template <typename Element, typename S>
 struct PassingQueries {
   static constexpr int kThreads = S::kThreads, kQueries = S::kQueries;

@@ -5,7 +5,7 @@
 //         operand from shared memory.
 // Needs:  D = 64 or 128 and bf16, to keep the file short, with a causal mask, lengths and packed
 //         sequences. 16-byte rows and tensor cores (sm_80).
-// Costs:  four plain loads for a factor of K and eight of two bytes for one of V, with bank
+// Costs:  four plain loads for a factor of K and eight two-byte loads for a factor of V, with bank
 //         conflicts, and a buffer for the weights.
 //         See README for what was measured.
 #include <cuda_runtime.h>
@@ -125,7 +125,8 @@ __device__ void update(OnlineSoftmax<kRowBlocks>& softmax, Accumulator (&scores)
       for (int n = 0; n < kKeys; ++n)
         most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
       most = fmaxf(largest, quad_max(most) * softmax.scale);
-      const float offset = most == -INFINITY ? 0.0f : most;  // a row without keys has no maximum
+      const float offset =
+          most == -INFINITY ? 0.0f : most;  // without keys, 2^-inf, not 2^(inf - inf)
 
       // TODO(3): roughly 4 lines; rescale `sum` and this row's elements of o, in all channel blocks
       // TODO(3): from `largest` to `offset`; budget: one exponential.

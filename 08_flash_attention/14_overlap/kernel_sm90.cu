@@ -39,7 +39,7 @@ template <int kD>
 struct Shared {
   static constexpr int kConsumers = kD == 64 ? 3 : 2, kThreads = (1 + kConsumers) * kWarpgroup;
   static constexpr int kQueries = kConsumers * kRows;
-  // Registers per thread, multiples of 8. A thread of the producer and one of each consumer have at
+  // Registers per thread, multiples of 8. A producer thread and a thread of each consumer have at
   // most 512 in all, because an SM has 65,536 and a warpgroup 128 threads.
   static constexpr int kProducerRegisters = kD == 64 ? 32 : 24;
   static constexpr int kConsumerRegisters = kD == 64 ? 160 : 240;
