@@ -73,8 +73,8 @@ auto one_of(const FullAttentionArgs<Element>& args, const char* who,
   return kernel;
 }
 
-// Offsets of a head's rows, in q and o from the block's first query on, in k and v; and their
-// strides. In elements.
+// Offsets of a head's rows, for q and o from the block's first query on, for k and v from the
+// start, and their strides, all in elements.
 struct HeadPlaces {
   int D, stride_q, stride_k;
   std::int64_t q_offset, k_offset;
@@ -91,13 +91,13 @@ __device__ HeadPlaces places_of(const FullAttentionArgs<Element>& args, const Se
 // Tiles of keys, from the first key on.
 struct KeyTiles {
   int count = 0;  // seen by some query of the block
-  int whole = 0;  // the first of them: every query sees every key
+  int whole = 0;  // the first of them, in which every query sees every key
 };
 
 // Tiles of keys, of which the first are out of every window.
 struct WindowTiles : KeyTiles {
-  // Tiles from `first` on are seen by some query of the block; those from `first_whole` to `whole`
-  // - 1 by all queries, with every key.
+  // Some query of the block sees a tile from `first` on. All queries see every key of tiles
+  // `first_whole` to `whole` - 1.
   int first = 0, first_whole = 0;
   __device__ bool is_whole(int tile) const { return tile >= first_whole && tile < whole; }
 };
@@ -173,8 +173,7 @@ struct OnlineSoftmax {
         for (int n = 1; n < kKeys; ++n)
           most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
         most = fmaxf(largest[b][i], ladder::cuda::tiles::quad_max(most) * scale);
-        offset[b][i] =
-            most == -INFINITY ? 0.0f : most;  // no key yet: a weight of 2^-inf, not 2^(inf - inf)
+        offset[b][i] = most == -INFINITY ? 0.0f : most;  // without keys, 2^-inf, not 2^(inf - inf)
         shrink[b][i] = ladder::cuda::exp2_flushed(largest[b][i] - offset[b][i]);
         grown = grown || shrink[b][i] != 1.0f;
         largest[b][i] = most;
@@ -210,16 +209,16 @@ struct OnlineSoftmax {
   __device__ float total(int b, int i) const {
     return ladder::cuda::tiles::quad_sum(sum[b][i]);
   }
-  // The natural logarithm of the sum of exp(scale s); -inf for a row without keys.
+  // The natural logarithm of the sum of exp(scale s), or -inf for a row without keys.
   __device__ float lse(int b, int i, float total) const {
     return largest[b][i] * ladder::cuda::kLn2 + logf(total);
   }
 };
 
 // A softmax for a softcap, or a scale of 0 or below. bend() then applies both to the scores before
-// they are masked; otherwise it does nothing and update() scales. update() takes the maximum of
-// unscaled scores: with a negative scale it would be the minimum, and 0 times a masked score is
-// NaN.
+// they are masked, and otherwise it does nothing and update() scales. update() needs the maximum of
+// unscaled scores, because with a negative scale it would be the minimum, and 0 times a masked
+// score is NaN.
 template <int kRowBlocks>
 struct BentSoftmax : OnlineSoftmax<kRowBlocks> {
   float natural_scale, softcap;
@@ -243,7 +242,7 @@ struct BentSoftmax : OnlineSoftmax<kRowBlocks> {
 
 // Stores the result of a warp's rows, of which the first `rows` are in bounds, to o and lse,
 // `columns` of each row. It passes through `tile`, the warp's own rows of the queries' tile, so
-// that neighbouring lanes store neighbouring 16-byte vectors; no other warp reads them.
+// that neighbouring lanes store neighbouring 16-byte vectors. No other warp reads these rows.
 template <typename Tile, int kRowBlocks, int kChannels>
 __device__ void send(typename Tile::Element* o, int stride, float* lse, int rows, Tile tile,
                      const Accumulator (&sums)[kRowBlocks][kChannels],
@@ -277,7 +276,7 @@ __device__ void send(typename Tile::Element* o, int stride, float* lse, int rows
   }
 }
 
-// The width of the tile for rows of D channels, a multiple of 8: the narrowest that fits. The
+// The width of the tile for rows of D channels, a multiple of 8. It is the narrowest that fits. The
 // widest needs 96 KB of shared memory for queries, keys and values, less than the 99 KB per block
 // of the smallest GPUs (sm_86, sm_89).
 static_assert(Cut<kMostChannels>::kBytes <= 99 * 1024);

@@ -1,4 +1,4 @@
-// Decoding: the rows of queries that share the keys of one kv head, their indices in q, o and lse,
+// Decoding, the rows of queries that share the keys of one kv head, their indices in q, o and lse,
 // and a row's partial result.
 #pragma once
 
@@ -17,11 +17,11 @@ namespace flash_attention::decode {
 constexpr int kRows = 16;  // rows of a tile of queries, one MMA's
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// The rows that share the keys of one kv head: query l, head g of the group is row l * group + g.
+// The rows that share the keys of one kv head. Query l, head g of the group is row l * group + g.
 // Packed sequences are in one batch, and their rows are contiguous.
 struct Rows {
   int group = 1, count = 0;
-  int tiles = 0;  // of kRows; slots if packed
+  int tiles = 0;  // of kRows, or slots if packed
 };
 
 // The index of row `row` of kv head h in q and o, counted in rows.
@@ -31,15 +31,15 @@ __device__ std::int64_t query_of(const Args& args, const Rows& rows, std::int64_
   return (b * args.T_q + row / rows.group) * args.H_q + h * rows.group + row % rows.group;
 }
 
-// A block's work: `count` rows of kv head h in batch b, and the keys of one of `splits` splits.
+// A block's work, `count` rows of kv head h in batch b, and the keys of one of `splits` splits.
 struct BlockRows {
   std::int64_t b, h;
   int first, count;
   int split, splits;
 };
 
-// The result of some of a row's keys, in four columns: the maximum score (base 2), the sum of the
-// weights exp2(score - m), and the sum of the values with these weights.
+// The result of some of a row's keys, in four columns. It consists of the maximum score (base 2),
+// the sum of the weights exp2(score - m), and the sum of the values with these weights.
 struct Partial {
   float m = kNothing, l = 0.0f;
   float4 acc = {0.0f, 0.0f, 0.0f, 0.0f};

@@ -1,4 +1,4 @@
-// Decoding: a tile of 16 rows of queries in a warp's registers, and a warp's computation with a
+// Decoding, a tile of 16 rows of queries in a warp's registers, and a warp's computation with a
 // stage of keys and values in shared memory.
 //
 // The rows of a tile share the keys of one kv head. A lane has two rows of every product, lane / 4
@@ -26,7 +26,7 @@ constexpr int kUnit = 8;  // elements of a 16-byte copy
 
 // Tiles of kD columns, of which D are channels (D_v for v) and the others zeros. A block's warps
 // have their own keys, each kStages stages of kKeys keys and values. All stages but one are in
-// flight: 64 KB and more per block.
+// flight, which is 64 KB and more per block.
 template <int kD>
 struct Cut {
   static constexpr int kBytes = 96 * 1024;  // of shared memory, available on all GPUs since sm_80
@@ -58,7 +58,7 @@ __device__ void load_queries(std::uint32_t (&q_reg)[kBlocks][4], const Args& arg
 }
 
 // With a negative scale -q is used, so that the maximum score remains the maximum. All of q is
-// loaded first: a sign flipped right after its load waits for it, and delays the next load.
+// loaded first, because a sign flipped right after its load waits for it and delays the next load.
 template <int kBlocks>
 __device__ void flip_signs(std::uint32_t (&q_reg)[kBlocks][4], float scale) {
   const std::uint32_t sign = scale < 0.0f ? 0x80008000u : 0u;
@@ -127,8 +127,9 @@ __device__ void scale_and_cap(float (&scores)[kScores][4], float scale, float so
   }
 }
 
-// The result of the keys so far for the lane's two rows: the maximum score (base 2), the sum of the
-// weights exp2(score - m) of the lane's own columns, and the sum of the values with these weights.
+// The result of the keys so far for the lane's two rows. It consists of the maximum score (base 2),
+// the sum of the weights exp2(score - m) of the lane's own columns, and the sum of the values with
+// these weights.
 template <int kD>
 struct OnlineSoftmax {
   float acc[kD / 8][4] = {};
@@ -145,7 +146,7 @@ struct OnlineSoftmax {
         largest = fmaxf(largest, fmaxf(scores[j][2 * i], scores[j][2 * i + 1]));
       const float before = m[i];
       m[i] = fmaxf(before, quad_max(largest) * to_base_2);
-      const float origin = m[i] == kNothing ? 0.0f : m[i];  // no key yet: -inf - -inf is NaN
+      const float origin = m[i] == kNothing ? 0.0f : m[i];  // -inf - -inf would be NaN
       const float keep = exp2f(before - origin);
       l[i] *= keep;
 #pragma unroll

@@ -52,7 +52,7 @@ AttentionCase make_case(const Support& support, std::int64_t B, std::int64_t T_q
 
 // ---- The forward pass and the gradients in the same words ----
 
-// An array that was written. `row` and `head` of element i.
+// An array that was written. `row` and `head` are for element i.
 struct Output {
   std::string name;
   std::vector<float> x;
@@ -124,7 +124,7 @@ void expect_right(const Implementation& i, const AttentionProblem& forward) {
   }
 }
 
-// Also where both are not numbers.
+// Also if both are NaN.
 bool same(float a, float b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
@@ -178,7 +178,8 @@ void spoil(typename Pass::Problem& problem, const Chosen& chosen) {
   }
 }
 
-// NaN in one batch is not seen in the others, NaN in one group of heads not in the others.
+// NaN in one batch does not reach the others, and NaN in one group of heads does not reach the
+// others.
 template <typename Pass>
 void keeps_nan_in_its_batch_and_group(const Implementation& i, const Support& support) {
   AttentionCase c = make_case(support, 3, 20, 70, 4, 2);
@@ -210,7 +211,8 @@ void keeps_nan_in_its_batch_and_group(const Implementation& i, const Support& su
               });
 }
 
-// Neither NaN in one packed sequence, nor NaN in rows behind the last one, which nobody reads or writes.
+// Neither NaN in one packed sequence nor NaN in rows after the last one, which are neither read nor
+// written, reaches other sequences.
 template <typename Pass>
 void keeps_nan_in_its_sequence(const Implementation& i, const Support& support) {
   AttentionCase c =
@@ -224,7 +226,7 @@ void keeps_nan_in_its_sequence(const Implementation& i, const Support& support) 
     const auto& first = of_keys ? first_key : first_query;
     return std::upper_bound(first.begin(), first.end(), row) - first.begin() - 1;
   };
-  problem.drawn_case().lengths.pop_back();  // the last sequence's rows are nobody's
+  problem.drawn_case().lengths.pop_back();  // the last rows belong to no sequence
   cu_seqlens_q.pop_back();
   cu_seqlens_k.pop_back();
   const Outputs wanted = run<Pass>(i, problem);
@@ -248,7 +250,8 @@ void keeps_nan_in_its_sequence(const Implementation& i, const Support& support) 
   }
 }
 
-// Sequences whose slots hold one tile, several or none, between rows that are nobody's: as many as a tile has, and more.
+// Sequences whose slots hold one tile, several or none, with rows between them that belong to no
+// sequence. They are as many as a tile's rows, and more.
 template <typename Pass>
 void finds_each_sequences_slots(const Implementation& i, const Support& support) {
   AttentionCase c = make_case(support, 1, 1, 1, 1, 1);
@@ -283,7 +286,7 @@ void finds_each_sequences_slots(const Implementation& i, const Support& support)
   }
 }
 
-// More than a grid's second and third side can count.
+// More sequences than the second and third dimension of a grid allow.
 template <typename Pass>
 void takes_many_packed_sequences(const Implementation& i, const Support& support) {
   if (!on_a_gpu()) return ladder::testing::skip("70,000 sequences take the emulator a minute");
@@ -294,7 +297,8 @@ void takes_many_packed_sequences(const Implementation& i, const Support& support
   expect_right<Pass>(i, make_problem(packed(make_case(support, 1, 1, 1, 1, 1), lengths)));
 }
 
-// A value that is NaN: those who see its key get NaN; those before may, if they look at the same tile of keys; nobody else.
+// With a NaN value, queries that see its key get NaN. Earlier queries may get NaN if they read the
+// same tile of keys, and no other query may.
 void hands_nan_no_further_than_its_tile(const Implementation& i, const Support& support) {
   constexpr std::int64_t kKey = 290;
   const std::int64_t far_from = support.skips_masked_tiles ? 128 : 0;
@@ -321,7 +325,7 @@ void hands_nan_no_further_than_its_tile(const Implementation& i, const Support& 
               [](const Output&, std::int64_t, std::int64_t) { return true; });
 }
 
-// ---- Lengths that are none ----
+// ---- Invalid lengths ----
 
 template <typename Pass>
 void clamps_bad_lengths(const Implementation& i, const Support& support) {
@@ -350,10 +354,11 @@ void clamps_bad_lengths(const Implementation& i, const Support& support) {
   queries = {-7, 20, 38, 1 << 20, kMost};
   keys = {kLeast, 30, kMost, 71, 1 << 20};
   expect_all_same(packed_wanted, run<Pass>(i, problem));
-  queries = {0, 20, 37, 20, -1};  // decreasing: nobody has a row below
+  queries = {0, 20, 37, 20, -1};  // decreasing, so no sequence has a row below
   keys = {0, 30, 70, 30, kLeast};
   expect_all_same(packed_wanted, run<Pass>(i, problem));
-  // Sequences 0 and 2 have rows in common: any result, but one, and no row is touched that is not there.
+  // Sequences 0 and 2 share rows. Any result is allowed, but the call must return one, and it must
+  // not access out-of-bounds rows.
   queries = {0, 30, 10, 25, 5};
   keys = {0, 60, 20, 50, 10};
   EXPECT_NO_THROW(run<Pass>(i, problem));
@@ -371,7 +376,7 @@ void takes_packed_sequences_over_several_tiles(const Implementation& i, const Su
   }
 }
 
-// And with a scale of its own.
+// With a scale of its own, too.
 template <typename Pass>
 void takes_groups_of_heads_over_several_tiles(const Implementation& i, const Support& support) {
   for (const bool causal : {false, true}) {
@@ -382,8 +387,9 @@ void takes_groups_of_heads_over_several_tiles(const Implementation& i, const Sup
   }
 }
 
-// Few queries, and so many keys that each place of a ring of three tiles of 128 keys is filled a fourth time. What waits for an mbarrier's
-// phase and has it right for two rounds may have it wrong for the third.
+// Few queries, and so many keys that each stage of a ring of three tiles of 128 keys is filled a
+// fourth time. A wait for an mbarrier's phase that is right for two rounds may be wrong in the
+// third.
 void takes_many_turns(const Implementation& i, const Support& support) {
   expect_right<Forward>(i, make_problem(make_case(support, 1, 3, 1160, 1, 1)));
 }
@@ -399,16 +405,18 @@ void takes_windows_at_borders_of_tiles(const Implementation& i, const Support& s
     c.window = window;
     expect_right<Pass>(i, make_problem(c));
   };
-  // Where keys come in tiles of 64: the first query's window begins with one, or one key before; and that of query 128, likewise.
+  // With tiles of 64 keys, the first query's window begins with a tile, or one key before, and so
+  // does the window of query 128.
   for (const std::int64_t window : {7, 8, 71, 72})
     expect(130, 200, 32, window);
-  // Tiles of 64: the last query that sees the first tile's last key is the last one of its tile, or the first one of the next; query 128 likewise.
-  // The last query sees all keys, or all but one.
+  // With tiles of 64, the last query that sees the first tile's last key is the last in its tile,
+  // or the first in the next. The same holds for query 128. The last query sees all keys, or all
+  // but one.
   for (const std::int64_t window : {2, 3, 77, 76})
     expect(140, 77, 96, window);
   expect(300, 270, 32, 129);
-  expect(30, 300, 32, 3);                    // most keys are in front of the first query's window
-  expect(20, 9, 64, std::int64_t{1} << 40);  // more than there are, in 32 bits
+  expect(30, 300, 32, 3);                    // most keys are before the first query's window
+  expect(20, 9, 64, std::int64_t{1} << 40);  // more than exist, and more than 32 bits
 }
 
 template <typename Pass>
@@ -441,7 +449,7 @@ void refuses_widths(const Implementation& i, const Support& support, const std::
   }
 }
 
-// Every width up to the most, and no other one.
+// Every allowed width, and no other one.
 template <typename Pass>
 void takes_every_width(const Implementation& i, const Support& support) {
   for (std::int64_t D = support.D_step; D <= support.most_D; D += 8) {
@@ -452,7 +460,8 @@ void takes_every_width(const Implementation& i, const Support& support) {
   refuses_widths<Pass>(i, support, "D", &AttentionCase::D);
 }
 
-// The values' width is their own: rows of v, o and their gradients begin where they should, and tiles are wide enough for both.
+// With a D_v of their own, rows of v, o and their gradients begin at the right address, and tiles
+// are wide enough for both widths.
 template <typename Pass>
 void takes_values_of_another_width(const Implementation& i, const Support& support) {
   const std::int64_t most = support.most_D;
@@ -462,7 +471,7 @@ void takes_values_of_another_width(const Implementation& i, const Support& suppo
                                {104, 24},
                                {most, 8},
                                {8, most}}) {
-    const bool is_wide = std::max(D, D_v) > 128;  // of these, fewer tiles
+    const bool is_wide = std::max(D, D_v) > 128;  // fewer tiles for these
     AttentionCase c = make_case(support, 1, is_wide ? 20 : 70, is_wide ? 70 : 140, 2, 1);
     c.D = D;
     c.D_v = D_v;
@@ -479,7 +488,7 @@ void takes_values_of_another_width(const Implementation& i, const Support& suppo
   refuses_widths<Pass>(i, support, "D_v", &AttentionCase::D_v);
 }
 
-// Large scores are all the softcap: their gradients vanish, and nothing overflows on the way.
+// Large scores all become the softcap. Their gradients vanish, and nothing overflows.
 template <typename Pass>
 void survives_scores_beyond_the_softcap(const Implementation& i, const Support& support) {
   for (const float softcap : {1.0f, 20.0f}) {
@@ -490,7 +499,7 @@ void survives_scores_beyond_the_softcap(const Implementation& i, const Support& 
   }
 }
 
-// On a GPU whose blocks have 99 KB: other kernels, with all options and without any.
+// A GPU whose blocks have 99 KB runs other kernels, with all options and without any.
 template <typename Pass>
 void takes_little_shared_memory(const Implementation& i, const Support& support) {
   if (on_a_gpu())
@@ -510,13 +519,14 @@ void takes_little_shared_memory(const Implementation& i, const Support& support)
   }
 }
 
-// With a scale of 0 the weights of all keys that are seen are the same, and q and k have no gradients. A case's scale cannot be 0.
+// With a scale of 0 the weights of all visible keys are the same, and q and k have no gradients. A
+// case's scale cannot be 0.
 void takes_a_scale_of_0(const Implementation& i, const Support& support) {
   AttentionCase c = make_case(support, 1, 20, 70, 2, 1);
   c.causal = true;
   AttentionProblem forward = make_problem(c);
   const std::vector<float> q = forward["q"];
-  forward["q"].assign(q.size(), 0.0f);  // scores of 0, too
+  forward["q"].assign(q.size(), 0.0f);  // scores of 0 as well
   AttentionGradProblem problem = make_grad_problem(forward);
   const Outputs wanted = run<Backward>(i, problem);
   problem["q"] = q;
@@ -536,7 +546,8 @@ void takes_a_scale_of_0(const Implementation& i, const Support& support) {
   });
 }
 
-// NaN in tiles of keys in front of all windows, and in queries behind those that see a tile of keys: neither is multiplied with 0.
+// NaN in tiles of keys before all windows, and in queries after those that see a tile of keys.
+// Neither is multiplied by 0.
 void keeps_nan_outside_of_windows_to_its_tiles(const Implementation& i, const Support& support) {
   AttentionCase c = make_case(support, 1, 1, 300, 1, 1);
   c.causal = true;
@@ -562,7 +573,7 @@ void keeps_nan_outside_of_windows_to_its_tiles(const Implementation& i, const Su
 
 // ---- Alignment ----
 
-// The same elements `shift` bytes behind an address that is aligned to everything.
+// The same elements, `shift` bytes after an address with every alignment.
 class Shifted {
  public:
   Shifted(ladder::Device& device, const void* from, std::size_t bytes, std::size_t shift)
@@ -590,7 +601,8 @@ class Shifted {
   std::size_t shift_;
 };
 
-// Each pointer in turn at every address that its elements allow: the same result, or a refusal that names it.
+// Each pointer in turn gets every address that its elements allow. The result is the same, or a
+// rejection names the pointer.
 template <typename Pass>
 void takes_or_refuses_any_alignment_of_each_pointer(const Implementation& i,
                                                     const Support& support) {
@@ -675,7 +687,8 @@ void takes_or_refuses_any_alignment_of_each_pointer(const Implementation& i,
 
 // ---- Limits ----
 
-// Arguments of fp32, bf16 or fp16 whose pointers point at a few elements: nobody must get as far as reading them.
+// Arguments of fp32, bf16 or fp16 whose pointers point to a few elements. The launcher must reject
+// them before they are read.
 template <typename Pass>
 void refuses_more_than_its_limits(const Implementation& i, const Support& support) {
   alignas(16) static unsigned char elements[1024] = {};
@@ -713,9 +726,9 @@ void refuses_more_than_its_limits(const Implementation& i, const Support& suppor
   });
 }
 
-// ---- The gradients' own ----
+// ---- Only for the gradients ----
 
-// Whatever block comes first: under every schedule the same, and the same again.
+// The result is the same for every order of blocks, under every schedule, and when it is repeated.
 void is_repeatable_in_dk_and_dv(const Implementation& i, const Support& support) {
   AttentionCase c = make_case(support, 1, 140, 300, 2, 1);
   c.causal = true;
@@ -734,7 +747,7 @@ void is_repeatable_in_dk_and_dv(const Implementation& i, const Support& support)
   }
 }
 
-// No sequence, but rows: nobody adds anything to their gradients.
+// There are rows but no sequence, so no block adds anything to their gradients.
 void clears_gradients_without_sequences(const Implementation& i, const Support& support) {
   const AttentionGradProblem problem =
       Backward::make(make_problem(packed(make_case(support, 1, 1, 1, 2, 1), {{5, 7}, {3, 2}})));
@@ -753,7 +766,7 @@ void clears_gradients_without_sequences(const Implementation& i, const Support& 
 
 // ---- Registration ----
 
-// The edges of an implementation share the orders of threads.
+// An implementation's edges share the thread schedules.
 void add(const std::string& implementation, const std::string& test,
          const ladder::testing::Body& body) {
   static std::size_t turn = 0;

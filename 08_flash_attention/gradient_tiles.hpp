@@ -32,7 +32,7 @@ using ladder::cuda::kWarpSize;
 
 // ---- Tiles ----
 
-// Swizzled rows of kColumns elements in shared memory: the same 16-byte vector of eight
+// Swizzled rows of kColumns elements in shared memory. The same 16-byte vector of eight
 // neighbouring rows covers all 32 banks, so a warp's access to an 8 x 8 matrix has no conflicts.
 template <typename Element, int kColumns>
 struct Tile {
@@ -55,8 +55,8 @@ struct Tile {
   }
 };
 
-// The channels of a row: all columns of its tile, or fewer, a multiple of 8. D for q, k and their
-// gradients, D_v for all others.
+// The channels of a row, which are all columns of its tile or fewer, a multiple of 8. Arrays q, k
+// and their gradients use D, all others D_v.
 template <typename S>
 struct Channels {
   int D;
@@ -174,7 +174,7 @@ __device__ void multiply_rows(float (&sum)[kM][kN][4], Tile<Element, kColumns> a
   }
 }
 
-// sum[m][n] += a[m] times 16 rows of `b`, of which it takes every kStep-th 16 columns. b_place is
+// sum[m][n] += a[m] times 16 rows of `b`, of which every kStep-th 16 columns are used. b_place is
 // columns_first().
 template <int kStep, typename Element, int kColumns, int kM, int kN>
 __device__ void multiply_add(float (&sum)[kM][kN][4], const std::uint32_t (&a)[kM][4],
@@ -249,12 +249,12 @@ struct Bend {
 // ---- The work of blocks and warps ----
 
 // A block keeps a tile of keys, and tiles of queries are streamed past it. Partner warps share
-// their keys: each computes the scores of some of the queries, and every second 16 channels of the
+// their keys. Each computes the scores of some of the queries, and every second 16 channels of the
 // gradients.
 //
 // A kernel with kAllOptions supports a window, a softcap, fewer channels than columns, and another
 // number for v than for q. Without it a kernel is faster, because more is known at compile time.
-// kSmall, which has all options too, needs at most kLeastMemory of shared memory per block.
+// kSmall, which supports all options too, needs at most kLeastMemory of shared memory per block.
 template <int kColumns, bool kTheAllOptions, bool kTheSmall = false>
 struct Shape {
   static constexpr int kD = kColumns;
@@ -263,8 +263,8 @@ struct Shape {
   using Args = std::conditional_t<kAllOptions, FullAttentionGradArgs<Element>,
                                   BasicAttentionGradArgs<Element>>;
   // A warp has 32 keys (16 if D is 256), 32 or 64 queries of scores, and as many accumulators as
-  // fit. Two blocks of 64 keys are faster than one of 128, because one computes while the other
-  // waits.
+  // fit. Two blocks of 64 keys are faster than one block of 128, because one computes while the
+  // other waits.
   static constexpr int kQueries = kSmall ? (kD <= 96 ? 64 : 32) : kD <= 64 ? 128 : 64;
   static constexpr int kKeys = kD <= 64 ? 128 : kSmall && kD == 256 ? 32 : 64;
   static constexpr int kWarps = kD == 96 || kD == 128 || (kSmall && kD == 256) ? 4 : 8;
@@ -281,11 +281,12 @@ struct Shape {
 
 template <int kQueries>
 struct QueryRows {
-  float lse[kQueries];    // base 2; infinity if no key is seen, so that all p of the row are 0
+  float lse[kQueries];    // base 2, or infinity if no key is seen, so that all p of the row are 0
   float delta[kQueries];  // d_o . o
 };
 
-// A block's shared memory: its keys; queries, double buffered: one tile in use, one in flight.
+// A block's shared memory holds its keys and, double buffered, queries. One tile of queries is in
+// use, one in flight.
 template <typename Element, typename S>
 struct Memory {
   Element k[S::kKeys * S::kD], v[S::kKeys * S::kD];
@@ -309,7 +310,7 @@ constexpr int kRowThreads = 256;
 // Eight lanes per row.
 constexpr int kRowLanes = 8;
 
-// Blocks: query_grid(). Out-of-bounds rows of a tile get zeros.
+// The grid is query_grid(). Out-of-bounds rows of a tile get zeros.
 template <typename Element, int kQueries>
 __global__ void __launch_bounds__(kRowThreads)
     describe_queries(const BasicAttentionGradArgs<Element> args, const int D_v,
@@ -369,7 +370,7 @@ void require_alignment(const FullAttentionGradArgs<Element>& args) {
   }
 }
 
-// The limit per block of an RTX 3090 or 4090 (sm_86, sm_89); no GPU with these instructions has
+// The limit per block of an RTX 3090 or 4090 (sm_86, sm_89). No GPU with these instructions has
 // less.
 constexpr std::size_t kLeastMemory = 99 * 1024;
 
@@ -391,7 +392,7 @@ void launch_with_columns(const FullAttentionArgs<Element>& forward, BytesOf byte
   launch(All{});
 }
 
-// Launches with a Shape, or rejects the arguments. bytes_of(shape) is an integral_constant: a
+// Launches with a Shape, or rejects the arguments. bytes_of(shape) is an integral_constant, a
 // block's shared memory.
 template <typename Element, typename BytesOf, typename Launch>
 void launch_with_shape(const FullAttentionGradArgs<Element>& args, BytesOf bytes_of,

@@ -16,8 +16,8 @@ inline void expect_right_forward(const char* name, ladder::AttentionCase c) {
   ladder::testing::expect_right(ladder::find_implementation(name), make_problem(c));
 }
 
-// For scratch_sm90.cu: a case in bf16. The loop that checks an exercise reports for which stage one
-// fails.
+// For scratch_sm90.cu, a case in bf16. The loop that checks an exercise reports the stage for which
+// one fails.
 inline bool register_stage(const char* name, const char* stage, const ladder::Shape& shape) {
   return ladder::testing::register_hole(name, stage, "attention", shape, {}, {}, "bf16");
 }

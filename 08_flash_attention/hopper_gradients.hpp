@@ -1,6 +1,6 @@
-// Shared by the Hopper kernels of the gradients: the kernels before and after, the five products,
-// the computation of P and dS from S, and the stores. A block keeps 128 keys and values. Each of
-// two warpgroups has 64 of them, and all queries of a step.
+// Shared by the Hopper kernels of the gradients. It contains the kernels before and after, the five
+// products, the computation of P and dS from S, and the stores. A block keeps 128 keys and values.
+// Each of two warpgroups has 64 of them, and all queries of a step.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@ namespace flash_attention {
 namespace hopper = ladder::cuda::hopper;
 
 constexpr int kKeys = 128;    // of a block
-constexpr int kQueries = 64;  // of a step: its S and dP fit into registers beside dk and dv
+constexpr int kQueries = 64;  // of a step, so that its S and dP fit into registers beside dk and dv
 
 constexpr int kConsumers = 2;                   // warpgroups that compute,
 constexpr int kGroupKeys = kKeys / kConsumers;  // with this many keys each
@@ -36,14 +36,14 @@ constexpr int kUnit = 8;  // elements of a 16-byte vector
 
 constexpr int kEndThreads = 256;  // of a block of the kernels before and after
 
-enum Named { kBothGroups = 1, kOwnGroup = 2 };  // named barriers; also kOwnGroup + 1
+enum Named { kBothGroups = 1, kOwnGroup = 2 };  // named barriers, also kOwnGroup + 1
 
 // A tile of rows of kD elements, in panels of 64 columns.
 template <typename Element, int kD, int kRows>
 using Panels = Element[kD / hopper::kPanel][kRows][hopper::kPanel];
 
-// Rows in memory have D elements: kD, or fewer if the tile is wider. Then TMA fills the tile with
-// zeros, and no thread stores these.
+// Rows in memory have D elements, which is kD, or fewer if the tile is wider. Then TMA fills the
+// tile with zeros, and no thread stores these.
 template <int kD>
 struct WholeRows {
   __host__ __device__ constexpr operator int() const { return kD; }
@@ -51,11 +51,11 @@ struct WholeRows {
 
 // ---- Before: lse and delta of each query ----
 //
-// A block per query tile and head, which has a slot: 64 pairs (lse, delta) in `stats`, and a tile
-// of sums of dq, in the order of the warpgroups' registers.
+// A block per query tile and head, which has a slot. A slot holds 64 pairs (lse, delta) in `stats`,
+// and a tile of sums of dq, in the order of the warpgroups' registers.
 
-// A sequence's first row in q and in lse, and its number of queries; the tile's first row among
-// these; its head and slot.
+// A sequence's first row in q and in lse, its number of queries, the tile's first row among these,
+// and the tile's head and slot.
 struct QueryTile {
   std::int64_t first_query, first_lse, queries;
   std::int64_t first_row;
@@ -123,7 +123,7 @@ __device__ void finish_tile(PaddedRows<Element, kD>& rows_smem,
   for (int i = 0; i < kQueries * kD / 4; i += kEndThreads) {
     const int at = i + static_cast<int>(threadIdx.x);
     const float4 x = sums[at];
-    // Each warpgroup has half of the columns, 8 by 8; see hopper.hpp for the four floats of a
+    // Each warpgroup has half of the columns, 8 by 8. hopper.hpp explains the four floats of a
     // thread.
     const int thread = at % hopper::kWarpgroup, block = at / hopper::kWarpgroup;
     const int row = thread / 32 * 16 + thread % 32 / 4, column = block * 8 + thread % 4 * 2;
@@ -146,9 +146,9 @@ __device__ void finish_tile(PaddedRows<Element, kD>& rows_smem,
 
 // ---- The products of a step ----
 //
-// Each warpgroup has 64 of the keys. It computes S and dP transposed, keys by queries: then P^T and
-// dS^T, packed, are the A of dv += P^T d_o and dk += dS^T q, and never leave the registers. Only dq
-// = dS k, a sum over both warpgroups' keys, needs dS in shared memory.
+// Each warpgroup has 64 of the keys. It computes S and dP transposed, keys by queries, so that P^T
+// and dS^T, packed, are the A of dv += P^T d_o and dk += dS^T q, and never leave the registers.
+// Only dq = dS k, a sum over both warpgroups' keys, needs dS in shared memory.
 
 // S^T = k q^T, or dP^T = v d_o^T.
 template <typename Element, int kD>
@@ -199,7 +199,7 @@ __device__ void add_to_memory(float* sums, const float (&dq)[kD / 4]) {
 
 // ---- From S to P and dS, in registers ----
 //
-// `stats` are those of the step, from the thread's own pair of queries on.
+// `stats` holds the step's values, from the thread's own pair of queries on.
 
 // P^T = exp2(S^T c - lse).
 inline __device__ void weigh(float (&p)[kQueries / 2], const float4* stats, float log2_scale) {
@@ -227,7 +227,7 @@ inline __device__ void differentiate(float (&ds)[kQueries / 2], const float (&p)
 
 // ---- Stores ----
 
-// A block's rows of dk and dv: `count` from `first` on, of one of H heads.
+// A block's rows of dk and dv, `count` from `first` on, of one of H heads.
 struct KeyRows {
   std::int64_t first;
   int H, head, count;

@@ -17,9 +17,10 @@ inline void expect_right_gradients(const char* name, ladder::AttentionCase c) {
   ladder::testing::expect_right(ladder::find_implementation(name), ladder::AttentionGradProblem(c));
 }
 
-// A case for each stage of scratch_sm90.cu; the loop that checks an exercise reports for which
-// stage it fails. In order: two query heads for one key head, with two tiles of keys, so a block
-// has four steps; three times a partial tile of keys, and `queries` queries; two batches.
+// A case for each stage of scratch_sm90.cu. The loop that checks an exercise reports the stage for
+// which one fails. The first case uses two query heads for one key head, with two tiles of keys, so
+// a block has four steps. The next three use a partial tile of keys and `queries` queries. The last
+// uses two batches.
 inline bool register_gradient_stages(const char* name, const std::string (&stages)[5],
                                      std::int64_t queries) {
   const ladder::Shape two_heads = {{"B", 1},   {"T", 130},  {"H", 2},   {"K", 128},

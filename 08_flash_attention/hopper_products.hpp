@@ -1,5 +1,5 @@
-// Shared by lessons 11 to 14, from lesson 10: tiles of panels in shared memory, and a warpgroup's
-// two products, in bf16.
+// Shared by lessons 11 to 14, from lesson 10 on. It contains tiles of panels in shared memory, and
+// a warpgroup's two products, in bf16.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@ namespace hopper = ladder::cuda::hopper;
 using hopper::kPanel;
 using hopper::Order;
 
-constexpr int kRows = 64;   // rows of a warpgroup's products: its queries
+constexpr int kRows = 64;   // rows of a warpgroup's products, its queries
 constexpr int kKeys = 128;  // of a tile
 
 // A tile of rows of kD elements, in panels of 64 columns.

@@ -1,12 +1,12 @@
 // 08 flash attention: one kernel, one thread per query; keys and values are loaded in tiles.
-// Change: rewrite of 08.01: tiles of 16 keys in shared memory, and a softmax that is corrected from
-//         tile to tile instead of a matrix of scores.
+// Change: rewrite of 08.01, with tiles of 16 keys in shared memory, and a softmax that is corrected
+//         from tile to tile instead of a matrix of scores.
 // Why:    three kernels write T_q x T_k scores to memory, read them at least four times, and write
-//         them again; here a score is a register.
-// Needs:  D = 64, fp32, causal or not, grouped heads; no key lengths, no packed sequences; any CUDA
-//         GPU.
-// Costs:  every block of 128 queries reads all keys and values that its last query sees; no tensor
-//         cores.
+//         them again. Here a score is a register.
+// Needs:  D = 64, fp32, causal or not, grouped heads, but no key lengths and no packed sequences.
+//         Any CUDA GPU.
+// Costs:  every block of 128 queries reads all keys and values that its last query sees, and uses
+//         no tensor cores.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 using ladder::BasicAttentionArgs;
 
-// Channels of a head: a thread holds its query and its output, kD floats each, in registers.
+// Channels of a head. A thread holds its query and its output, kD floats each, in registers.
 constexpr int kD = 64;
 
 // Queries of a block, one per thread, and keys of a tile, one score per register.
@@ -42,7 +42,7 @@ __device__ std::int64_t keys_seen(const BasicAttentionArgs<float>& args, std::in
 }
 
 __global__ void __launch_bounds__(kQueries) attention_tiles(const BasicAttentionArgs<float> args) {
-  // All threads read the same 16 bytes at a time: one broadcast, no bank conflict.
+  // All threads read the same 16 bytes at a time, which is one broadcast without a bank conflict.
   __shared__ alignas(sizeof(float4)) float k_smem[kKeys][kD], v_smem[kKeys][kD];
 
   const std::int64_t tiles = (args.T_q + kQueries - 1) / kQueries;
@@ -58,12 +58,13 @@ __global__ void __launch_bounds__(kQueries) attention_tiles(const BasicAttention
     copy(q + d, args.q + row * kD + d);
 
   float largest = -INFINITY;  // maximum score so far
-  float sum = 0.0f;           // sum of exp(score - largest); o is the sum of v with these weights
+  float sum = 0.0f;           // sum of exp(score - largest), the weights with which o sums v
   const std::int64_t last_query = min(first_query + kQueries, args.T_q) - 1;
   for (std::int64_t first = 0; first < keys_seen(args, last_query); first += kKeys) {
     __syncthreads();  // all threads have finished the previous tile; it may be overwritten
     for (int i = threadIdx.x * kVec; i < kKeys * kD; i += kQueries * kVec) {
-      // Past the last key load that key again: its score is masked, and 0 times a NaN would be NaN.
+      // Threads past the last key load that key again. Its score is masked, and 0 times a NaN would
+      // be NaN.
       const std::int64_t key = min(first + i / kD, args.T_k - 1);
       const std::int64_t from = ((b * args.T_k + key) * args.H_kv + h_kv) * kD + i % kD;
       copy(k_smem[0] + i, args.k + from), copy(v_smem[0] + i, args.v + from);
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(kQueries) attention_tiles(const BasicAttention
       tile_largest = fmaxf(tile_largest, scores[key]);
     }
 
-    // No key so far: the weight is exp(-inf - 0), not exp(-inf + inf).
+    // Without a key so far the weight is exp(-inf - 0), not exp(-inf + inf).
     const float base = tile_largest == -INFINITY ? 0.0f : tile_largest;
     const float shrink = expf(largest - base);
     largest = tile_largest;

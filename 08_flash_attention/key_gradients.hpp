@@ -1,6 +1,6 @@
-// Shared by the kernels of lessons 17 and 18: the steps of a block that keeps a tile of keys and
-// accumulates dK and dV while tiles of queries are streamed past it. Each lesson's kernel.cu has
-// their order and its own dQ.
+// Shared by the kernels of lessons 17 and 18. It contains the steps of a block that keeps a tile of
+// keys and accumulates dK and dV while tiles of queries are streamed past it. Each lesson's
+// kernel.cu has their order and its own dQ.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -40,8 +40,9 @@ struct HeadLayout {
   }
 };
 
-// The keys of a block of key_grid(): kKeys of a sequence and key head, from `first_key` on. The
-// code after the loop over queries computes them again, so that no register holds them in the loop.
+// The keys of a block of key_grid(), which are kKeys of a sequence and key head, from `first_key`
+// on. The code after the loop over queries computes them again, so that no register holds them in
+// the loop.
 template <typename S>
 struct KeyTile {
   std::conditional_t<S::kAllOptions, WindowedSequence, Sequence> sequence;
@@ -64,7 +65,7 @@ struct KeyTile {
         first_key(at.tile * S::kKeys),
         kv_head(blockIdx.y) {}
 
-  // Offset of the tile's first row in k and dk; v_offset() in v and dv.
+  // Offset of the tile's first row in k and dk. In v and dv it is v_offset().
   __device__ std::int64_t offset(const HeadLayout<S>& layout) const {
     return (sequence.first_key + first_key) * layout.key_stride + kv_head * layout.channels.D;
   }
@@ -110,8 +111,8 @@ struct QueryTile {
   int head, tile;  // of the sequence's tiles
 };
 
-// The tiles of queries of each head of the group, from that of the first query that sees the
-// block's first key to that of the last one whose window includes its last key.
+// The tiles of queries of each head of the group, from the tile with the first query that sees the
+// block's first key to the tile with the last query whose window includes its last key.
 template <typename Element, typename S>
 struct PassingQueries {
   static constexpr int kThreads = S::kThreads, kQueries = S::kQueries;
@@ -127,7 +128,7 @@ struct PassingQueries {
   __device__ PassingQueries(const Args& args, const QueryRows<kQueries>* rows_of_queries,
                             const KeyTile<S>& block, const HeadLayout<S>& layout)
       : args(args), rows_of_queries(rows_of_queries), block(block), layout(layout) {
-    // Copies: nvcc turns conditions on a referenced object into branches.
+    // Copies, because nvcc turns conditions on a referenced object into branches.
     const int queries = block.queries, keys = block.keys, first_key = block.first_key;
     const bool causal = block.sequence.causal;
     const int first_seeing =
@@ -176,7 +177,8 @@ struct PassingQueries {
   }
 };
 
-// ---- P and dS: keys are rows, queries columns; a warp has its keys by half of the queries ----
+// ---- P and dS: keys are rows, queries columns, and a warp has its keys by half of the queries
+// ----
 
 // P from the scores. `lse_smem` has one value per query of the tile.
 template <typename Element, typename S, int kM, int kN>
@@ -218,7 +220,8 @@ __device__ void mask(float (&p)[kM][kN][4], const KeyTile<S>& block, int first_q
   }
 }
 
-// With all options: P from the scores, and dS / P from dP, including the derivative of the softcap.
+// With all options. Computes P from the scores, and dS / P from dP, including the derivative of the
+// softcap.
 template <typename Element, typename S, int kM, int kN>
 __device__ void take_weights_and_slopes(float (&p)[kM][kN][4], float (&ds)[kM][kN][4],
                                         const Bend& bend, const QueryRows<S::kQueries>& rows_smem,
@@ -270,8 +273,8 @@ __device__ void take_ds(float (&ds)[kM][kN][4], const float (&p)[kM][kN][4],
 
 // ---- dV and dK: sums over all queries of the tile ----
 
-// Packs the warp's part of P or dS as first factors: in registers for itself, in shared memory for
-// its partner.
+// Packs the warp's part of P or dS as first factors, in registers for itself and in shared memory
+// for its partner.
 template <typename Element, typename S, int kSteps, int kM, int kN>
 __device__ void pack_and_put(std::uint32_t (&factor)[kSteps][kM][4], const float (&x)[kM][kN][4],
                              Tile<Element, S::kQueries> to_smem, const WarpPart<Element, S>& warp) {
@@ -298,7 +301,7 @@ __device__ void add_own_part(float (&sum)[kM][kN][4], const std::uint32_t (&fact
   }
 }
 
-// The same with the partner's part from shared memory; `factor` is overwritten.
+// The same with the partner's part from shared memory. `factor` is overwritten.
 template <typename Element, typename S, int kSteps, int kM, int kN>
 __device__ void add_partners_part(float (&sum)[kM][kN][4], std::uint32_t (&factor)[kSteps][kM][4],
                                   Tile<Element, S::kQueries> part_smem, Tile<Element, S::kD> b_smem,

@@ -1,4 +1,4 @@
-// Decoding: the partial results of a row from the warps and splits, and how they are merged.
+// Decoding, the partial results of a row from the warps and splits, and how they are merged.
 //
 // kMerge(one, other) updates `one` as if it had seen the keys of `other` too.
 #pragma once
@@ -18,7 +18,7 @@ using Merge = void(Partial& one, const Partial& other);
 // The merge of lesson 20, for the lessons after it.
 inline __device__ void merge_partials(Partial& one, const Partial& other) {
   const float m = fmaxf(one.m, other.m);
-  const float origin = m == kNothing ? 0.0f : m;  // no key in either: -inf - -inf would be NaN
+  const float origin = m == kNothing ? 0.0f : m;  // -inf - -inf would be NaN
   const float keep = exp2f(one.m - origin), add = exp2f(other.m - origin);
   one.m = m;
   one.l = keep * one.l + add * other.l;
@@ -28,12 +28,12 @@ inline __device__ void merge_partials(Partial& one, const Partial& other) {
   one.acc.w = keep * one.acc.w + add * other.acc.w;
 }
 
-// The splits' results for `merge_splits`. Null if there is only one split.
+// The splits' results for `merge_splits`, or null if there is only one split.
 struct Partials {
   float4* acc = nullptr;         // (B, H_kv, rows, splits, kD / 4)
   float2* statistics = nullptr;  // (B, H_kv, rows, splits), m and l
 };
-// The maximum score of a row outside all packed sequences: a NaN, which no maximum can be.
+// The maximum score of a row outside all packed sequences is a NaN, which no maximum can be.
 constexpr std::uint32_t kNobody = 0xffffffffu;
 
 // ---- The warps of a block ----

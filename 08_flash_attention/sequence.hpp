@@ -17,7 +17,7 @@ using ladder::cuda::clamped;
 
 constexpr std::int64_t kMostRows = INT32_MAX - 1024;  // queries or keys, in 32 bits
 
-// Rows are counted over all batches: row r of q begins at q + r * H_q * D.
+// Rows are counted over all batches. Row r of q begins at q + r * H_q * D.
 struct Sequence {
   std::int64_t first_query = 0, queries = 0;
   std::int64_t first_key = 0, keys = 0;
@@ -45,7 +45,7 @@ inline __device__ std::int64_t first_row_of(const std::int64_t* cu_seqlens, std:
   return clamped(cu_seqlens[n], 0, T);
 }
 
-// Batch or packed sequence n. Only kernels see the lengths; wrong ones give another sequence, but
+// Batch or packed sequence n. Only kernels see the lengths. Wrong ones give another sequence, but
 // one in bounds. The lse of its query l and query head h is lse[first_lse + h * T_q + l].
 template <typename Element>
 __device__ Sequence sequence_of(const BasicAttentionArgs<Element>& args, std::int64_t n) {
@@ -66,10 +66,10 @@ __device__ Sequence sequence_of(const BasicAttentionArgs<Element>& args, std::in
   return s;
 }
 
-// Sequence::keys_seen() in 32 bits, for a kernel's innermost loops: row r of the queries from
+// Sequence::keys_seen() in 32 bits, for a kernel's innermost loops. Row r of the queries from
 // `first` on sees keys(r) keys, or none if that is negative, and of these the last `window`.
 struct Visible {
-  int of_first, step, most;  // step: 1 if causal, 0 if all rows see the same
+  int of_first, step, most;  // `step` is 1 if causal, 0 if all rows see the same
   int window = kMostRows;
   __device__ int keys(int row) const { return min(of_first + step * row, most); }
 };
@@ -79,8 +79,8 @@ inline __device__ Visible visible_from(const Sequence& s, std::int64_t first) {
   return {static_cast<int>(of_first), s.causal, static_cast<int>(s.keys)};
 }
 
-// Limits of a grid of tiles, heads and sequences, and of 32-bit row numbers. `most_packed`: the
-// most packed sequences allowed.
+// Limits of a grid of tiles, heads and sequences, and of 32-bit row numbers. At most `most_packed`
+// packed sequences are allowed.
 template <typename Element>
 void require_grid(const BasicAttentionArgs<Element>& args, std::int64_t most_packed = 65535) {
   constexpr std::int64_t kMost = 65535;
@@ -95,8 +95,8 @@ void require_grid(const BasicAttentionArgs<Element>& args, std::int64_t most_pac
   require_at_most("T_k", args.T_k, kMostRows);
 }
 
-// Requirements of lessons 10 to 14: whole sequences of 64 or 128 channels, in rows of 16-byte
-// vectors. False if there is nothing to compute.
+// Requirements of lessons 10 to 14, which are whole sequences of 64 or 128 channels, in rows of
+// 16-byte vectors. Returns false if there is nothing to compute.
 template <typename Element>
 bool require_whole_rows(const BasicAttentionArgs<Element>& args) {
   constexpr std::uintptr_t kUnitBytes = 16;  // of a vector

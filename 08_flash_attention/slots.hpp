@@ -9,18 +9,19 @@
 
 namespace flash_attention {
 
-// All sequences' rows in tiles of kRows. Packed: a tile of sequence n is in one of the slots from
-// first_slot(n) to first_slot(n + 1) - 1. They are at least as many as its tiles, one or two more
-// than its whole ones, so that no thread has to sum the tiles of earlier sequences. Some slots hold
-// no tile.
+// All sequences' rows in tiles of kRows. If packed, a tile of sequence n is in one of the slots
+// from first_slot(n) to first_slot(n + 1) - 1. They are at least as many as its tiles, one or two
+// more than its whole ones, so that no thread has to sum the tiles of earlier sequences. Some slots
+// hold no tile.
 
-// On the host: slots of packed sequences, or of `sequences` of T rows each.
+// On the host, the slots of packed sequences, or of `sequences` of T rows each.
 template <int kRows>
 std::int64_t count_slots(std::int64_t T, const std::int64_t* cu_seqlens, std::int64_t sequences) {
   return cu_seqlens != nullptr ? T / kRows + sequences : (T + kRows - 1) / kRows * sequences;
 }
 
-// Packed. Count is the type in which a kernel counts slots. `each`: rows per row of T.
+// For packed sequences. Count is the type in which a kernel counts slots. `each` is the number of
+// rows per row of T.
 template <int kRows, typename Count>
 __device__ Count first_slot(std::int64_t T, const std::int64_t* cu_seqlens, Count n, int each = 1) {
   return static_cast<Count>(first_row_of(cu_seqlens, n, T)) * each / kRows + n;
@@ -28,8 +29,8 @@ __device__ Count first_slot(std::int64_t T, const std::int64_t* cu_seqlens, Coun
 
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20168  // "unroll 0" is ignored, as intended
-// Packed: the sequence of a slot. kUnroll is 1 if the search must stay a loop, 0 if the compiler
-// may choose.
+// The packed sequence of a slot. kUnroll is 1 if the search must stay a loop, 0 if the compiler may
+// choose.
 template <int kRows, int kUnroll, typename Count>
 __device__ Count sequence_of_slot(std::int64_t T, const std::int64_t* cu_seqlens, Count sequences,
                                   Count slot, int each = 1) {
@@ -70,7 +71,7 @@ dim3 key_grid(const BasicAttentionArgs<Element>& args) {
   return grid_of_tiles<kRows>(args.T_k, args.cu_seqlens_k, args.H_kv, sequence_count(args));
 }
 
-// A block's tile: the sequence's rows from tile * kRows on. There may be none.
+// A block's tile, the sequence's rows from tile * kRows on. There may be none.
 struct SequenceTile {
   int sequence, tile;
 };
@@ -81,7 +82,7 @@ __device__ SequenceTile tile_of_block(std::int64_t T, const std::int64_t* cu_seq
   if (cu_seqlens != nullptr) {
     n = sequence_of_slot<kRows, 1>(T, cu_seqlens, static_cast<int>(sequences), tile);
     tile -= first_slot<kRows>(T, cu_seqlens, n);
-    if (tile < 0) tile = INT32_MAX / kRows;  // before the first sequence: past all rows
+    if (tile < 0) tile = INT32_MAX / kRows;  // before the first sequence, so past all rows
   }
   return {n, tile};
 }

@@ -1,5 +1,5 @@
-// Decoding, on the host: limits of the grid, the number of splits, and the memory of the two
-// launches.
+// Decoding on the host, with the limits of the grid, the number of splits, and the memory of the
+// two launches.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -40,8 +40,8 @@ Rows rows_of(const char* who, const Args& args) {
           static_cast<int>((count + kRows - 1) / kRows)};
 }
 
-// For sequences of `keys` keys with `tiles` tiles of rows in all. `is_one_each`: a sequence has one
-// tile.
+// For sequences of `keys` keys with `tiles` tiles of rows in all. With `is_one_each` a sequence has
+// one tile.
 template <int kD, typename Kernel, typename Args>
 std::int64_t planned_splits(Kernel* kernel, const Args& args, std::int64_t keys, std::int64_t tiles,
                             bool is_one_each) {

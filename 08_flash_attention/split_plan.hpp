@@ -1,4 +1,4 @@
-// Decoding: the number of splits of the keys.
+// Decoding, the number of splits of the keys.
 #pragma once
 
 #include <algorithm>

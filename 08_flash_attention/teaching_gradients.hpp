@@ -1,5 +1,5 @@
-// The parts around the kernels of lessons 18b to 18d: a block's tile, a call's memory, and the
-// allowed arguments: bf16, D = 128, whole sequences, no mask.
+// The parts around the kernels of lessons 18b to 18d. These are a block's tile, a call's memory,
+// and the allowed arguments, bf16, D = 128, whole sequences and no mask.
 #pragma once
 
 #include <cuda_runtime.h>

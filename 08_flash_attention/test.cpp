@@ -5,7 +5,8 @@ namespace {
 
 using ladder::testing::register_hole;
 
-// One query over one tile; three tiles, the last one partial; the same under a mask, in two blocks of queries; and queries without a key.
+// The cases are one query over one tile, three tiles of which the last one is partial, the same
+// with a mask in two blocks of queries, and queries without a key.
 const ladder::Shape kOneTile = {{"B", 1},  {"T", 5},   {"H", 1},   {"K", 64},
                                 {"V", 64}, {"T_q", 1}, {"H_kv", 1}};
 const ladder::Shape kThreeTiles = {{"B", 1},  {"T", 37},  {"H", 2},   {"K", 64},
@@ -24,7 +25,7 @@ const bool holes =
     register_hole("attention_tiles", "Hole3WeighsTheValues", "attention", kOneTile) &&
     register_hole("attention_tiles", "Hole4DividesAndStores", "attention", kNoKey, kCausal);
 
-// Of scratch.cu.
+// For scratch.cu.
 const bool stages =
     register_hole("attention_tiles", "Stage1LoadsTheQuery", "attention", kTwoBlocks) &&
     register_hole("attention_tiles", "Stage2LoadsTheTiles", "attention", kThreeTiles) &&

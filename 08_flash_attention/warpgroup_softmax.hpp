@@ -1,5 +1,5 @@
-// Between a warpgroup's two products, in registers: the softmax of its scores, the weights as the A
-// of the next product; and the store of the result.
+// The work between a warpgroup's two products, in registers. The softmax of its scores gives the
+// weights as the A of the next product, and the result is stored.
 //
 // A thread holds two of the 64 rows, 16 (warp % 4) + lane / 4 and that + 8. Element i of its scores
 // and sums belongs to the first if i % 4 < 2, otherwise to the second, and to column 8 (i / 4) + 2
@@ -25,7 +25,7 @@ inline __device__ int lane_column() {
   return static_cast<int>(threadIdx.x % 4 * 2);
 }
 
-// Masks the scores: the two rows see `seen` keys, and the scores begin at key `first_key`.
+// Masks the scores. The two rows see `seen` keys, and the scores begin at key `first_key`.
 template <int kCount>
 __device__ void mask(float (&s)[kCount], const int (&seen)[2], int first_key) {
 #pragma unroll
@@ -35,12 +35,12 @@ __device__ void mask(float (&s)[kCount], const int (&seen)[2], int first_key) {
   }
 }
 
-// Online softmax for a thread's two rows: the maximum score so far (unscaled), and this lane's part
-// of the sum.
+// Online softmax for a thread's two rows, with the maximum score so far (unscaled) and this lane's
+// part of the sum.
 struct Softmax {
   float m[2] = {-INFINITY, -INFINITY}, l[2] = {0.0f, 0.0f};
 
-  // Scores become exp2(factor * (score - m)); older sums are to be multiplied by `keep`.
+  // Scores become exp2(factor * (score - m)), and older sums are to be multiplied by `keep`.
   template <int kCount>
   __device__ void step(float (&s)[kCount], float (&keep)[2], float factor) {
 #pragma unroll
@@ -50,9 +50,10 @@ struct Softmax {
       for (int i = 0; i < kCount; i += 4)
         top = fmaxf(top, fmaxf(s[i + 2 * r], s[i + 2 * r + 1]));
       top = ladder::cuda::tiles::quad_max(top);
-      // A row without a visible key: nothing is subtracted, because -inf - -inf is NaN.
+      // For a row without a visible key nothing is subtracted, because -inf - -inf is NaN.
       const float offset = top == -INFINITY ? 0.0f : __fmul_rn(top, factor);
-      // Rounded like the old offset, without an FMA: the difference matters for scores of 1e4.
+      // Rounded like the old offset, without an FMA, because the difference matters for scores of
+      // 1e4.
       keep[r] = ladder::cuda::exp2_flushed(__fmul_rn(m[r], factor) - offset);
       m[r] = top;
       float sum = 0.0f;

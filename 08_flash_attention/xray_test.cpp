@@ -20,15 +20,17 @@ Kernel attend(std::uint64_t T, bool causal = false) {
       "attention_tiles", {.B = 1, .T_q = time, .T_k = time, .D = kD, .causal = causal});
 }
 
-// Three tiles of keys, of which the last one is partial; below, fewer keys than a tile has.
+// Three tiles of keys, of which the last one is partial. Below there are fewer keys than a tile
+// holds.
 const ladder::Shape kThreeTiles = {{"B", 1},  {"T", 37},   {"H", 2},   {"K", 64},
                                    {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
 const bool bounds = ladder::testing::register_bounds(
     "attention_tiles", "attention",
     {{"B", 1}, {"T", 5}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}});
 
-// Two blocks, one for each head, with 21 queries and three tiles. A thread loads and stores four elements at once: those of its query,
-// and a tile's keys and values once for all 21 queries. Each of four warps reads 32 times 16 bytes for each key.
+// Two blocks, one for each head, with 21 queries and three tiles. A thread loads and stores four
+// elements at once. It loads its query's elements, and a tile's keys and values once for all 21
+// queries. Each of four warps reads 32 times 16 bytes for each key.
 const bool registered = ladder::testing::register_budget(
     "attention_tiles", "attention",
     {.loads = 1 / 4.0 + 2 * 3 * 16 / 4.0 / 21,
@@ -60,7 +62,7 @@ TEST(AttentionTiles, StoresNoScoreAndFetchesAKeyOncePerBlock) {
   }
 }
 
-// 16 reads of a key and 16 of a value, by each warp. All lanes of a warp read the same 16 bytes.
+// Each warp reads a key 16 times and a value 16 times. All lanes of a warp read the same 16 bytes.
 TEST(AttentionTiles, ReadsSharedMemory32TimesPerKeyAndWarpAndConflictsInNoBank) {
   const Kernel kernel = attend(128);
   EXPECT_EQ(kernel[kSharedLoadRequests], 32 * 128 * (kQueries / 32));

@@ -1,9 +1,9 @@
 // 08 flash attention, the baseline: softmax attention as on paper, in three kernels.
-// Change: none, this is the first attention: scores = scale q k^T with the mask, to memory; softmax
-//         of each row, in place; o = weights v.
-// Why:    each line of the formula is a kernel of its own; the rest of the chapter removes the
+// Change: none, because this is the first attention. It writes scores = scale q k^T with the mask
+//         to memory, applies softmax to each row in place, and computes o = weights v.
+// Why:    each line of the formula is a kernel of its own. The rest of the chapter removes the
 //         costs of this.
-// Needs:  any D, fp32, bf16 or fp16, a causal mask, lengths and packed sequences; any CUDA GPU.
+// Needs:  any D, fp32, bf16 or fp16, a causal mask, lengths and packed sequences. Any CUDA GPU.
 // Costs:  T_q * T_k floats per head, written twice and read 3 + D / 16 times.
 //         See README for what was measured.
 #include <cuda_runtime.h>
@@ -41,7 +41,7 @@ __device__ std::int64_t score_row(const Sequence& sequence, std::int64_t h, std:
   return (sequence.first_lse + h * T_q + l) * T_k;
 }
 
-// Reduces a value over the warp; all lanes get the result.
+// Reduces a value over the warp, so that all lanes get the result.
 template <typename Combine>
 __device__ float over_warp(float x, Combine combine) {
   for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kTile* kTile)
     __syncthreads();  // the tiles are complete
     for (int i = 0; i < kTile; ++i)
       score += q_smem[row][i] * k_smem[column][i];
-    __syncthreads();  // all threads have read the tiles; both may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may be overwritten
   }
   if (query >= sequence.queries || key >= sequence.keys) return;
   scores[score_row(sequence, h, query, args.T_q, args.T_k) + key] =
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize)
     m = fmaxf(m, row[key]);
   m = over_warp(m, [](float a, float b) { return fmaxf(a, b); });
 
-  // A row without a key: -inf - -inf would be NaN, -inf - 0 gives a weight of 0.
+  // For a row without a key, -inf - -inf would be NaN, but -inf - 0 gives a weight of 0.
   const float base = m == -INFINITY ? 0.0f : m;
   float l = 0.0f;
   for (std::int64_t key = lane; key < sequence.keys; key += kWarpSize)
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kTile* kTile)
     __syncthreads();  // the tiles are complete
     for (int i = 0; i < kTile; ++i)
       o += p_smem[row][i] * v_smem[i][column];
-    __syncthreads();  // all threads have read the tiles; both may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may be overwritten
   }
   if (query >= sequence.queries || d >= args.D) return;
   store(args.o + ((sequence.first_query + query) * args.H_q + h) * args.D + d, o);

@@ -23,7 +23,7 @@ const bool bounds = ladder::testing::register_bounds(
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {},
     {"fp32", "bf16"});
 
-// The causal mask saves nothing: what is masked is computed, written and read, too.
+// The causal mask saves nothing, because masked scores are computed, written and read, too.
 TEST(ThreeKernels, WriteEveryScoreTwiceAndReadItAgainAndAgain) {
   for (const std::uint64_t T : {32, 64}) {
     for (const bool causal : {false, true}) {

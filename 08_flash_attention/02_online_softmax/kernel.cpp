@@ -1,8 +1,11 @@
 // 08 flash attention, online softmax: a row's softmax without ever having the row.
-// Change: rewrite: instead of three passes over all scores (maximum, sum, weights) one, with three numbers that are kept up to date.
-// Why:    a pass needs the whole row in memory; three numbers fit in registers, and parts of a row can be merged.
-// Needs:  nothing; plain C++, which the kernels of this chapter write once more for tiles of rows.
-// Costs:  an exp more for every key, or for every tile of keys: the factor between the old maximum and the new one.
+// Change: rewrite with one pass over the scores instead of three (maximum, sum, weights), and with
+//         three numbers that are kept up to date.
+// Why:    a pass needs the whole row in memory. Three numbers fit in registers, and parts of a row
+//         can be merged.
+// Needs:  nothing but plain C++. The kernels of this chapter repeat it for tiles of rows.
+// Costs:  an exp more for every key, or for every tile of keys, for the factor between the old
+//         maximum and the new one.
 //         See README for what was measured.
 #include "08_flash_attention/02_online_softmax/online_softmax.hpp"
 
@@ -15,7 +18,8 @@ namespace {
 template <typename Number>
 constexpr Number kMasked = -std::numeric_limits<Number>::infinity();
 
-// exp(score - m), and 0 for a masked key; where all keys so far are masked, m is -inf too, and -inf - -inf is no number.
+// exp(score - m), and 0 for a masked key. If all keys so far are masked, m is -inf too, and -inf -
+// -inf is NaN.
 template <typename Number>
 Number weight(Number score, Number m) {
   return score == kMasked<Number> ? Number{0} : std::exp(score - m);

@@ -1,4 +1,4 @@
-// The softmax of a row in parts: three numbers represent all scores seen so far.
+// The softmax of a row in parts. Three numbers represent all scores seen so far.
 //
 //   scores s_c, values v_c:   m = max s_c    l = sum exp(s_c - m)    sum = sum exp(s_c - m) v_c
 //
@@ -27,11 +27,11 @@ struct Key {
   Number score, value;
 };
 
-// The row with one more key. Only m is new: sums relative to the old m are rescaled to the new one.
+// The row with one more key. Only m is new. Sums relative to the old m are rescaled to the new one.
 template <typename Number>
 Row<Number> with_key(const Row<Number>& row, const Key<Number>& key);
 
-// The row of all keys of two rows: the same rule, for parts of any size.
+// The row of all keys of two rows, by the same rule, for parts of any size.
 template <typename Number>
 Row<Number> merged(const Row<Number>& a, const Row<Number>& b);
 

@@ -16,7 +16,7 @@ namespace {
 
 using namespace flash_attention::online_softmax;
 
-// How often a row is split and merged anew.
+// The number of times that a row is split and merged.
 constexpr int kSplits = 200;
 
 template <typename Number>
@@ -25,15 +25,15 @@ using Keys = std::vector<Key<Number>>;
 template <typename Number>
 constexpr Number kMasked = -std::numeric_limits<Number>::infinity();
 
-// Relative to sums of positive terms, for up to 64 keys: a few roundings.
+// Relative to sums of positive terms, for up to 64 keys, which allows a few roundings.
 template <typename Number>
 constexpr double kLimit =
     std::is_same_v<Number, double> ? 1e-15 : 4 * double{std::numeric_limits<float>::epsilon()};
 
-// By the definition, in two passes over the whole row, with more digits.
+// The definition, in two passes over the whole row, with more digits.
 struct Truth {
   long double m = kMasked<double>, l = 0, sum = 0;
-  long double magnitude = 0;  // the sum with |v|: what a rounding of sum is measured by
+  long double magnitude = 0;  // the sum with |v|, the scale for roundings of sum
 
   template <typename Number>
   explicit Truth(const Keys<Number>& keys) {
@@ -85,7 +85,7 @@ std::vector<Row<Number>> split(Keys<Number> keys, std::size_t parts, std::mt1993
   return rows;
 }
 
-// Any two are merged until one is left: every tree can come up.
+// Any two rows are merged until one is left, so every tree can occur.
 template <typename Number>
 Row<Number> merged_in_any_tree(std::vector<Row<Number>> rows, std::mt19937& random) {
   while (rows.size() > 1) {
@@ -128,7 +128,8 @@ Keys<Number> random_keys(std::size_t count, double spread, std::mt19937& random)
 // The maximum grows, stays, grows again and stays.
 const Keys<double> kPlainKeys = {{0.5, 2}, {-0.25, 3}, {1.5, -1}, {0.75, 5}, {2.25, 1.5}, {1, -2}};
 
-// The row of the first keys, which begins with `begun` of them as it should be: a step from the row of no key may be wrong for itself.
+// The row of the first keys, which begins correctly with `begun` of them. A step from the row of no
+// key may be wrong on its own.
 template <typename Next>
 Row<double> after(std::size_t keys, std::size_t begun, const Next& next) {
   Row<double> row;
@@ -145,7 +146,7 @@ bool same(const Row<double>& a, const Row<double>& b) {
   return close(a.m, b.m) && close(a.l, b.l) && close(a.sum, b.sum);
 }
 
-// "It equals the row with ...": of with_key, after all keys.
+// The text "It equals the row with ..." for the learner's with_key, after all keys.
 std::string words_for_yours() {
   const std::size_t all = kPlainKeys.size();
   for (const std::size_t begun : {0, 1}) {
@@ -162,7 +163,7 @@ std::string words_for_yours() {
   return "";
 }
 
-// The first test that a learner's function meets: it says what is wrong in words.
+// The first test of a learner's function, so it reports in words how the function is wrong.
 TEST(WithKey, PlainCase) {
   for (std::size_t keys = 1; keys <= kPlainKeys.size(); ++keys) {
     const Truth truth(Keys<double>(kPlainKeys.begin(), kPlainKeys.begin() + keys));
@@ -175,12 +176,12 @@ TEST(WithKey, PlainCase) {
     for (std::size_t n = 0; n < keys; ++n)
       text << (n ? ", " : " ") << "(" << kPlainKeys[n].score << ", " << kPlainKeys[n].value << ")";
     std::string message = text.str();
-    message.insert(message.find('\n') + 1, words_for_yours());  // behind "WRONG RESULT in l"
+    message.insert(message.find('\n') + 1, words_for_yours());  // after "WRONG RESULT in l"
     FAIL() << message << "\n";
   }
 }
 
-// Or the words would name one mistake for another, or a right row.
+// Otherwise the words would confuse one mistake with another, or with a right row.
 TEST(WithKey, WordsAreOfOneMistakeEach) {
   const Truth truth(kPlainKeys);
   const std::size_t all = kPlainKeys.size();
@@ -222,7 +223,7 @@ TYPED_TEST(OnlineSoftmax, MaskedKeysCountForNothing) {
   ASSERT_NO_FATAL_FAILURE(expect_any_split_gives_the_whole_row(Keys<TypeParam>{}, 0.0));
 }
 
-// Weights are 1 or 0 here, so nothing is rounded: that any split gives the same is no matter of tolerance.
+// Weights are 1 or 0 here, so nothing is rounded, and any split gives the same without a tolerance.
 TYPED_TEST(OnlineSoftmax, IsExactWhereNothingIsRounded) {
   constexpr TypeParam kFarBelow = -1e5;
   Keys<TypeParam> keys;
@@ -248,7 +249,7 @@ TYPED_TEST(OnlineSoftmax, GivesMeanAndLogSumExp) {
   Row<TypeParam> row;
   EXPECT_EQ(row.mean(), 0);
   EXPECT_EQ(row.log_sum_exp(), kMasked<TypeParam>);
-  // exp(10000) is no number of either type.
+  // exp(10000) is infinity in both types.
   row = with_key(with_key(row, {10000, 1}), {10000, 3});
   EXPECT_EQ(row.mean(), 2);
   EXPECT_EQ(row.log_sum_exp(), 10000 + std::log(TypeParam{2}));

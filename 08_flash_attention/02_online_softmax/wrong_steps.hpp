@@ -8,7 +8,7 @@
 
 namespace flash_attention::online_softmax {
 
-// An update with one mistake: from a row and a key to the next row.
+// An update with one mistake, from a row and a key to the next row.
 struct WrongStep {
   const char* words;  // after "It equals the row "
   Row<double> (*next)(const Row<double>& row, const Key<double>& key);

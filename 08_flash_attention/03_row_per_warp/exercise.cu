@@ -1,12 +1,12 @@
 // 08 flash attention, a row per warp: the online softmax on a GPU in its simplest form.
-// Change: rewrite of 08.02: a warp has a row and loops over the keys; a score is a sum over its
-//         lanes, and m, l and o are registers.
-// Why:    the three kernels of 08.01 write a matrix of scores; here a score is used before the next
+// Change: rewrite of 08.02, in which a warp has a row and loops over the keys. A score is a sum
+//         over its lanes, and m, l and o are registers.
+// Why:    the three kernels of 08.01 write a matrix of scores. Here a score is used before the next
 //         key is loaded.
-// Needs:  D in {32, 64, 96, 128, 256}; fp32 or bf16; no key lengths, no packed sequences; any CUDA
-//         GPU, no shared memory.
-// Costs:  each query loads all its keys and values again; five shuffles and two exponentials per
-//         key.
+// Needs:  D in {32, 64, 96, 128, 256}, fp32 or bf16, no key lengths and no packed sequences. Any
+//         CUDA GPU, no shared memory.
+// Costs:  each query loads all its keys and values again. A key needs five shuffles and two
+//         exponentials.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -31,14 +31,14 @@ using ladder::cuda::kWarpSize;
 using ladder::cuda::load;
 using ladder::cuda::store;
 
-// Warps of a block: neighbouring queries, which read the same keys at about the same time.
+// Warps of a block compute neighbouring queries, which read the same keys at about the same time.
 constexpr int kWarps = 4;
 constexpr std::int64_t kMostRows = std::int64_t{kWarps} * INT32_MAX;  // the limit of a grid
 
 template <int kD, typename Element>
 __global__ void __launch_bounds__(kWarps* kWarpSize)
     row_per_warp(const BasicAttentionArgs<Element> args) {
-  constexpr int kChannels = kD / kWarpSize;  // per lane: channels lane, lane + 32, ...
+  constexpr int kChannels = kD / kWarpSize;  // per lane, with channels lane, lane + 32, ...
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + warp;  // of lse
   if (row >= args.B * args.H_q * args.T_q) return;                                 // a whole warp
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kWarps* kWarpSize)
   for (int c = 0; c < kChannels; ++c)
     q[c] = args.scale * load(args.q + of_query + c * kWarpSize);
 
-  float m = -INFINITY, l = 0.0f;  // of the keys so far; the same in all lanes
+  float m = -INFINITY, l = 0.0f;  // of the keys so far, the same in all lanes
   const std::int64_t keys = args.causal ? query + 1 + args.T_k - args.T_q : args.T_k;
   for (std::int64_t key = 0; key < keys; ++key, k += stride, v += stride) {
     float score = 0.0f;

@@ -12,7 +12,7 @@ const bool holes =
     ladder::testing::register_hole("attention_row_per_warp", "Hole2BringsTheRowUpToDate",
                                    "attention", kRows);
 
-// Of scratch.cu. In the last case the first queries see no key.
+// For scratch.cu. In the last case the first queries see no key.
 const bool stages =
     ladder::testing::register_hole("attention_row_per_warp", "Stage1BringsTheQuery", "attention",
                                    kOneRow) &&
@@ -22,7 +22,7 @@ const bool stages =
                                    {{"B", 1}, {"T", 3}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 5}},
                                    {{"causal", "true"}});
 
-// Four queries a block, and no tile of keys: a NaN reaches the queries that see its key, and no other.
+// A block has four queries and no tile of keys, so a NaN reaches only the queries that see its key.
 const bool registered = ladder::testing::register_suite(
     "attention", "attention_row_per_warp",
     {.storages = {"fp32", "bf16"},

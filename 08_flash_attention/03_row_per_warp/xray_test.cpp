@@ -14,7 +14,7 @@ using ladder::Precision;
 
 constexpr std::uint64_t kD = 64;
 
-// One head, fp32 unless it says otherwise.
+// One head, in fp32 unless `precision` is another one.
 Kernel attend(std::uint64_t T_q, std::uint64_t T_k, bool causal = false,
               Precision precision = Precision::kFp32, std::uint64_t D = kD) {
   return ladder::testing::xray_of<ladder::Attention>("attention_row_per_warp",
@@ -32,7 +32,8 @@ const ladder::Shape kRagged = {{"B", 1},  {"T", 37},   {"H", 2},   {"K", 64},
 const bool bounds = ladder::testing::register_bounds("attention_row_per_warp", "attention", kRagged,
                                                      {}, {"fp32", "bf16"});
 
-// An element of o: its element of q, and one of k and one of v for each of 37 keys. A warp and key: five shuffles.
+// An element of o loads its element of q, and one element each of k and v for each of 37 keys. A
+// warp needs five shuffles per key.
 const bool registered =
     ladder::testing::register_budget("attention_row_per_warp", "attention",
                                      {.loads = 1 + 2.0 * 37,
@@ -43,7 +44,7 @@ const bool registered =
                                                  {kBarriers, 0, "launch", 1}}},
                                      kRagged);
 
-// Nothing of T_q x T_k elements is stored. What is read is that many rows, twice.
+// No T_q x T_k elements are stored. The loads are that many rows, twice.
 TEST(RowPerWarp, StoresNoScoreAndReadsEachKeyOncePerQuery) {
   for (const std::uint64_t T_q : {16, 32}) {
     for (const std::uint64_t T_k : {24, 48}) {
@@ -68,7 +69,7 @@ TEST(RowPerWarp, StoresNoScoreAndReadsEachKeyOncePerQuery) {
   }
 }
 
-// Query l sees the keys 0 to l: the first key is read by all queries, the last by one.
+// Query l sees the keys 0 to l, so all queries read the first key, and only one reads the last.
 TEST(RowPerWarp, ReadsNothingBehindTheDiagonal) {
   constexpr std::uint64_t kT = 32;
   const Kernel kernel = attend(kT, kT, true);
@@ -80,7 +81,7 @@ TEST(RowPerWarp, ReadsNothingBehindTheDiagonal) {
   }
 }
 
-// 32 lanes read 32 channels that lie side by side: four sectors in fp32, two in bf16.
+// 32 lanes read 32 contiguous channels, which are four sectors in fp32 and two in bf16.
 TEST(RowPerWarp, ReadsWholeSectors) {
   for (const auto& [precision, sectors] : {std::pair{Precision::kFp32, 4}, {Precision::kBf16, 2}}) {
     for (const std::uint64_t D : {32, 64, 96, 128, 256}) {

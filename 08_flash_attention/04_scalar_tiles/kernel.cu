@@ -1,11 +1,12 @@
 // 08 flash attention, scalar tiles: attention without a matrix of scores in memory, by plain FMAs.
-// Change: rewrite of 08.01: a block has a tile of queries; tiles of keys and values are streamed
-//         past it, and each updates the softmax so far.
-// Why:    the three kernels write T_q x T_k scores twice and read them again and again; here a
+// Change: rewrite of 08.01, in which a block has a tile of queries. Tiles of keys and values are
+//         streamed past it, and each updates the softmax so far.
+// Why:    the three kernels write T_q x T_k scores twice and read them again and again. Here a
 //         score stays in a register.
-// Needs:  D in {32, 64, 96, 128, 256}; fp32, bf16 or fp16; a causal mask, lengths and packed sequences; q, k and v
-//         aligned to four elements; 86 KB of shared memory per block, 110 KB for D = 256.
-// Costs:  every tile of queries loads all its keys and values again; no tensor cores.
+// Needs:  D in {32, 64, 96, 128, 256}, fp32, bf16 or fp16, a causal mask, lengths and packed
+//         sequences. Arrays q, k and v are aligned to four elements. A block needs 86 KB of shared
+//         memory, or 110 KB for D = 256.
+// Costs:  every tile of queries loads all its keys and values again, without tensor cores.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -37,13 +38,13 @@ constexpr int kWarpQueries = 16;
 constexpr int kRowLanes = 16;
 constexpr int kRows = kWarpQueries / 2;
 
-// Elements per access to shared memory: 16 bytes of q, k and weights, 8 bytes of v and o.
+// Elements per access to shared memory, 16 bytes of q, k and weights, 8 bytes of v and o.
 constexpr int kVec = 4;
 constexpr int kPair = 2;
 
-// Shared memory, in floats: the queries; a tile of keys and later, in the same buffer, its values;
-// the weights. Rows are padded by kVec, so that 8 lanes that read 8 rows access all 32 banks. Two
-// rows of weights, which are stored at once, are half of the banks apart.
+// Shared memory, in floats. It holds the queries, a tile of keys and later, in the same buffer, its
+// values, and the weights. Rows are padded by kVec, so that 8 lanes that read 8 rows access all 32
+// banks. Two rows of weights, which are stored at once, are half of the banks apart.
 template <int kD>
 struct Cut {
   static constexpr int kWarps = 4, kThreads = kWarps * kWarpSize;
@@ -54,8 +55,8 @@ struct Cut {
       ((kQueries + kKeys) * kStride + kQueries * kWeightStride) * sizeof(float);
 };
 
-// A lane's part of its rows: the scores of keys lane, lane + 16, ... (of 16 lanes) of a tile, and
-// pairs of columns of o.
+// A lane's part of its rows, which is the scores of keys lane, lane + 16, ... (of 16 lanes) of a
+// tile, and pairs of columns of o.
 template <int kKeys>
 using Scores = float[kRows][kKeys / kRowLanes];
 template <int kD>
@@ -77,7 +78,7 @@ __device__ void write(float* to_smem, float first, float second) {
 }
 
 // Copies kTileRows rows of x to a tile of shared memory, as floats. Only `rows` of them are in
-// bounds; rows past the last one repeat it, because a weight of 0 times a NaN would be NaN.
+// bounds. Rows past the last one repeat it, because a weight of 0 times a NaN would be NaN.
 template <int kD, int kTileRows, typename Element>
 __device__ void fetch(float* tile, const Element* x, std::int64_t stride, int rows) {
   using Raw = std::conditional_t<sizeof(Element) == sizeof(float), float4, uint2>;
@@ -120,7 +121,7 @@ struct OnlineSoftmax {
       for (int distance = kRowLanes / 2; distance > 0; distance /= 2)
         most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, distance));
       most = fmaxf(largest[i], most * scale);
-      // No key yet: the weight is 2^-inf, not 2^(inf - inf).
+      // Without a key yet the weight is 2^-inf, not 2^(inf - inf).
       const float offset = most == -INFINITY ? 0.0f : most;
       const float shrink = exp2f(largest[i] - offset);
       largest[i] = most;
@@ -147,7 +148,7 @@ struct OnlineSoftmax {
       total += __shfl_xor_sync(kAllLanes, total, distance);
     return total;
   }
-  // The natural logarithm of the sum of exp(scale s); -inf for a row without keys.
+  // The natural logarithm of the sum of exp(scale s), or -inf for a row without keys.
   __device__ float lse(int i, float total) const {
     return largest[i] * ladder::cuda::kLn2 + logf(total);
   }
@@ -155,7 +156,7 @@ struct OnlineSoftmax {
 
 // Stores the result of a warp's rows, of which the first `rows` are in bounds, to o and lse. It
 // passes through `tile`, the warp's own rows of the queries' tile, so that neighbouring lanes store
-// neighbouring elements; no other warp reads them.
+// neighbouring elements. No other warp reads these rows.
 template <int kD, typename Element>
 __device__ void send(Element* o, std::int64_t stride, float* lse, int rows, float* tile,
                      const Sums<kD>& sums, const OnlineSoftmax& softmax) {
@@ -195,7 +196,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const std::int64_t q_offset = (s.first_query + first) * stride_q + h * kD;
   const std::int64_t k_offset = s.first_key * stride_k + h_kv * kD;
 
-  // Tiles of keys: first those that all queries see whole, then those that need the mask.
+  // Tiles of keys. All queries see the first ones whole, and the others need the mask.
   const int keys = static_cast<int>(s.keys_seen(first + queries - 1));
   const int tiles = (keys + C::kKeys - 1) / C::kKeys;
   const int whole_tiles = static_cast<int>(s.keys_seen(first)) / C::kKeys;
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   Sums<kD> o = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
-    __syncthreads();  // all warps have finished the previous values; the keys may overwrite them
+    __syncthreads();  // all warps have finished the previous values, which the keys may overwrite
     fetch_k(tile);
     __syncthreads();  // the keys are in shared memory
 
@@ -242,7 +243,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
         }
       }
     }
-    __syncthreads();  // all warps have finished the keys; the values may overwrite them
+    __syncthreads();  // all warps have finished the keys, which the values may overwrite
     fetch_v(tile);
 
     if (tile >= whole_tiles) {

@@ -6,8 +6,9 @@ namespace {
 
 using ladder::testing::register_hole;
 
-// Of scratch.cu. The loop that checks an exercise says for which stage a case fails. Two tiles of keys, of which the second has six;
-// three tiles under a mask; two tiles of queries in two batches.
+// For scratch.cu. The loop that checks an exercise reports the stage for which a case fails. The
+// cases use two tiles of keys, of which the second contains six, then three tiles with a mask, then
+// two tiles of queries in two batches.
 const ladder::Shape kTwoTiles = {{"B", 1},  {"T", 70},   {"H", 2},   {"K", 64},
                                  {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
 const ladder::Shape kThreeTiles = {{"B", 1},  {"T", 150},  {"H", 1},   {"K", 32},

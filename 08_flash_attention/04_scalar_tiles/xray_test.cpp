@@ -13,10 +13,10 @@ namespace {
 using namespace emulator::xray;
 using ladder::Precision;
 
-// A tile has so many queries, or keys, up to D = 128.
+// The number of queries, or keys, of a tile, up to D = 128.
 constexpr std::uint64_t kTile = 64;
 
-// One head, fp32 unless it says otherwise.
+// One head, in fp32 unless `precision` is another one.
 Kernel attend(std::uint64_t T, std::int64_t D, bool causal,
               Precision precision = Precision::kFp32) {
   const auto time = static_cast<std::int64_t>(T);
@@ -32,9 +32,10 @@ const bool bounds = ladder::testing::register_bounds(
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {},
     {"fp32", "bf16"});
 
-// A tile of 21 queries and one of 37 keys, for each of two heads. A thread reads four elements at once, and 64 rows whatever there is;
-// an element of o is stored once, and lse once a row. A tile of keys takes four barriers. A warp has eight pairs of rows: four
-// shuffles for the largest score of each, four for its sum.
+// A tile of 21 queries and a tile of 37 keys, for each of two heads. A thread loads four elements
+// at once, always for 64 rows. An element of o is stored once, and lse once per row. A tile of keys
+// needs four barriers. A warp has eight pairs of rows, with four shuffles for the maximum score of
+// each and four for its sum.
 const bool registered = ladder::testing::register_budget(
     "attention_scalar_tiles", "attention",
     {.loads = 3 * (64 / 4) / 21.0,
@@ -43,7 +44,7 @@ const bool registered = ladder::testing::register_budget(
      .counts = {{kBarriers, 4, "block", 2}, {kShuffles, 4 * 8 * (4 + 4), "block", 2}}},
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}});
 
-// What bytes there are grows with T for each tile of queries, and there are T / 64 of those.
+// The bytes per tile of queries grow with T, and there are T / 64 tiles.
 TEST(ScalarTiles, WriteNoScoreAndFetchKeysAndValuesOncePerTileOfQueries) {
   for (const std::uint64_t T : {64, 128, 192}) {
     const Kernel kernel = attend(T, 32, false);
@@ -61,8 +62,8 @@ TEST(ScalarTiles, WriteNoScoreAndFetchKeysAndValuesOncePerTileOfQueries) {
   }
 }
 
-// And meet four times per tile of keys: keys and values share a place, and for each of the two nobody reads what was there, and what
-// comes is there.
+// The block also synchronizes four times per tile of keys. Keys and values share a buffer, and each
+// of the two needs a barrier before it overwrites the buffer and one after it has filled it.
 TEST(ScalarTiles, FetchNothingBehindTheDiagonal) {
   const Kernel kernel = attend(192, 32, true);
   const std::uint64_t key_tiles = 1 + 2 + 3;

@@ -1,12 +1,12 @@
 // 08 flash attention, plain loads: both products on tensor cores, in 16 x 16 blocks.
-// Change: rewrite of 08.04: a lane holds elements of fragments; the weights go through shared
-//         memory as bf16 to become a factor.
-// Why:    one instruction does 2048 FMAs; in 04_scalar_tiles each FMA was an instruction, with an
+// Change: rewrite of 08.04, in which a lane holds elements of fragments. The weights go through
+//         shared memory as bf16 to become a factor.
+// Why:    one instruction does 2048 FMAs. In 04_scalar_tiles each FMA was an instruction, with an
 //         operand from shared memory.
-// Needs:  D = 64 or 128 and bf16, to keep the file short; a causal mask, lengths and packed sequences; 16-byte rows;
-//         tensor cores (sm_80).
-// Costs:  four plain loads for a factor of K, eight of two bytes for one of V, with bank conflicts;
-//         a buffer for the weights.
+// Needs:  D = 64 or 128 and bf16, to keep the file short, with a causal mask, lengths and packed
+//         sequences. 16-byte rows and tensor cores (sm_80).
+// Costs:  four plain loads for a factor of K and eight two-byte loads for a factor of V, with bank
+//         conflicts, and a buffer for the weights.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -33,7 +33,7 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// Key tiles of a block of queries: its first query sees the fewest keys, its last one the most.
+// Key tiles of a block of queries. Its first query sees the fewest keys, its last one the most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
@@ -42,7 +42,7 @@ __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries)
   return tiles;
 }
 
-// Two elements as a register: neighbours in a row, or in a column.
+// Two elements as a register, neighbours in a row or in a column.
 template <typename Element>
 __device__ std::uint32_t side_by_side(const Element* first) {
   return *reinterpret_cast<const std::uint32_t*>(first);
@@ -52,8 +52,8 @@ __device__ std::uint32_t below_each_other(const Element* first) {
   return first->bits | static_cast<std::uint32_t>(first[kColumns].bits) << 16;
 }
 
-// 16 x 16 blocks of a tile as factors. Rows of the tile are m, n or k; load() returns the block
-// `rows` below `row` and `columns` from the left. An A with rows m: the queries, and the weights.
+// 16 x 16 blocks of a tile as factors. Rows of the tile are m, n or k. load() returns the block
+// `rows` below `row` and `columns` from the left. The queries and the weights are an A with rows m.
 template <typename Tile>
 struct MkToA {
   using Element = typename Tile::Element;
@@ -73,7 +73,7 @@ struct MkToA {
   }
 };
 
-// Two neighbouring B, whose columns n are rows of the tile: the keys.
+// Two neighbouring B, whose columns n are rows of the tile. They are the keys.
 template <typename Tile>
 struct NkToB {
   using Element = typename Tile::Element;
@@ -91,7 +91,7 @@ struct NkToB {
   }
 };
 
-// Two neighbouring B, whose rows k are rows of the tile: the values.
+// Two neighbouring B, whose rows k are rows of the tile. They are the values.
 template <typename Tile>
 struct KnToB {
   using Element = typename Tile::Element;
@@ -109,7 +109,7 @@ struct KnToB {
   }
 };
 
-// Updates the softmax with a tile of keys: turns the scores into weights, and rescales o and the
+// Updates the softmax with a tile of keys. It turns the scores into weights, and rescales o and the
 // sums to the new maximum. A lane has two rows of each block of 16, and four lanes share them.
 template <int kRowBlocks, int kKeys, int kChannels>
 __device__ void update(OnlineSoftmax<kRowBlocks>& softmax, Accumulator (&scores)[kRowBlocks][kKeys],
@@ -126,7 +126,7 @@ __device__ void update(OnlineSoftmax<kRowBlocks>& softmax, Accumulator (&scores)
         most = fmaxf(most, fmaxf(scores[b][n][2 * i], scores[b][n][2 * i + 1]));
       most = fmaxf(largest, quad_max(most) * softmax.scale);
       const float offset =
-          most == -INFINITY ? 0.0f : most;  // no key yet: a weight of 2^-inf, not 2^(inf - inf)
+          most == -INFINITY ? 0.0f : most;  // without keys, 2^-inf, not 2^(inf - inf)
 
       // TODO(3): roughly 4 lines; rescale `sum` and this row's elements of o, in all channel blocks
       // TODO(3): from `largest` to `offset`; budget: one exponential.
@@ -156,7 +156,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
   const Tile<Element, C::kKeys, Layout::kStraight> p_tile{v_tile.smem + C::kKeys * kD};  // kQueries
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  // This block's queries, those with the most keys first, so that short blocks fill the gaps at the
+  // end.
   const Sequence s = sequence_of(args, blockIdx.z);
   const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
   if (first >= s.queries) return;
@@ -191,7 +192,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __syncthreads();  // all warps have finished the previous tiles; both may be overwritten
+    __syncthreads();  // all warps have finished the previous tiles, which may be overwritten
     fetch_keys(k_tile, args.k, tile);
     fetch_keys(v_tile, args.v, tile);
     __syncthreads();  // K and V are in shared memory

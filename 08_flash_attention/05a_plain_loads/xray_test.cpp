@@ -8,7 +8,7 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// One block of 128 queries. Where D = 64 a tile has 128 keys, where D = 128 it has 64.
+// One block of 128 queries. A tile has 128 keys if D = 64, and 64 if D = 128.
 Kernel attend(const char* implementation, std::int64_t D = 64, std::int64_t T_k = 128) {
   return xray_of<ladder::Attention>(
       implementation, {.T_q = 128, .T_k = T_k, .D = D, .precision = ladder::Precision::kBf16});
@@ -21,8 +21,8 @@ const ladder::Shape kShape{{"B", 1},  {"T", 37},   {"H", 2},   {"K", 64},
 const bool bounds =
     ladder::testing::register_bounds("attention_plain_loads", "attention", kShape, {}, {"bf16"});
 
-// 21 rows of q, 37 of k and of v, eight elements at a time; o likewise, and lse once a row. A block: 480 requests of each warp
-// for fragments, and 8 to send o.
+// A thread loads 21 rows of q and 37 of k and of v, eight elements at a time. It stores o likewise,
+// and lse once per row. In a block each warp issues 480 requests for fragments, and 8 to send o.
 const bool registered =
     ladder::testing::register_budget("attention_plain_loads", "attention",
                                      {.loads = (21 + 2 * 37) / 21.0 / 8,
@@ -34,10 +34,10 @@ const bool registered =
                                                  {kBarriers, 2, "block", 2}}},
                                      kShape, {}, {}, "bf16");
 
-// 16 x 16 elements that a warp brings: of q, k, v and the weights.
+// Blocks of 16 x 16 elements of q, k, v and the weights that a warp loads.
 constexpr std::uint64_t kWarps = 4, kOfQ = 8, kOfK = 32, kOfV = 32, kOfWeights = 16;
 constexpr std::uint64_t kToSend = 128;  // of o, by the whole block
-// A pair of each of 128 x 128 weights; a warp's 32 lanes store 32 of them in eight rows.
+// A pair of each of 128 x 128 weights. The 32 lanes of a warp store 32 of them in eight rows.
 constexpr std::uint64_t kWeightStores = 128 * 128 / 2 / 32;
 
 TEST(AttentionPlainLoads, TakesFourLoadsForNeighboursInARowAndEightForNeighboursInAColumn) {
@@ -58,7 +58,7 @@ TEST(AttentionPlainLoads, TakesThirtyTwoTurnsForABlock) {
   EXPECT_EQ(kernel[kSharedLoadWavefronts], 11392u);
 }
 
-// Weights are stored once, each with its right neighbour, and no score is written to memory.
+// Weights are stored once, each with its right neighbour, and no score is stored in global memory.
 TEST(AttentionPlainLoads, TakesTheWeightsThroughSharedMemory) {
   const Kernel kernel = attend("attention_plain_loads"), after = attend("attention_tensor_cores");
   EXPECT_EQ(kernel[kSharedStoreRequests] - after[kSharedStoreRequests], kWeightStores);
@@ -69,7 +69,7 @@ TEST(AttentionPlainLoads, TakesTheWeightsThroughSharedMemory) {
   EXPECT_EQ(kernel.buffers.size(), 5u) << "q, k, v, o and lse";
 }
 
-// The column of lesson 04, and what gets worse.
+// The values of lesson 04, and the counters that get worse.
 TEST(AttentionPlainLoads, AsksLessOfSharedMemoryThanTheScalarTiles) {
   const Kernel before = attend("attention_scalar_tiles"), after = attend("attention_plain_loads");
   EXPECT_EQ(before[kSharedLoadRequests], 7424u);
@@ -84,7 +84,8 @@ TEST(AttentionPlainLoads, AsksLessOfSharedMemoryThanTheScalarTiles) {
   EXPECT_EQ(after[kTensorMultiplyAdds], 128u * 128 * 64 * 2);
 }
 
-// D = 128: what a second tile of 64 keys adds, which the page's prediction counts.
+// With D = 128, the counts that a second tile of 64 keys adds, which the page's prediction
+// contains.
 TEST(AttentionPlainLoads, TakesForATileWhatThePageCounts) {
   const auto added = [](const char* name, Counter counter) {
     return attend(name, 128, 128)[counter] - attend(name, 128, 64)[counter];

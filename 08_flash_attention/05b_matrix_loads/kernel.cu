@@ -1,12 +1,12 @@
 // 08 flash attention, matrix loads: one ldmatrix loads the four registers of a 16 x 16 block.
 // Change: from 08.05a: a lane gives the address of one row of an 8 x 8 matrix, and receives its
-//         elements of all four matrices; those of V are transposed by the load.
-// Why:    a block of V needed eight loads of two bytes, one of Q, K or the weights four of four
-//         bytes. Now each needs one load.
-// Needs:  D = 64 or 128 and bf16, to keep the file short; a causal mask, lengths and packed sequences; 16-byte rows;
-//         tensor cores (sm_80).
-// Costs:  the eight rows of a matrix begin in the same bank; the weights still go through shared
-//         memory.
+//         elements of all four matrices. The load transposes the matrices of V.
+// Why:    a block of V needed eight loads of two bytes, and a block of Q, K or the weights needed
+//         four of four bytes. Now each needs one load.
+// Needs:  D = 64 or 128 and bf16, to keep the file short, with a causal mask, lengths and packed
+//         sequences. 16-byte rows and tensor cores (sm_80).
+// Costs:  the eight rows of a matrix begin in the same bank, and the weights still go through
+//         shared memory.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -31,7 +31,7 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// Key tiles of a block of queries: its first query sees the fewest keys, its last one the most.
+// Key tiles of a block of queries. Its first query sees the fewest keys, its last one the most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
@@ -40,10 +40,10 @@ __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries)
   return tiles;
 }
 
-// 16 x 16 blocks of a tile as factors. Rows of the tile are m, n or k; load() returns the block
+// 16 x 16 blocks of a tile as factors. Rows of the tile are m, n or k. load() returns the block
 // `rows` below `row` and `columns` from the left. Lane l gives the address of row l % 8 of the 8 x
-// 8 matrix l / 8, which becomes register l / 8 of all lanes. An A with rows m: the queries, and the
-// weights.
+// 8 matrix l / 8, which becomes register l / 8 of all lanes. The queries and the weights are an A
+// with rows m.
 template <typename Tile>
 struct MkToA {
   using Element = typename Tile::Element;
@@ -59,7 +59,7 @@ struct MkToA {
   }
 };
 
-// Two neighbouring B, whose columns n are rows of the tile: the keys.
+// Two neighbouring B, whose columns n are rows of the tile. They are the keys.
 template <typename Tile>
 struct NkToB {
   using Element = typename Tile::Element;
@@ -75,7 +75,7 @@ struct NkToB {
   }
 };
 
-// Two neighbouring B, whose rows k are rows of the tile: the values.
+// Two neighbouring B, whose rows k are rows of the tile. They are the values.
 template <typename Tile>
 struct KnToB {
   using Element = typename Tile::Element;
@@ -102,7 +102,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
   const Tile<Element, C::kKeys, Layout::kStraight> p_tile{v_tile.smem + C::kKeys * kD};  // kQueries
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  // This block's queries, those with the most keys first, so that short blocks fill the gaps at the
+  // end.
   const Sequence s = sequence_of(args, blockIdx.z);
   const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
   if (first >= s.queries) return;
@@ -137,7 +138,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __syncthreads();  // all warps have finished the previous tiles; both may be overwritten
+    __syncthreads();  // all warps have finished the previous tiles, which may be overwritten
     fetch_keys(k_tile, args.k, tile);
     fetch_keys(v_tile, args.v, tile);
     __syncthreads();  // K and V are in shared memory

@@ -6,7 +6,7 @@ namespace {
 
 using ladder::testing::register_hole;
 
-// 37 keys and 21 queries: the end of a tile; 70 keys of 128 channels: two tiles.
+// 37 keys and 21 queries end within a tile, and 70 keys of 128 channels are two tiles.
 const ladder::Shape kOneTile = {{"B", 1},  {"T", 37},   {"H", 2},   {"K", 64},
                                 {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
 const ladder::Shape kTwoTiles = {{"B", 1},   {"T", 70},   {"H", 1},   {"K", 128},
@@ -20,8 +20,9 @@ const bool holes_registered =
     register_hole("attention_matrix_loads", "Hole3NamesTheRowsOfTheValues", "attention", kTwoTiles,
                   {}, {}, "bf16");
 
-// Of scratch.cu. The loop that checks an exercise says for which stage a case fails. Two blocks of queries under a mask, of which the
-// first one does not see the second tile of keys; the two tiles of above; two blocks in two batches.
+// For scratch.cu. The loop that checks an exercise reports the stage for which a case fails. The
+// cases use two blocks of queries with a mask, of which the first one does not see the second tile
+// of keys, then the two tiles from above, then two blocks in two batches.
 const ladder::Shape kTwoBlocks = {{"B", 1},  {"T", 150},   {"H", 1},   {"K", 64},
                                   {"V", 64}, {"T_q", 150}, {"H_kv", 1}};
 const ladder::Shape kTwoBatches = {{"B", 2},  {"T", 20},    {"H", 2},   {"K", 64},
@@ -42,7 +43,7 @@ const bool registered = ladder::testing::register_suite(
     {.storages = {"bf16"},
      .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
      .nan_tile = 128,
-     // Keys in tiles of 128 with 64 channels, of 64 with more; queries in tiles of 128.
+     // Tiles have 128 keys with 64 channels, and 64 keys with more. Tiles of queries have 128.
      .borders = {{.size = "T", .at = {128, 256}},
                  {.size = "T", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}},
                  {.size = "T_q", .at = {64, 128}}}});

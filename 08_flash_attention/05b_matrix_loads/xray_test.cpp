@@ -8,7 +8,7 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// One block of 128 queries. Where D = 64 a tile has 128 keys, where D = 128 it has 64.
+// One block of 128 queries. A tile has 128 keys if D = 64, and 64 if D = 128.
 Kernel attend(const char* implementation, std::int64_t D = 64, std::int64_t T_k = 128) {
   return xray_of<ladder::Attention>(
       implementation, {.T_q = 128, .T_k = T_k, .D = D, .precision = ladder::Precision::kBf16});
@@ -21,8 +21,8 @@ const ladder::Shape kShape{{"B", 1},  {"T", 37},   {"H", 2},   {"K", 64},
 const bool bounds =
     ladder::testing::register_bounds("attention_matrix_loads", "attention", kShape, {}, {"bf16"});
 
-// 21 rows of q, 37 of k and of v, eight elements at a time; o likewise, and lse once a row. A block: 88 loads of
-// matrices of each warp.
+// A thread loads 21 rows of q and 37 of k and of v, eight elements at a time. It stores o likewise,
+// and lse once per row. In a block each warp loads 88 groups of matrices.
 const bool registered =
     ladder::testing::register_budget("attention_matrix_loads", "attention",
                                      {.loads = (21 + 2 * 37) / 21.0 / 8,
@@ -33,7 +33,8 @@ const bool registered =
                                                  {kBarriers, 2, "block", 2}}},
                                      kShape, {}, {}, "bf16");
 
-// One for each 16 x 16 elements of q, k, v and the weights, of each of four warps; and 32 plain loads to send o, as before.
+// Each of four warps needs one load for each 16 x 16 elements of q, k, v and the weights, and 32
+// plain loads to send o, as before.
 TEST(AttentionMatrixLoads, LoadsABlockAtOnce) {
   const Kernel kernel = attend("attention_matrix_loads");
   EXPECT_EQ(kernel[kSharedMatrixLoadRequests], 4u * (8 + 32 + 32 + 16));

@@ -1,12 +1,12 @@
 // 08 flash attention, weights in registers: a lane's accumulators are its part of the next factor.
-// Change: from 08.05b: the weights are packed in their registers, without shared memory; load.hpp
+// Change: from 08.05b: the weights are packed in their registers, without shared memory. load.hpp
 //         loads the blocks.
-// Why:    a warp stored and loaded weights that it already had in its registers: 16 or 32 KB, in an
-//         extra buffer.
-// Needs:  D = 64 or 128 and bf16, to keep the file short; a causal mask, lengths and packed sequences; 16-byte rows;
-//         tensor cores (sm_80).
-// Costs:  bank conflicts in the loads of blocks, and a wait for every tile: 06_swizzled,
-//         08_pipelined.
+// Why:    a warp stored and loaded weights that it already had in its registers. They were 16 or 32
+//         KB, in an extra buffer.
+// Needs:  D = 64 or 128 and bf16, to keep the file short, with a causal mask, lengths and packed
+//         sequences. 16-byte rows and tensor cores (sm_80).
+// Costs:  bank conflicts in the loads of blocks, which 06_swizzled removes, and a wait for every
+//         tile, which 08_pipelined removes.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -31,7 +31,7 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// Key tiles of a block of queries: its first query sees the fewest keys, its last one the most.
+// Key tiles of a block of queries. Its first query sees the fewest keys, its last one the most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
@@ -50,7 +50,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows k_tile{q_tile.smem + C::kQueries * kD};    // kKeys rows
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  // This block's queries, those with the most keys first, so that short blocks fill the gaps at the
+  // end.
   const Sequence s = sequence_of(args, blockIdx.z);
   const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
   if (first >= s.queries) return;
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __syncthreads();  // all warps have finished the previous tiles; both may be overwritten
+    __syncthreads();  // all warps have finished the previous tiles, which may be overwritten
     fetch_keys(k_tile, args.k, tile);
     fetch_keys(v_tile, args.v, tile);
     __syncthreads();  // K and V are in shared memory

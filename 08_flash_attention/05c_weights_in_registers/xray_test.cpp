@@ -9,7 +9,7 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// One block of 128 queries. Where D = 64 a tile has 128 keys, where D = 128 it has 64.
+// One block of 128 queries. A tile has 128 keys if D = 64, and 64 if D = 128.
 Kernel attend(const char* implementation, std::int64_t D = 64, std::int64_t T_k = 128) {
   return xray_of<ladder::Attention>(
       implementation, {.T_q = 128, .T_k = T_k, .D = D, .precision = ladder::Precision::kBf16});
@@ -22,8 +22,8 @@ const ladder::Shape kShape{{"B", 1},  {"T", 37},   {"H", 2},   {"K", 64},
 const bool bounds =
     ladder::testing::register_bounds("attention_tensor_cores", "attention", kShape, {}, {"bf16"});
 
-// 21 rows of q, 37 of k and of v, eight elements at a time; o likewise, and lse once a row. A block: 72 loads of
-// matrices of each warp, and nothing of the weights is stored.
+// A thread loads 21 rows of q and 37 of k and of v, eight elements at a time. It stores o likewise,
+// and lse once per row. In a block each warp loads 72 groups of matrices, and no weight is stored.
 const bool registered =
     ladder::testing::register_budget("attention_tensor_cores", "attention",
                                      {.loads = (21 + 2 * 37) / 21.0 / 8,
@@ -38,7 +38,8 @@ const bool registered =
 using ladder::cuda::tiles::accumulator_place;
 using FragmentA = ladder::cuda::tiles::FragmentA<ladder::bfloat16>;
 
-// Register i of A is registers 2 (i % 2) and the next one of the left sums, i < 2, or of the right ones.
+// Register i of A holds registers 2 (i % 2) and the next one of the left accumulator if i < 2,
+// otherwise of the right one.
 TEST(AttentionTensorCores, FindsEachWeightInTheLaneThatNeedsIt) {
   for (int lane = 0; lane < 32; ++lane) {
     for (int i = 0; i < 4; ++i) {
@@ -53,7 +54,8 @@ TEST(AttentionTensorCores, FindsEachWeightInTheLaneThatNeedsIt) {
   }
 }
 
-// 16 blocks of weights are not loaded, 256 pairs of rows of them not stored: for one tile of 128 keys.
+// For one tile of 128 keys, 16 blocks of weights are not loaded and 256 pairs of rows of them not
+// stored.
 TEST(AttentionTensorCores, LeavesTheWeightsOutOfSharedMemory) {
   const Kernel before = attend("attention_matrix_loads"), after = attend("attention_tensor_cores");
   EXPECT_EQ(before[kSharedMatrixLoadRequests], 352u);

@@ -1,12 +1,12 @@
 // 08 flash attention, swizzled: tiles in shared memory without bank conflicts.
-// Change: from 08.05c: the 16-byte vectors of a row are swizzled, by an exclusive or with the row's
-//         number; stores and loads compute the swizzled index.
+// Change: from 08.05c: the 16-byte vectors of a row are swizzled by an exclusive or with the row's
+//         number. Stores and loads compute the swizzled index.
 // Why:    the matrix loads of 08.05c needed 32 wavefronts each, because the eight rows of a matrix
 //         began in the same bank.
-// Needs:  D = 64 or 128 and bf16, to keep the file short; a causal mask, lengths and packed sequences; 16-byte rows;
-//         tensor cores (sm_80).
-// Costs:  an exclusive or per address. Tiles still pass through registers, and each is waited for:
-//         07, 08_pipelined.
+// Needs:  D = 64 or 128 and bf16, to keep the file short, with a causal mask, lengths and packed
+//         sequences. 16-byte rows and tensor cores (sm_80).
+// Costs:  an exclusive or per address. Tiles still pass through registers (until 07), and each is
+//         waited for (until 08_pipelined).
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -30,14 +30,15 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// Contiguous rows of elements in shared memory; place() swizzles the 16-byte vectors of each row.
+// Contiguous rows of elements in shared memory, in which place() swizzles the 16-byte vectors of
+// each row.
 template <typename Element_, int kColumns_>
 struct Swizzled {
   using Element = Element_;
   static constexpr int kColumns = kColumns_;
   static constexpr int kUnit = 8;  // elements, 16 bytes
   static constexpr int kUnits = kColumns / kUnit;
-  static constexpr int kGroupUnits = 8, kGroup = kGroupUnits * kUnit;  // 128 bytes: all banks once
+  static constexpr int kGroupUnits = 8, kGroup = kGroupUnits * kUnit;  // 128 bytes, all banks once
   Element* smem;
 
   static __device__ unsigned place(unsigned row, unsigned column) {
@@ -56,7 +57,7 @@ __device__ Element* moved(Swizzled<Element, kColumns> tile, unsigned place, int 
   return tile.smem + there;
 }
 
-// Key tiles of a block of queries: its first query sees the fewest keys, its last one the most.
+// Key tiles of a block of queries. Its first query sees the fewest keys, its last one the most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
@@ -75,7 +76,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows k_tile{q_tile.smem + C::kQueries * kD};    // kKeys rows
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  // This block's queries, those with the most keys first, so that short blocks fill the gaps at the
+  // end.
   const Sequence s = sequence_of(args, blockIdx.z);
   const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
   if (first >= s.queries) return;
@@ -109,7 +111,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __syncthreads();  // all warps have finished the previous tiles; both may be overwritten
+    __syncthreads();  // all warps have finished the previous tiles, which may be overwritten
     fetch_keys(k_tile, args.k, tile);
     fetch_keys(v_tile, args.v, tile);
     __syncthreads();  // K and V are in shared memory

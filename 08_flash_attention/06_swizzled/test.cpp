@@ -6,7 +6,7 @@ namespace {
 
 using ladder::testing::register_hole;
 
-// 37 keys and 21 queries: the end of a tile; 70 keys of 128 channels: two tiles.
+// 37 keys and 21 queries end within a tile, and 70 keys of 128 channels are two tiles.
 const bool holes_registered =
     register_hole("attention_swizzled", "Hole1ExchangesUnits", "attention",
                   {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}},
@@ -20,7 +20,7 @@ const bool registered = ladder::testing::register_suite(
     {.storages = {"bf16"},
      .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
      .nan_tile = 128,
-     // Keys in tiles of 128 with 64 channels, of 64 with more; queries in tiles of 128.
+     // Tiles have 128 keys with 64 channels, and 64 keys with more. Tiles of queries have 128.
      .borders = {{.size = "T", .at = {128, 256}},
                  {.size = "T", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}},
                  {.size = "T_q", .at = {64, 128}}}});

@@ -8,7 +8,7 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// One block of 128 queries. Where D = 64 a tile has 128 keys, where D = 128 it has 64.
+// One block of 128 queries. A tile has 128 keys if D = 64, and 64 if D = 128.
 Kernel attend(const char* implementation, std::int64_t D = 64) {
   return xray_of<ladder::Attention>(
       implementation, {.T_q = 128, .T_k = 128, .D = D, .precision = ladder::Precision::kBf16});
@@ -22,14 +22,16 @@ std::uint64_t wavefronts_of_matrix_loads(const Kernel& kernel) {
   return wavefronts;
 }
 
-// Two heads, a block each; two tiles of keys, the second one of 12: every place is used again.
+// Two heads with a block each, and two tiles of keys, the second with 12, so that every buffer is
+// used again.
 const ladder::Shape kShape{{"B", 1},  {"T", 140},  {"H", 2},   {"K", 64},
                            {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
 
 const bool bounds =
     ladder::testing::register_bounds("attention_swizzled", "attention", kShape, {}, {"bf16"});
 
-// 21 rows of q, 140 of k and of v, eight elements at a time; o likewise, and lse once a row.
+// A thread loads 21 rows of q and 140 of k and of v, eight elements at a time. It stores o
+// likewise, and lse once per row.
 const bool registered =
     ladder::testing::register_budget("attention_swizzled", "attention",
                                      {.loads = (21 + 2 * 140) / 21.0 / 8,
@@ -40,7 +42,8 @@ const bool registered =
                                                  {kBarriers, 2, "tile", 4}}},
                                      kShape, {}, {}, "bf16");
 
-// Four 8 x 8 matrices are 512 bytes, four wavefronts at best; of rows of 128 bytes all eight begin in the same bank.
+// Four 8 x 8 matrices are 512 bytes, which needs at least four wavefronts. With rows of 128 bytes
+// all eight rows begin in the same bank.
 TEST(AttentionTensorCores, LoadsEachRowOfAMatrixInATurnOfItsOwn) {
   const Kernel kernel = attend("attention_tensor_cores");
   EXPECT_EQ(kernel[kSharedMatrixLoadRequests], 288u);
@@ -71,7 +74,7 @@ TEST(AttentionSwizzled, ConflictsInNoBank) {
   }
 }
 
-// Two tiles of 64 keys, D = 128: what the page's estimate counts for one.
+// Two tiles of 64 keys at D = 128. The page's estimate counts one tile.
 TEST(AttentionSwizzled, TakesForATileWhatThePageCounts) {
   const Kernel before = attend("attention_tensor_cores", 128);
   const Kernel after = attend("attention_swizzled", 128);
@@ -82,7 +85,8 @@ TEST(AttentionSwizzled, TakesForATileWhatThePageCounts) {
   EXPECT_EQ(after[kSharedStoreWavefronts], kTiles + kQueries + kOutputs);
 }
 
-// Only places have changed: the same bytes by the same loads and stores, from and to memory and shared memory.
+// Only the indices have changed. The same loads and stores move the same bytes of global and shared
+// memory.
 TEST(AttentionSwizzled, MovesAndMultipliesAsBefore) {
   const Kernel before = attend("attention_tensor_cores"), after = attend("attention_swizzled");
   for (const Counter counter :

@@ -1,11 +1,11 @@
 // 08 flash attention, asynchronous copies: tiles are copied to shared memory without a register.
 // Change: from 08.06: cp.async copies each 16-byte vector, and the block waits for its copies. The
 //         swizzled tile is now the library's.
-// Why:    a loaded value must arrive in a register before it can be stored; many loads in flight
-//         need many registers, few loads need many round trips.
-// Needs:  D = 64 or 128 and bf16, to keep the file short; a causal mask, lengths and packed sequences; 16-byte rows;
-//         tensor cores (sm_80).
-// Costs:  nothing new. Each tile is still waited for right after its copies are issued:
+// Why:    a loaded value must arrive in a register before it can be stored. Many loads in flight
+//         need many registers, and few loads need many round trips.
+// Needs:  D = 64 or 128 and bf16, to keep the file short, with a causal mask, lengths and packed
+//         sequences. 16-byte rows and tensor cores (sm_80).
+// Costs:  nothing new. Each tile is still waited for right after its copies are issued, until
 //         08_pipelined.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -32,7 +32,7 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// Key tiles of a block of queries: its first query sees the fewest keys, its last one the most.
+// Key tiles of a block of queries. Its first query sees the fewest keys, its last one the most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows k_tile{q_tile.smem + C::kQueries * kD};    // kKeys rows
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  // This block's queries, those with the most keys first, so that short blocks fill the gaps at the
+  // end.
   const Sequence s = sequence_of(args, blockIdx.z);
   const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
   if (first >= s.queries) return;
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    __syncthreads();  // all warps have finished the previous tiles; both may be overwritten
+    __syncthreads();  // all warps have finished the previous tiles, which may be overwritten
     fetch_keys(k_tile, args.k, tile);
     fetch_keys(v_tile, args.v, tile);
     // TODO(2): roughly 3 lines; commit the copies, wait for them, synchronize; budget: one barrier

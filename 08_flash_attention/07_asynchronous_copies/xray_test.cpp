@@ -8,23 +8,26 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// One block of 128 queries. Where D = 64 a tile has 128 keys, where D = 128 it has 64.
+// One block of 128 queries. A tile has 128 keys if D = 64, and 64 if D = 128.
 Kernel attend(const char* implementation, std::int64_t D = 64) {
   return xray_of<ladder::Attention>(
       implementation, {.T_q = 128, .T_k = 128, .D = D, .precision = ladder::Precision::kBf16});
 }
 
-// Two heads, a block each; two tiles of keys, the second one of 12: every place is used again.
+// Two heads with a block each, and two tiles of keys, the second with 12, so that every buffer is
+// used again.
 const ladder::Shape kShape{{"B", 1},  {"T", 140},  {"H", 2},   {"K", 64},
                            {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
 
 const bool bounds =
     ladder::testing::register_bounds("attention_async_copies", "attention", kShape, {}, {"bf16"});
 
-// A tile has 128 rows of eight units here: q and two of k and of v of each block, rows that do not exist included.
+// A tile has 128 rows of eight 16-byte vectors here. Each block copies q and two tiles each of k
+// and of v, including out-of-bounds rows.
 constexpr std::int64_t kUnits = 2 * 5 * 128 * 8;
 
-// 21 rows of q, 140 of k and of v, eight elements at a time; o likewise, and lse once a row. What is stored to shared memory is o.
+// A thread loads 21 rows of q and 140 of k and of v, eight elements at a time. It stores o
+// likewise, and lse once per row. Only o is stored to shared memory.
 const bool registered =
     ladder::testing::register_budget("attention_async_copies", "attention",
                                      {.loads = (21 + 2 * 140) / 21.0 / 8,
@@ -36,7 +39,7 @@ const bool registered =
                                                  {kBarriers, 2, "tile", 4}}},
                                      kShape, {}, {}, "bf16");
 
-// Requests to load from memory whose values a thread gets.
+// Requests that load from global memory into registers.
 std::uint64_t loads_to_registers(const Kernel& kernel) {
   std::uint64_t requests = 0;
   for (const Access& access : kernel.accesses) {
@@ -47,7 +50,7 @@ std::uint64_t loads_to_registers(const Kernel& kernel) {
   return requests;
 }
 
-// A copy of 16 bytes for each unit of q, k and v, and no load and no store in its place.
+// A copy of 16 bytes for each vector of q, k and v replaces its load and its store.
 TEST(AttentionAsyncCopies, PassesNoRegister) {
   const Kernel before = attend("attention_swizzled");
   const Kernel after = attend("attention_async_copies");
@@ -78,7 +81,7 @@ TEST(AttentionAsyncCopies, ConflictsInNoBank) {
   }
 }
 
-// Between asking and waiting a thread does nothing: 08_pipelined.
+// Between a request and its wait a thread does nothing, which 08_pipelined changes.
 TEST(AttentionAsyncCopies, WaitsForEveryCopyAtOnce) {
   const Kernel kernel = attend("attention_async_copies");
   EXPECT_EQ(kernel[kAsyncCopiesAtOnce], kernel[kAsyncCopies]);

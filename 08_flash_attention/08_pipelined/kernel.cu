@@ -1,12 +1,12 @@
 // 08 flash attention, pipelined: for heads of 128 the fastest forward kernel since sm_80.
-// Change: from 08.07: K's next tile is in flight during this tile's softmax and its product with V;
+// Change: from 08.07: K's next tile is in flight during this tile's softmax and its product with V.
 //         V's tile is in flight during the scores.
-// Why:    07_asynchronous_copies waited for the copies of each tile; here they have arrived before
+// Why:    07_asynchronous_copies waited for the copies of each tile. Here they have arrived before
 //         they are needed.
-// Needs:  D in {32, 64, 96, 128, 256}; bf16 or fp16; a causal mask, lengths and packed sequences; 16-byte rows; tensor
-//         cores (sm_80).
-// Costs:  order: each barrier now means that one tile has arrived and that another may be
-//         overwritten. No more memory.
+// Needs:  D in {32, 64, 96, 128, 256}, bf16 or fp16, a causal mask, lengths and packed sequences.
+//         16-byte rows and tensor cores (sm_80).
+// Costs:  a strict order, because each barrier now means that one tile has arrived and that another
+//         may be overwritten. No more memory.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -31,7 +31,7 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// Key tiles of a block of queries: its first query sees the fewest keys, its last one the most.
+// Key tiles of a block of queries. Its first query sees the fewest keys, its last one the most.
 template <int kKeys>
 __device__ KeyTiles tiles_of(const Sequence& s, std::int64_t first, int queries) {
   KeyTiles tiles;
@@ -50,7 +50,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows k_tile{q_tile.smem + C::kQueries * kD};    // kKeys rows
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  // This block's queries, those with the most keys first, so that short blocks fill the gaps at the
+  // end.
   const auto s = sequence_of(args, blockIdx.z);
   const std::int64_t first = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * C::kQueries;
   if (first >= s.queries) return;

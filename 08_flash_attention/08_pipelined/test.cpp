@@ -12,7 +12,7 @@ using ladder::AttentionCase;
 using ladder::Precision;
 using ladder::testing::register_hole;
 
-// Three tiles of 64 keys, the last one of 22: each place is used again, twice.
+// Three tiles of 64 keys, the last with 22, so that each buffer is used again twice.
 const ladder::Shape kThreeTiles = {{"B", 1},   {"T", 150},  {"H", 1},   {"K", 128},
                                    {"V", 128}, {"T_q", 40}, {"H_kv", 1}};
 const bool holes = register_hole("attention_pipelined", "Hole1AsksForTheValues", "attention",
@@ -20,8 +20,10 @@ const bool holes = register_hole("attention_pipelined", "Hole1AsksForTheValues",
                    register_hole("attention_pipelined", "Hole2AsksForTheNextKeys", "attention",
                                  kThreeTiles, {}, {}, "bf16");
 
-// Of scratch.cu. The loop that checks an exercise says for which stage a case fails. Two blocks of queries under a mask, of which the
-// first one does not see the second tile of keys; two heads that share two tiles; two warps in three tiles; two blocks in two batches.
+// For scratch.cu. The loop that checks an exercise reports the stage for which a case fails. The
+// cases use two blocks of queries with a mask, of which the first one does not see the second tile
+// of keys, then two heads that share two tiles, then two warps in three tiles, then two blocks in
+// two batches.
 const ladder::Shape kTwoBlocks = {{"B", 1},  {"T", 150},   {"H", 1},   {"K", 64},
                                   {"V", 64}, {"T_q", 150}, {"H_kv", 1}};
 const ladder::Shape kTwoHeads = {{"B", 1},  {"T", 140},  {"H", 2},   {"K", 64},
@@ -45,7 +47,7 @@ const bool registered = ladder::testing::register_suite(
      .sizes = {{"T_q", {0, 5, 1, 17, 64, 65, 130}}, {"T_k", {5, 0, 65, 63, 64, 130, 64}}},
      .plain_steps = 70,
      .nan_tile = 128,
-     // Keys in tiles of 128 with 64 channels, of 64 with more; queries in tiles of 128.
+     // Tiles have 128 keys with 64 channels, and 64 keys with more. Tiles of queries have 128.
      .borders = {{.size = "T", .at = {128, 256}},
                  {.size = "T", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}},
                  {.size = "T_q", .at = {64, 128}}}});
@@ -61,7 +63,8 @@ void expect_right(const AttentionCase& c) {
       << name_of(c);
 }
 
-// Blocks of 128 queries, tiles of 64 or 128 keys: the diagonal where it meets an edge of either, and next to it.
+// Blocks have 128 queries and tiles 64 or 128 keys. The diagonal touches an edge of either, or
+// passes next to it.
 KERNEL_TEST(attention_pipelined, MatchesReferenceWhereTheDiagonalMeetsAnEdge) {
   for (const std::int64_t D : {64, 96}) {
     for (const std::int64_t T_k : {128, 191, 193, 257}) {

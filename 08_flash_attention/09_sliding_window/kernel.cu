@@ -1,10 +1,10 @@
 // 08 flash attention, sliding window: a query sees its own key and the W - 1 before it.
 // Change: from 08.08: the loop begins at the tile of the first key in the block's first window, and
 //         the tiles at both borders are masked.
-// Why:    with W of T keys the work is T W instead of T^2 / 2; a mask alone would save nothing.
-// Needs:  D up to 256, a multiple of 8; bf16 or fp16; all options, any scale, window and softcap;
-//         16-byte rows; tensor cores (sm_80).
-// Costs:  two comparisons per masked score instead of one; channels up to the next tile width are
+// Why:    with W of T keys the work is T W instead of T^2 / 2. A mask alone would save nothing.
+// Needs:  D up to 256, a multiple of 8, bf16 or fp16, all options, any scale, window and softcap.
+//         16-byte rows and tensor cores (sm_80).
+// Costs:  two comparisons per masked score instead of one. Channels up to the next tile width are
 //         zeros that are multiplied.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -29,8 +29,8 @@ namespace {
 
 using namespace ladder::cuda::tiles;
 
-// Key tiles of a block of queries. A window moves with its query: the block's first query sees the
-// first keys, and the last one the last.
+// Key tiles of a block of queries. A window moves with its query, so the block's first query sees
+// the first keys, and the last one the last.
 template <int kKeys>
 __device__ WindowTiles tiles_of(const WindowedSequence& s, std::int64_t first, int queries) {
   WindowTiles tiles;
@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   const Rows k_tile{q_tile.smem + C::kQueries * kD};    // kKeys rows
   const Rows v_tile{k_tile.smem + C::kKeys * kD};       // kKeys rows
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  // This block's queries, those with the most keys first, so that short blocks fill the gaps at the
+  // end.
   const auto [s, first] = queries_of_block<C::kQueries, kPacked>(args);
   if (first >= s.queries) return;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{C::kQueries}));

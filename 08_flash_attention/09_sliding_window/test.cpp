@@ -20,7 +20,8 @@ using ladder::testing::register_hole;
 
 constexpr const char* kName = "attention_sliding_window";
 
-// 128 channels: tiles of 64 keys. Of 260 keys the second block's queries see the tiles from the second on.
+// With 128 channels tiles have 64 keys. Of 260 keys the second block's queries see the tiles from
+// the second on.
 const ladder::Shape kLong{{"B", 1},   {"T", 260},   {"H", 1},   {"K", 128},
                           {"V", 128}, {"T_q", 140}, {"H_kv", 1}};
 
@@ -34,14 +35,14 @@ const bool holes_registered =
 const bool registered = ladder::testing::register_suite(
     "attention", kName,
     {.storages = {"bf16", "fp16"},
-     // Those of D are the widths of tiles, and some between them.
+     // The values of D are widths of tiles, and some between them.
      .sizes = {{"T_q", {0, 5, 1, 17, 64, 65, 130}},
                {"T_k", {5, 0, 65, 63, 64, 130, 64}},
                {"D", {64, 24, 72, 128, 136}}},
      .options = {{"window", {"1", "33", "64"}}, {"softcap", {"3"}}, {"scale", {"-0.25"}}},
      .plain_steps = 70,
      .nan_tile = 128,
-     // Keys in tiles of 128 with 64 channels, of 64 with more; queries in tiles of 128.
+     // Tiles have 128 keys with 64 channels, and 64 keys with more. Tiles of queries have 128.
      .borders = {{.size = "T", .at = {128, 256}},
                  {.size = "T", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}},
                  {.size = "T_q", .at = {64, 128}}}});
@@ -63,7 +64,8 @@ void expect_right(const AttentionCase& c) {
       << name_of(c);
 }
 
-// Windows that end at a tile's border and beside it, and that are wider than a block of 128 queries.
+// Windows that end at a tile's border or next to it, and windows that are wider than a block of 128
+// queries.
 KERNEL_TEST(attention_sliding_window, MatchesReferenceWhereTheWindowMeetsATile) {
   for (const std::int64_t window : {63, 64, 65, 129}) {
     AttentionCase c = causal_case(130, 200, 32);
@@ -82,7 +84,7 @@ KERNEL_TEST(attention_sliding_window, TakesAWindowInEachPackedSequence) {
   expect_right(c);
 }
 
-// Every width up to the most, on its tile.
+// Every allowed width, on its tile.
 KERNEL_TEST(attention_sliding_window, TakesEveryMultipleOf8Channels) {
   for (std::int64_t D = 8; D <= 256; D += 8) {
     AttentionCase c = causal_case(3, 20, D);
@@ -105,7 +107,8 @@ TEST(attention_sliding_window_, RefusesOtherWidths) {
   }
 }
 
-// With a scale of 0 all scores are 0: o is the mean of the values that are seen, and lse the logarithm of their number.
+// With a scale of 0 all scores are 0, so o is the mean of the visible values, and lse the logarithm
+// of their number.
 KERNEL_TEST(attention_sliding_window, TakesAScaleOf0) {
   const auto implementation = ladder::find_implementation(kName);
   AttentionCase c = causal_case(20, 70, 64);
@@ -117,16 +120,17 @@ KERNEL_TEST(attention_sliding_window, TakesAScaleOf0) {
   args.scale = 0.0f;
   ladder::launch<ladder::Attention>(implementation, args);
   ladder::device(implementation.device).synchronize();
-  problem["q"].assign(problem["q"].size(), 0.0f);  // scores of 0, too
+  problem["q"].assign(problem["q"].size(), 0.0f);  // scores of 0 as well
   EXPECT_TRUE(
       ladder::testing::is_right(problem, on_device.download(), ladder::Arithmetic::kBf16Operands));
 }
 
-// Values that are not numbers, in front of a window: what is masked is multiplied by 0 where it shares a tile with what is seen.
+// Values before a window that are NaN. Masked values are multiplied by 0 if they share a tile with
+// visible ones.
 KERNEL_TEST(attention_sliding_window, KeepsNanInFrontOfTheWindowToItsTile) {
   const auto implementation = ladder::find_implementation(kName);
   AttentionCase c = causal_case(1, 300, 64);
-  c.window = 40;  // keys 260 to 299: of the third tile of 128 keys
+  c.window = 40;  // keys 260 to 299, in the third tile of 128 keys
   const ladder::AttentionProblem clean = ladder::make_problem(c);
   ladder::AttentionProblem spoilt = clean;
   std::fill_n(spoilt["v"].begin(), 256 * c.D, ladder::kNan);

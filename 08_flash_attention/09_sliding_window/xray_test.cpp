@@ -12,7 +12,7 @@ using ladder::testing::xray_of;
 
 constexpr const char* kName = "attention_sliding_window";
 
-// Blocks of 128 queries; tiles of 64 keys where D = 32, as where D = 128.
+// Blocks of 128 queries. Tiles have 64 keys for D = 32, as for D = 128.
 Kernel attend(const char* implementation, std::int64_t T, std::int64_t D, std::int64_t window,
               bool causal = true) {
   return xray_of<ladder::Attention>(implementation, {.T_q = T,
@@ -29,9 +29,9 @@ const bool bounds = ladder::testing::register_bounds(
     {{"causal", "true"}, {"window", "20"}}, {"bf16"});
 
 constexpr std::uint64_t kTiles = 64;      // keys of a tile
-constexpr std::uint64_t kUnits = 32 / 8;  // of a row: 16 bytes each
+constexpr std::uint64_t kUnits = 32 / 8;  // of a row, 16 bytes each
 
-// How many tiles of keys are fetched, by all blocks together.
+// The number of tiles of keys that all blocks together load.
 std::uint64_t tiles_of(std::int64_t T, std::int64_t window) {
   const Kernel kernel = attend(kName, T, 32, window);
   const std::uint64_t queries = static_cast<std::uint64_t>(T) * kUnits;
@@ -40,7 +40,8 @@ std::uint64_t tiles_of(std::int64_t T, std::int64_t window) {
   return keys_and_values / (2 * kTiles * kUnits);
 }
 
-// Four blocks. Without a window they fetch 2, 4, 6 and 8 tiles; with one of 64 keys each but the first one 3, whatever T is.
+// Four blocks. Without a window they load 2, 4, 6 and 8 tiles. With a window of 64 keys each but
+// the first one loads 3, for any T.
 TEST(AttentionSlidingWindow, FetchesTheTilesThatTheWindowMeets) {
   EXPECT_EQ(tiles_of(512, 0), 2u + 4 + 6 + 8);
   EXPECT_EQ(tiles_of(512, 64), 2u + 3 + 3 + 3);
@@ -49,14 +50,16 @@ TEST(AttentionSlidingWindow, FetchesTheTilesThatTheWindowMeets) {
   EXPECT_EQ(tiles_of(512, 1), 4u * 2);
 }
 
-// The work grows with T, not with its square: two tiles of the diagonal for each block, and one of the window.
+// The work grows with T, not with its square. Each block computes two tiles on the diagonal, and
+// one for the window.
 TEST(AttentionSlidingWindow, MultipliesNoMoreThanItFetches) {
   constexpr std::uint64_t kTile = 2 * 128 * 64 * 32;
   EXPECT_EQ(attend(kName, 256, 32, 64)[kTensorMultiplyAdds], (2 + 3) * kTile);
   EXPECT_EQ(attend(kName, 512, 32, 64)[kTensorMultiplyAdds], (2 + 3 + 3 + 3) * kTile);
 }
 
-// A key is read by the blocks in whose windows it lies: by two, where a window is narrower than a block.
+// A key is read by the blocks whose windows contain it, which are two if a window is narrower than
+// a block.
 TEST(AttentionSlidingWindow, ReadsAKeyForTheBlocksThatSeeIt) {
   const Kernel kernel = attend(kName, 512, 32, 64);
   for (const char* name : {"k", "v"}) {
@@ -65,7 +68,7 @@ TEST(AttentionSlidingWindow, ReadsAKeyForTheBlocksThatSeeIt) {
   }
 }
 
-// Where nothing is asked of what is new.
+// If no new option is used.
 TEST(AttentionSlidingWindow, IsTheStepBeforeWithoutAWindow) {
   for (const bool causal : {false, true}) {
     const Kernel before = attend("attention_pipelined", 256, 64, 0, causal);
@@ -78,7 +81,7 @@ TEST(AttentionSlidingWindow, IsTheStepBeforeWithoutAWindow) {
   }
 }
 
-// 40 channels lie in rows of 64. What is copied and stored is 40.
+// 40 channels are in rows of 64 columns. Copies and stores cover 40.
 TEST(AttentionSlidingWindow, ReadsAndStoresOnlyChannelsThatExist) {
   const Kernel kernel = attend(kName, 128, 40, 0);
   constexpr std::uint64_t kTensor = 128 * 40 * 2;
@@ -94,8 +97,9 @@ TEST(AttentionSlidingWindow, ConflictsInNoBank) {
   }
 }
 
-// 100 sequences, most of them empty, of 304 queries and two heads: not a block for each sequence's share of all rows, but one for each
-// slot, and a slot for each sequence more than whole tiles.
+// 100 sequences, most of them empty, of 304 queries and two heads. The grid is not a block for each
+// sequence's share of all rows, but a block for each slot. There is one slot per sequence more than
+// whole tiles.
 TEST(AttentionSlidingWindow, LaunchesABlockForEachSlotOfPackedSequences) {
   ladder::AttentionCase c{.H_q = 2, .H_kv = 1, .D = 32, .causal = true};
   c.precision = ladder::Precision::kBf16;
@@ -107,8 +111,9 @@ TEST(AttentionSlidingWindow, LaunchesABlockForEachSlotOfPackedSequences) {
   EXPECT_EQ(grid.z, 1u);
 }
 
-// 08.9, for a learner: q once, and for each block the tiles of 64 keys that its windows of 65 keys meet. The first window of a block
-// begins where a tile does: a tile too many in front of it is seen.
+// 08.9, for a learner. Each block loads q once, and the tiles of 64 keys that overlap its windows
+// of 65 keys. A block's first window begins where a tile does, so the test notices an extra tile
+// before it.
 TEST(AttentionSlidingWindow, KeepsItsBudget) {
   constexpr std::uint64_t kAllowed = (512 + 2 * (2 + 3 + 3 + 3) * kTiles) * kUnits;
   const std::uint64_t used = attend(kName, 512, 32, 65)[kAsyncCopies];

@@ -1,10 +1,10 @@
 // 08 flash attention, wgmma: four warps issue a matrix product with operands in shared memory.
-// Change: rewrite of 08.08: wgmma replaces mma.sync. Tiles have the layout of its descriptors, no
-//         fragment of Q, K or V passes through a register, and a fence makes the threads' copies
-//         visible to the tensor cores.
+// Change: rewrite of 08.08, in which wgmma replaces mma.sync. Tiles have the layout of its
+//         descriptors, no fragment of Q, K or V passes through a register, and a fence makes the
+//         threads' copies visible to the tensor cores.
 // Why:    a warp's product (mma.sync) reads registers that ldmatrix fills, with instructions for
 //         each 16 x 16 block of K and V.
-// Needs:  sm_90a; bf16; D in {64, 128}; no key lengths, no packed sequences; 16-byte rows.
+// Needs:  sm_90a, bf16, D in {64, 128}, no key lengths and no packed sequences, 16-byte rows.
 // Costs:  no other GPU runs it. An SM has one block, and its warpgroups wait for tiles together.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -34,7 +34,7 @@ using ladder::bfloat16;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 
-constexpr int kRows = 64;   // of a warpgroup's products: its queries
+constexpr int kRows = 64;   // rows of a warpgroup's products, its queries
 constexpr int kKeys = 128;  // of a tile
 constexpr int kUnit = 8;    // elements in 16 bytes
 
@@ -109,7 +109,8 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   extern __shared__ __align__(hopper::kTileAlign) unsigned char bytes_smem[];
   auto& smem = *reinterpret_cast<Smem*>(bytes_smem);
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  // This block's queries, those with the most keys first, so that short blocks fill the gaps at the
+  // end.
   const Sequence s = sequence_of(args, blockIdx.z);
   const std::int64_t first = std::int64_t{gridDim.x - 1 - blockIdx.x} * Smem::kQueries;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{Smem::kQueries}));
@@ -143,7 +144,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const float factor = args.scale * ladder::cuda::kLog2e;
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
-    wait_for_copies();  // K has arrived; V's buffer may be refilled
+    wait_for_copies();  // K has arrived, and V's buffer may be refilled
     copy_keys(smem.v, args.v, tile);
 
     hopper::fence_operands();
@@ -151,7 +152,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     hopper::wait_products<0>();
     hopper::pin(scores);
 
-    wait_for_copies();  // V has arrived; K's buffer may be refilled
+    wait_for_copies();  // V has arrived, and K's buffer may be refilled
     if (tile + 1 < tiles) copy_keys(smem.k, args.k, tile + 1);
 
     if (tile >= whole_tiles) mask(scores, seen, tile * kKeys);

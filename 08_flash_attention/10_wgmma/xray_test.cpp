@@ -8,25 +8,27 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// Two blocks of 128 queries, and 256 keys. A tile of 08.08 has 64 keys, one of this lesson 128.
+// Two blocks of 128 queries, and 256 keys. A tile of 08.08 has 64 keys, and a tile of this lesson
+// 128.
 Kernel attend(const char* implementation) {
   return xray_of<ladder::Attention>(
       implementation, {.T_q = 256, .T_k = 256, .D = 128, .precision = ladder::Precision::kBf16});
 }
 
-// Two heads, a block each; three tiles of keys, for two stages.
+// Two heads with a block each, and three tiles of keys for two stages.
 const ladder::Shape kShape{{"B", 1},  {"T", 300},  {"H", 2},   {"K", 64},
                            {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
 
 const bool bounds =
     ladder::testing::register_bounds("attention_wgmma", "attention", kShape, {}, {"bf16"});
 
-// Of each block: 192 rows of q, and of each of three tiles 128 of k and of v, of eight units; three warpgroups take 64 / 16 products with
-// a tile of k, 128 / 16 with v.
+// Each block loads 192 rows of q, and for each of three tiles 128 rows of k and of v, all of eight
+// 16-byte vectors. Three warpgroups issue 64 / 16 products with a tile of k, and 128 / 16 with v.
 constexpr std::int64_t kUnits = (192 + 3 * (128 + 128)) * 8,
                        kProducts = 3 * 3 * (64 / 16 + 128 / 16);
 
-// 21 rows of q, 300 of k and of v, eight elements at a time; o two at a time, and lse once a row.
+// A thread loads 21 rows of q and 300 of k and of v, eight elements at a time. It stores o two
+// elements at a time, and lse once per row.
 const bool registered =
     ladder::testing::register_budget("attention_wgmma", "attention",
                                      {.loads = (21 + 2 * 300) / 21.0 / 8,
@@ -39,7 +41,7 @@ const bool registered =
                                                  {kBarriers, 6, "block", 2}}},
                                      kShape, {}, {}, "bf16");
 
-// A product of a warpgroup is one instruction of 64 x 128 x 16, where a warp's has 16 x 8 x 16.
+// A warpgroup's product is one instruction of 64 x 128 x 16, whereas a warp's is 16 x 8 x 16.
 TEST(AttentionWgmma, MultipliesInFewerInstructions) {
   const Kernel before = attend("attention_pipelined");
   const Kernel after = attend("attention_wgmma");
@@ -61,8 +63,9 @@ TEST(AttentionWgmma, LoadsNothingFromSharedMemoryToRegisters) {
     EXPECT_EQ(after[counter], 0u) << info(counter).name;
 }
 
-// In each of two blocks: four warps of 32 rows of queries and four tiles of keys, or two warpgroups of 64 rows and two tiles. Each of
-// them reads its rows of queries for each tile, and all rows of keys and of values.
+// Each of two blocks has four warps of 32 rows of queries and four tiles of keys, or two warpgroups
+// of 64 rows and two tiles. Each warp or warpgroup reads its rows of queries for each tile, and all
+// rows of keys and of values.
 TEST(AttentionWgmma, ReadsHalfAsManyBytesOfTiles) {
   constexpr std::uint64_t kMatrixLoad = 512, kRow = 128 * 2;
   EXPECT_EQ(attend("attention_pipelined")[kSharedMatrixLoadRequests] * kMatrixLoad,
@@ -86,7 +89,8 @@ TEST(AttentionWgmma, CopiesAsBeforeInLargerTiles) {
   EXPECT_EQ(after[kBarriers], 2 * 4u) << "two for each of two tiles";
 }
 
-// Four lanes have 16 bytes of a row of o, half a sector; 08.08 sends whole units by way of shared memory.
+// Four lanes hold 16 bytes of a row of o, half a sector. 08.08 sends whole 16-byte vectors through
+// shared memory.
 TEST(AttentionWgmma, StoresOutputsInHalfSectors) {
   const Kernel before = attend("attention_pipelined");
   const Kernel after = attend("attention_wgmma");
@@ -97,7 +101,8 @@ TEST(AttentionWgmma, StoresOutputsInHalfSectors) {
   EXPECT_EQ(after[kSharedStoreRequests], 0u);
 }
 
-// In the causal form the first 192 queries see 256 keys at most, the others 448: two tiles and four.
+// With a causal mask the first 192 queries see at most 256 keys, which are two tiles, and the
+// others 448, which are four.
 TEST(AttentionWgmma, LeavesOutTilesThatNobodySees) {
   const Kernel kernel = xray_of<ladder::Attention>(
       "attention_wgmma",

@@ -1,9 +1,9 @@
 // 08 flash attention, TMA: one thread requests a box of a tensor, and hardware copies it.
 // Change: from 08.10: TMA replaces cp.async and fills a ring of stages, each with a tile of K and
-//         one of V; an mbarrier per stage completes when the stage is full.
+//         one of V. An mbarrier per stage completes when the stage is full.
 // Why:    copies needed addresses, a bounds check and a request per 16 bytes of a tile, and the
 //         next K was requested only after this K was read.
-// Needs:  sm_90a; bf16; D in {64, 128}; no key lengths, no packed sequences; 16-byte rows.
+// Needs:  sm_90a, bf16, D in {64, 128}, no key lengths and no packed sequences, 16-byte rows.
 // Costs:  twice the shared memory for K and V. All warpgroups still synchronize once per tile.
 //         See README for what was measured.
 #include <cuda_runtime.h>
@@ -41,11 +41,11 @@ struct Shared {
   static constexpr int kQueries = kWarpgroups * kRows;
   Tile<kD, kQueries> q;
   Tile<kD, kKeys> k[kStages], v[kStages];
-  hopper::Barrier q_here, here[kStages];  // full: the copies are complete
+  hopper::Barrier q_here, here[kStages];  // full when the copies are complete
 };
 
-// One thread loads a tile by TMA: rows of a batch, columns of head h. Its bytes count on the full
-// barrier `here`; rows past the end of the batch become zeros.
+// One thread loads a tile by TMA, with rows of a batch and columns of head h. Its bytes count on
+// the full barrier `here`. Rows past the end of the batch become zeros.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
                           hopper::Barrier* here, int h, int row) {
@@ -67,7 +67,8 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   }
   __syncthreads();
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  // This block's queries, those with the most keys first, so that short blocks fill the gaps at the
+  // end.
   const Sequence s = sequence_of(args, blockIdx.z);
   const std::int64_t first = std::int64_t{gridDim.x - 1 - blockIdx.x} * Smem::kQueries;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{Smem::kQueries}));

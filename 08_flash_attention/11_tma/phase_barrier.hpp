@@ -1,5 +1,5 @@
-// An mbarrier on the CPU: threads and copies complete its phases, and other threads wait for them
-// by parity. For the reader and for ring_test.cpp; the kernel uses the hardware's.
+// An mbarrier on the CPU. Threads and copies complete its phases, and other threads wait for them
+// by parity. It is for the reader and for ring_test.cpp. The kernel uses the hardware's.
 #pragma once
 
 #include <condition_variable>

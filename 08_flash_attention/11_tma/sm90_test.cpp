@@ -13,18 +13,20 @@ void expect_right(const AttentionCase& c) {
   ladder::testing::expect_right(ladder::find_implementation("attention_tma"), make_problem(c));
 }
 
-// Two panels of each tile. Its second head and its second batch begin elsewhere.
+// Two panels of each tile. The second head and the second batch begin at other addresses.
 KERNEL_TEST(attention_tma, Hole1AsksForEveryPanel) {
   expect_right({.B = 2, .T_q = 70, .T_k = 260, .H_q = 2, .D = 128, .precision = Precision::kBf16});
 }
 
-// Five tiles: each stage is used again, the first one twice. Three warpgroups read them, and the last one has two queries.
+// Five tiles, so that each stage is used again, the first one twice. Three warpgroups read them,
+// and the last one computes two queries.
 KERNEL_TEST(attention_tma, Hole2WaitsForTheRightPhase) {
   expect_right({.T_q = 130, .T_k = 600, .D = 64, .precision = Precision::kBf16});
 }
 
-// Of scratch_sm90.cu. The loop that checks an exercise says for which stage a case fails. Two heads of two panels in two tiles of
-// keys, for two warpgroups; a stage of the ring that is used again; two blocks of queries, in two batches.
+// For scratch_sm90.cu. The loop that checks an exercise reports the stage for which a case fails.
+// The cases use two heads of two panels in two tiles of keys, for two warpgroups, then a stage of
+// the ring that is used again, then two blocks of queries in two batches.
 using ladder::testing::register_hole;
 const ladder::Shape kTwoHeads = {{"B", 1},   {"T", 140},  {"H", 2},   {"K", 128},
                                  {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
@@ -49,7 +51,7 @@ const bool registered = ladder::testing::register_suite(
      .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
      .refuses = {"packed", "key_lengths"},
      .nan_tile = 128,
-     // Keys in tiles of 128; queries in tiles of 192 with 64 channels, of 128 with 128.
+     // Tiles have 128 keys. Tiles of queries have 192 with 64 channels, and 128 with 128.
      .borders = {{.size = "T", .at = {128, 256}},
                  {.size = "T_q", .at = {64, 192}},
                  {.size = "T_q", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}}}});

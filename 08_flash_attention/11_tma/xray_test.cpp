@@ -21,7 +21,8 @@ const ladder::Shape kShape{{"B", 1},  {"T", 37},   {"H", 2},   {"K", 64},
 const bool bounds =
     ladder::testing::register_bounds("attention_tma", "attention", kShape, {}, {"bf16"});
 
-// One panel of q, of k and of v; o two elements at a time, and lse once a row. Barriers: one when the others are ready, one for the tile.
+// One panel of q, of k and of v. o is stored two elements at a time, and lse once per row. One
+// barrier follows the mbarriers' init, and one is for the tile.
 const bool registered =
     ladder::testing::register_budget("attention_tma", "attention",
                                      {.loads = 0,
@@ -33,7 +34,8 @@ const bool registered =
                                                  {kBarriers, 2, "block", 2}}},
                                      kShape, {}, {}, "bf16");
 
-// One thread of a block asks for two panels of each tile: q, and two tiles of k and of v. The others ask for nothing.
+// One thread of a block requests two panels of each tile, for q and for two tiles of k and of v.
+// The other threads request nothing.
 TEST(AttentionTma, AsksForBoxesInsteadOfUnits) {
   const Kernel before = attend("attention_wgmma");
   const Kernel after = attend("attention_tma");
@@ -47,7 +49,8 @@ TEST(AttentionTma, AsksForBoxesInsteadOfUnits) {
   EXPECT_EQ(after[kGlobalLoadRequests], 0u);
 }
 
-// In each block one barrier behind the mbarriers' init, one for each of two tiles; before, two for each.
+// In each block one barrier after the mbarriers' init, and one for each of two tiles. The earlier
+// kernel needs two for each.
 TEST(AttentionTma, MeetsOnceForEachTile) {
   EXPECT_EQ(attend("attention_wgmma")[kBarriers], 2 * 4u);
   EXPECT_EQ(attend("attention_tma")[kBarriers], 2 * 3u);
@@ -56,7 +59,7 @@ TEST(AttentionTma, MeetsOnceForEachTile) {
 TEST(AttentionTma, HasTwoStages) {
   constexpr std::uint64_t kTile = 128 * 128 * 2;
   EXPECT_EQ(attend("attention_wgmma")[kSharedBytes], 3 * kTile);
-  // The three mbarriers, up to where the next panel could begin.
+  // The three mbarriers, padded to the next panel's alignment.
   EXPECT_EQ(attend("attention_tma")[kSharedBytes], 5 * kTile + 1024);
 }
 
@@ -68,7 +71,8 @@ TEST(AttentionTma, MultipliesAndStoresAsBefore) {
     EXPECT_EQ(before[counter], after[counter]) << info(counter).name;
 }
 
-// In the causal form the first 192 queries see 256 keys at most, the others 448: two tiles and four.
+// With a causal mask the first 192 queries see at most 256 keys, which are two tiles, and the
+// others 448, which are four.
 TEST(AttentionTma, LeavesOutTilesThatNobodySees) {
   const Kernel kernel = xray_of<ladder::Attention>(
       "attention_tma",

@@ -3,8 +3,8 @@
 //         barrier, and setmaxnreg moves registers to the consumers.
 // Why:    all warpgroups synchronized once per tile, so they computed products at the same time,
 //         and softmax at the same time.
-// Needs:  sm_90a; bf16; D in {64, 128}; no key lengths, no packed sequences; 16-byte rows.
-// Costs:  a warpgroup that does almost no work; four warps' arrivals per consumer and tile.
+// Needs:  sm_90a, bf16, D in {64, 128}, no key lengths and no packed sequences, 16-byte rows.
+// Costs:  a warpgroup that does almost no work, and four warps' arrivals per consumer and tile.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -39,18 +39,18 @@ template <int kD>
 struct Shared {
   static constexpr int kConsumers = kD == 64 ? 3 : 2, kThreads = (1 + kConsumers) * kWarpgroup;
   static constexpr int kQueries = kConsumers * kRows;
-  // Registers per thread, multiples of 8. A thread of the producer and one of each consumer have at
+  // Registers per thread, multiples of 8. A producer thread and a thread of each consumer have at
   // most 512 in all, because an SM has 65,536 and a warpgroup 128 threads.
   static constexpr int kProducerRegisters = kD == 64 ? 32 : 24;
   static constexpr int kConsumerRegisters = kD == 64 ? 160 : 240;
   Tile<kD, kQueries> q;
   Tile<kD, kKeys> k[kStages], v[kStages];
-  hopper::Barrier q_here, here[kStages];  // full: the copies are complete
-  hopper::Barrier read[kStages];          // empty: all consumers have released the stage
+  hopper::Barrier q_here, here[kStages];  // full when the copies are complete
+  hopper::Barrier read[kStages];          // empty when all consumers have released the stage
 };
 
-// One thread loads a tile by TMA: rows of a batch, columns of head h. Its bytes count on the full
-// barrier `here`; rows past the end of the batch become zeros.
+// One thread loads a tile by TMA, with rows of a batch and columns of head h. Its bytes count on
+// the full barrier `here`. Rows past the end of the batch become zeros.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
                           hopper::Barrier* here, int h, int row) {
@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   }
   __syncthreads();
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  // This block's queries, those with the most keys first, so that short blocks fill the gaps at the
+  // end.
   const Sequence s = sequence_of(args, blockIdx.z);
   const std::int64_t first = std::int64_t{gridDim.x - 1 - blockIdx.x} * Smem::kQueries;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{Smem::kQueries}));

@@ -8,12 +8,13 @@ constexpr const char* kName = "attention_producer";
 // Four tiles, so that stages of the ring are filled again.
 constexpr std::int64_t kKeys = 400;
 
-// Five tiles of two panels: each stage is filled again, the first one twice. The second head of two shares the keys of the first.
+// Five tiles of two panels, so that each stage is filled again, the first one twice. The second of
+// two heads shares the keys of the first.
 KERNEL_TEST(attention_producer, Hole1FillsAStageWhenItIsRead) {
   expect_right_forward(kName, {.T_q = 70, .T_k = 600, .H_q = 2, .H_kv = 1, .D = 128});
 }
 
-// Five tiles, three consumers, the last one with two queries.
+// Five tiles and three consumers, of which the last one computes two queries.
 KERNEL_TEST(attention_producer, Hole2GivesTheStageBack) {
   expect_right_forward(kName, {.T_q = 130, .T_k = 600, .D = 64});
 }
@@ -30,7 +31,7 @@ const bool registered = ladder::testing::register_suite(
      .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
      .refuses = {"packed", "key_lengths"},
      .nan_tile = 128,
-     // Keys in tiles of 128; queries in tiles of 192 with 64 channels, of 128 with 128.
+     // Tiles have 128 keys. Tiles of queries have 192 with 64 channels, and 128 with 128.
      .borders = {{.size = "T", .at = {128, 256}},
                  {.size = "T_q", .at = {64, 192}},
                  {.size = "T_q", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}}}});

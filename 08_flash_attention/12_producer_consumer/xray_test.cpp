@@ -8,21 +8,22 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// Two blocks of 192 queries of 64 channels, each by three tiles of 128 keys.
+// Two blocks of 192 queries of 64 channels, each with three tiles of 128 keys.
 Kernel attend(const char* implementation) {
   return xray_of<ladder::Attention>(
       implementation, {.T_q = 384, .T_k = 384, .D = 64, .precision = ladder::Precision::kBf16});
 }
 
-// Two heads, a block each; two tiles of keys.
+// Two heads with a block each, and two tiles of keys.
 const ladder::Shape kShape{{"B", 1},  {"T", 150},  {"H", 2},   {"K", 64},
                            {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
 
 const bool bounds =
     ladder::testing::register_bounds("attention_producer", "attention", kShape, {}, {"bf16"});
 
-// Of each block one panel of q, two of k and two of v; for each of three consumers and two tiles 4 products with k and 8 with v; o two
-// elements at a time, and lse once a row. One barrier: when the mbarriers are ready.
+// Each block loads one panel of q, two of k and two of v. Each of three consumers issues for each
+// of two tiles 4 products with k and 8 with v. o is stored two elements at a time, and lse once per
+// row. The only barrier follows the mbarriers' init.
 const bool registered =
     ladder::testing::register_budget("attention_producer", "attention",
                                      {.loads = 0,
@@ -34,13 +35,13 @@ const bool registered =
                                                  {kBarriers, 1, "block", 2}}},
                                      kShape, {}, {}, "bf16");
 
-// Each block. Before: one, and one for each tile.
+// In each block. The earlier kernel needs one, and one for each tile.
 TEST(AttentionProducer, MeetsOnce) {
   EXPECT_EQ(attend("attention_tma")[kBarriers], 2u * (1 + 3));
   EXPECT_EQ(attend("attention_producer")[kBarriers], 2u);
 }
 
-// One warpgroup more than multiplies.
+// One warpgroup in addition to those that multiply.
 TEST(AttentionProducer, HasAWarpgroupThatCopies) {
   EXPECT_EQ(attend("attention_tma").block.x, 3u * 128);
   EXPECT_EQ(attend("attention_producer").block.x, (1u + 3) * 128);
@@ -57,7 +58,8 @@ TEST(AttentionProducer, MovesAndMultipliesAsBefore) {
   EXPECT_EQ(after[kTensorOperations], 2u * 3 * 3 * (4 + 8)) << "three tiles, three consumers";
 }
 
-// In the causal form the first 192 queries see 256 keys at most, the others 448: two tiles and four.
+// With a causal mask the first 192 queries see at most 256 keys, which are two tiles, and the
+// others 448, which are four.
 TEST(AttentionProducer, LeavesOutTilesThatNobodySees) {
   const Kernel kernel = xray_of<ladder::Attention>(
       "attention_producer",

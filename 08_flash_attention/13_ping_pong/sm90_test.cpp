@@ -8,13 +8,13 @@ constexpr const char* kName = "attention_ping_pong";
 // Five tiles, so that stages of the ring are filled again.
 constexpr std::int64_t kKeys = 520;
 
-// Three consumers where D = 64, two where D = 128; two tiles.
+// Three consumers if D = 64, two if D = 128, with two tiles.
 KERNEL_TEST(attention_ping_pong, Hole1HandsTheTurnOn) {
   expect_right_forward(kName, {.T_q = 130, .T_k = 200, .D = 64});
   expect_right_forward(kName, {.T_q = 70, .T_k = 200, .D = 128});
 }
 
-// Five tiles: four turns with two products, and each stage of the ring is used again.
+// Five tiles are four turns with two products, and each stage of the ring is used again.
 KERNEL_TEST(attention_ping_pong, Hole2TakesATurn) {
   expect_right_forward(kName, {.T_q = 130, .T_k = 600, .D = 64});
 }
@@ -30,7 +30,7 @@ const bool registered = ladder::testing::register_suite(
      .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
      .refuses = {"packed", "key_lengths"},
      .nan_tile = 128,
-     // Keys in tiles of 128; queries in tiles of 192 with 64 channels, of 128 with 128.
+     // Tiles have 128 keys. Tiles of queries have 192 with 64 channels, and 128 with 128.
      .borders = {{.size = "T", .at = {128, 256}},
                  {.size = "T_q", .at = {64, 192}},
                  {.size = "T_q", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}}}});

@@ -8,21 +8,22 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xray_of;
 
-// Two blocks of 192 queries of 64 channels, each by three tiles of 128 keys.
+// Two blocks of 192 queries of 64 channels, each with three tiles of 128 keys.
 Kernel attend(const char* implementation) {
   return xray_of<ladder::Attention>(
       implementation, {.T_q = 384, .T_k = 384, .D = 64, .precision = ladder::Precision::kBf16});
 }
 
-// Two heads, a block each; two tiles of keys.
+// Two heads with a block each, and two tiles of keys.
 const ladder::Shape kShape{{"B", 1},  {"T", 150},  {"H", 2},   {"K", 64},
                            {"V", 64}, {"T_q", 21}, {"H_kv", 1}};
 
 const bool bounds =
     ladder::testing::register_bounds("attention_ping_pong", "attention", kShape, {}, {"bf16"});
 
-// Of each block one panel of q, two of k and two of v; for each of three consumers and two tiles 4 products with k and 8 with v; o two
-// elements at a time, and lse once a row. One barrier: when the mbarriers are ready.
+// Each block loads one panel of q, two of k and two of v. Each of three consumers issues for each
+// of two tiles 4 products with k and 8 with v. o is stored two elements at a time, and lse once per
+// row. The only barrier follows the mbarriers' init.
 const bool registered =
     ladder::testing::register_budget("attention_ping_pong", "attention",
                                      {.loads = 0,
@@ -34,7 +35,7 @@ const bool registered =
                                                  {kBarriers, 1, "block", 2}}},
                                      kShape, {}, {}, "bf16");
 
-// A third stage, of a tile of k and one of v.
+// A third stage holds a tile of k and a tile of v.
 TEST(AttentionPingPong, HasAThirdStage) {
   constexpr std::uint64_t kStage = 2 * 128 * 64 * 2;
   EXPECT_EQ(attend("attention_producer")[kSharedBytes], 91136u);
@@ -55,7 +56,8 @@ TEST(AttentionPingPong, MovesAndMultipliesAsBefore) {
   EXPECT_EQ(after[kTensorOperations], 2u * 3 * 3 * (4 + 8)) << "three tiles, three consumers";
 }
 
-// In the causal form the first 192 queries see 256 keys at most, the others 448: two tiles and four.
+// With a causal mask the first 192 queries see at most 256 keys, which are two tiles, and the
+// others 448, which are four.
 TEST(AttentionPingPong, LeavesOutTilesThatNobodySees) {
   const Kernel kernel = xray_of<ladder::Attention>(
       "attention_ping_pong",
@@ -63,7 +65,8 @@ TEST(AttentionPingPong, LeavesOutTilesThatNobodySees) {
   EXPECT_EQ(kernel[kTensorMultiplyAdds], 2u * 192 * (2 + 4) * 128 * 64);
 }
 
-// 08.13, for a learner: a turn is handed on while the consumer's own products are on their way. Only the first turn of all is not.
+// 08.13, for a learner. A turn is passed on while the consumer's own products are in flight, except
+// for the very first turn.
 TEST(AttentionPingPong, KeepsItsBudget) {
   const std::uint64_t late =
       ladder::testing::turns_passed_without_products(attend("attention_ping_pong"));

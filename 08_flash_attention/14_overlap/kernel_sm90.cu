@@ -2,7 +2,7 @@
 // Change: from 08.13: Q K^T of the next tile is issued before P V of this one, and the softmax
 //         waits for the former only.
 // Why:    a consumer waited for both products before its softmax, which needs only the scores.
-// Needs:  sm_90a; bf16; D in {64, 128}; no key lengths, no packed sequences; 16-byte rows.
+// Needs:  sm_90a, bf16, D in {64, 128}, no key lengths and no packed sequences, 16-byte rows.
 // Costs:  registers, because scores, weights and the accumulators of o are all in use at the same
 //         time.
 //         See README for what was measured.
@@ -30,7 +30,7 @@ using ladder::bfloat16;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 
-constexpr int kStages = 3;  // of the ring: a turn reads two, and one more is in flight
+constexpr int kStages = 3;  // of the ring, of which a turn reads two while one more is in flight
 
 // A block's queries and its shared memory. A thread holds kKeys / 2 scores, kKeys / 4 registers of
 // packed weights and kD / 2 accumulators of o, which leaves registers for a third consumer if D =
@@ -39,18 +39,18 @@ template <int kD>
 struct Shared {
   static constexpr int kConsumers = kD == 64 ? 3 : 2, kThreads = (1 + kConsumers) * kWarpgroup;
   static constexpr int kQueries = kConsumers * kRows;
-  // Registers per thread, multiples of 8. A thread of the producer and one of each consumer have at
+  // Registers per thread, multiples of 8. A producer thread and a thread of each consumer have at
   // most 512 in all, because an SM has 65,536 and a warpgroup 128 threads.
   static constexpr int kProducerRegisters = kD == 64 ? 32 : 24;
   static constexpr int kConsumerRegisters = kD == 64 ? 160 : 240;
   Tile<kD, kQueries> q;
   Tile<kD, kKeys> k[kStages], v[kStages];
-  hopper::Barrier q_here, here[kStages];  // full: the copies are complete
-  hopper::Barrier read[kStages];          // empty: all consumers have released the stage
+  hopper::Barrier q_here, here[kStages];  // full when the copies are complete
+  hopper::Barrier read[kStages];          // empty when all consumers have released the stage
 };
 
-// One thread loads a tile by TMA: rows of a batch, columns of head h. Its bytes count on the full
-// barrier `here`; rows past the end of the batch become zeros.
+// One thread loads a tile by TMA, with rows of a batch and columns of head h. Its bytes count on
+// the full barrier `here`. Rows past the end of the batch become zeros.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
                           hopper::Barrier* here, int h, int row) {
@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   }
   __syncthreads();
 
-  // This block's queries, those with the most keys first: short blocks fill the gaps at the end.
+  // This block's queries, those with the most keys first, so that short blocks fill the gaps at the
+  // end.
   const Sequence s = sequence_of(args, blockIdx.z);
   const std::int64_t first = std::int64_t{gridDim.x - 1 - blockIdx.x} * Smem::kQueries;
   const int queries = static_cast<int>(min(s.queries - first, std::int64_t{Smem::kQueries}));
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     const int stage = hopper::place_of<kStages>(tile);
     hopper::wait(&smem.here[stage], hopper::parity_of<kStages>(tile));
   };
-  // Named barrier 1 + c passes the turn to consumer c, which syncs; its predecessor arrives.
+  // Consumer c waits for its turn at named barrier 1 + c, where its predecessor arrives.
   const auto take_turn = [&] { hopper::sync_named(1 + consumer, 2 * kWarpgroup); };
   const auto pass_turn = [&] {
     hopper::arrive_named(1 + (consumer + 1) % Smem::kConsumers, 2 * kWarpgroup);

@@ -8,7 +8,7 @@ constexpr const char* kName = "attention_overlap";
 // Five tiles, so that stages of the ring are filled again.
 constexpr std::int64_t kKeys = 520;
 
-// Five tiles: the scores of four of them are computed beside the product of the tile before.
+// Five tiles, of which four have their scores computed during the previous tile's product.
 KERNEL_TEST(attention_overlap, Hole1WaitsForTheScoresOnly) {
   expect_right_forward(kName, {.T_q = 130, .T_k = 600, .D = 64});
 }
@@ -29,7 +29,7 @@ const bool registered = ladder::testing::register_suite(
      .sizes = {{"D", {64, 128}}, {"T_q", {1, 17, 64, 65, 130}}, {"T_k", {65, 63, 64, 130, 64}}},
      .refuses = {"packed", "key_lengths"},
      .nan_tile = 128,
-     // Keys in tiles of 128; queries in tiles of 192 with 64 channels, of 128 with 128.
+     // Tiles have 128 keys. Tiles of queries have 192 with 64 channels, and 128 with 128.
      .borders = {{.size = "T", .at = {128, 256}},
                  {.size = "T_q", .at = {64, 192}},
                  {.size = "T_q", .at = {64, 128}, .others = {{"K", 128}, {"V", 128}}}}});

@@ -1,12 +1,12 @@
 // 08 flash attention, the fastest forward kernel: wgmma, fed by TMA.
-// Change: rewrite of 08.14: a block is persistent, and its producer takes one tile of queries after
-//         another; K and V have their own rings, the last keys come first; all options of
-//         attention.
+// Change: rewrite of 08.14, in which a block is persistent and its producer takes one tile of
+//         queries after another. K and V have their own rings, the last keys come first, and all
+//         options of attention are supported.
 // Why:    a block of 08.14 issues no product while it begins and ends, and causal blocks end at
 //         different times.
-// Needs:  sm_90a, bf16 or fp16, D and D_v up to 256, multiples of 8; all options, any scale, window
-//         and softcap; arrays at 16-byte boundaries.
-// Costs:  no other GPU runs it; a D in between costs as much as the next of 64, 128 and 256. See
+// Needs:  sm_90a, bf16 or fp16, D and D_v up to 256, multiples of 8, all options, any scale, window
+//         and softcap. Arrays begin at 16-byte boundaries.
+// Costs:  no other GPU runs it. A D in between costs as much as the next of 64, 128 and 256. See
 //         README for what was measured.
 #include <cuda_runtime.h>
 
@@ -55,10 +55,10 @@ constexpr int kWarpgroupWarps = kWarpgroup / kWarpSize;
 
 // ---- The sizes ----
 
-// The work of a block: kConsumers warpgroups' queries, and tiles of kKeys keys and values. kD is
-// the larger of D and D_v, rounded up to whole panels; TMA fills the rest with zeros. kOptions:
-// with a window, a softcap, a scale of 0 or below, or a D_v unlike D. Without options their code is
-// not compiled in.
+// The work of a block, which is kConsumers warpgroups' queries, and tiles of kKeys keys and values.
+// kD is the larger of D and D_v, rounded up to whole panels, and TMA fills the rest with zeros.
+// kOptions means a window, a softcap, a scale of 0 or below, or a D_v unlike D. Without options
+// their code is not compiled in.
 template <int kD_, int kConsumers_, int kKeys_, bool kOptions_>
 struct Cut {
   static constexpr int kD = kD_, kConsumers = kConsumers_, kKeys = kKeys_;
@@ -67,14 +67,14 @@ struct Cut {
   static constexpr int kQueries = kConsumers * kWarpgroupQueries;
   static constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
   // A consumer thread holds kKeys / 2 scores, kKeys / 4 registers of packed weights and kD / 2
-  // outputs; the producer needs few. Counts are multiples of 8. One thread of each warpgroup has at
+  // outputs. The producer needs few. Counts are multiples of 8. One thread of each warpgroup has at
   // most 512 in all, because an SM has 65,536 and a warpgroup 128 threads.
   static constexpr int kProducerRegisters = kConsumers == 2 ? 24 : 32;
   static constexpr int kConsumerRegisters = kConsumers == 2 ? 240 : 160;
   static_assert(kProducerRegisters + kConsumers * kConsumerRegisters <= 512);
 };
 
-constexpr int kStages = 2;  // of a ring of tiles; four were no faster
+constexpr int kStages = 2;  // of a ring of tiles (four were no faster)
 constexpr int kWorks = 2;   // the next item's copies begin before the last one's outputs are stored
 
 // One head of one tile of queries, which the producer passes to the consumers.
@@ -82,11 +82,11 @@ struct Work {
   Sequence sequence;
   std::int64_t l0;  // first query
   int h;
-  int tiles;  // of keys, from the first key on; negative: there is no more work
+  int tiles;  // of keys, from the first key on, or negative if there is no more work
 };
 
-// The rings. X_here: full, the copy is complete. X_read: empty, all consumers have released it, and
-// it may be overwritten.
+// The rings. X_here is full when the copy is complete. X_read is empty when all consumers have
+// released it, and it may be overwritten.
 template <typename C, typename Element>
 struct Shared {
   template <int kRows>
@@ -102,18 +102,18 @@ struct Shared {
   Barrier k_here[kStages], k_read[kStages], v_here[kStages], v_read[kStages];
 };
 
-// The host's division of the work: items are numbered, the heaviest first where it matters.
+// The host's division of the work. Items are numbered, the heaviest first if that matters.
 struct Plan {
   int items = 0;
-  int tiles = 0;        // of queries, per batch (or, packed, of all sequences: some may be empty)
-  int heads = 0;        // of all batches
+  int tiles = 0;  // of queries, per batch (if packed, of all sequences, of which some may be empty)
+  int heads = 0;  // of all batches
   int together = 0;     // heads whose keys and values share the L2 cache
   int* next = nullptr;  // the next item not taken yet, less the number of blocks
 };
 
 // ---- The work of an item ----
 
-// Writes item `item` to `work`; false if it has no queries.
+// Writes item `item` to `work`, or returns false if it has no queries.
 template <typename C, typename Element>
 __device__ bool find_work(const BasicAttentionArgs<Element>& args, const Plan& plan, int item,
                           Work& work) {
@@ -135,7 +135,7 @@ __device__ bool find_work(const BasicAttentionArgs<Element>& args, const Plan& p
   }
   work.sequence = sequence_of(args, n);
   work.l0 = tile * C::kQueries;
-  // Negative: cu_seqlens decreases, and this tile belongs to no sequence.
+  // If this is negative, cu_seqlens decreases, and this tile belongs to no sequence.
   if (work.l0 < 0 || work.l0 >= work.sequence.queries) return false;
   const std::int64_t last = min(work.l0 + C::kQueries, work.sequence.queries) - 1;
   work.tiles = static_cast<int>(work.sequence.keys_seen(last) + C::kKeys - 1) / C::kKeys;
@@ -186,8 +186,8 @@ __device__ void produce(const Args& args, const Plan& plan, const CUtensorMap* q
     if (!find_work<C>(args, plan, item, work)) continue;
     hopper::arrive(&smem.work_here[place]);
 
-    // Without options first_tile is a literal 0: a 0 that the compiler finds only later gives
-    // another loop below.
+    // Without options first_tile is a literal 0, because a 0 that the compiler finds only later
+    // gives another loop below.
     const int tiles = work.tiles;
     const int first_tile =
         C::kOptions ? hidden_from<C>(args, work.sequence, work.l0) / C::kKeys : 0;
@@ -222,8 +222,8 @@ __device__ void produce(const Args& args, const Plan& plan, const CUtensorMap* q
 
 // ---- The consumers ----
 
-// Transposes 4 x 4 words in a quad of lanes: lane t has word t of each of four blocks, and receives
-// the four words of block t.
+// Transposes 4 x 4 words in a quad of lanes. Lane t holds word t of each of four blocks, and
+// receives the four words of block t.
 __device__ void transpose_in_quad(std::uint32_t (&w)[4], unsigned t) {
   const bool high = t & 2, odd = t & 1;
   const std::uint32_t a = __shfl_xor_sync(kAllLanes, high ? w[0] : w[2], 2);
@@ -271,7 +271,8 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
   const auto arrive = [&](Barrier* barrier) {  // called by all four warps
     if (lane == 0) hopper::arrive(barrier);
   };
-  // Names of barriers: the warpgroups' turns at the tensor cores, and all warpgroups together.
+  // Names of barriers, for the warpgroups' turns at the tensor cores and for all warpgroups
+  // together.
   constexpr int kTurns = 1, kTogether = 1 + C::kConsumers;
   const auto take_turn = [&] { hopper::sync_named(kTurns + warpgroup, 2 * kWarpgroup); };
   const auto pass_turn = [&] {
@@ -279,7 +280,7 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
   };
   if (warpgroup == C::kConsumers - 1) pass_turn();  // consumer 0 gets the first turn
 
-  unsigned count = 0;  // tiles of keys multiplied so far; tiles of values are one behind
+  unsigned count = 0;  // tiles of keys multiplied so far, one more than tiles of values
   const auto k_stage = [&] { return place_of<kStages>(count); };
   const auto v_stage = [&] { return place_of<kStages>(count - 1); };
   const auto wait_for_k = [&] { hopper::wait(&smem.k_here[k_stage()], parity_of<kStages>(count)); };
@@ -378,9 +379,9 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
         hopper::sync_named(kTogether, C::kConsumers * kWarpgroup);
       }
 
-      // Two groups of products at once: this tile's scores, and the outputs of the previous tile.
-      // While the tensor cores execute the latter (and the other warpgroups' products), the scores
-      // become weights.
+      // Two groups of products are issued at once, this tile's scores and the outputs of the
+      // previous tile. While the tensor cores execute the latter (and the other warpgroups'
+      // products), the scores become weights.
       const auto step = [&](int tile, auto masked) {
         wait_for_k();
         take_turn();
@@ -424,7 +425,7 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
       arrive(&smem.v_read[v_stage()]);
     }
 
-    // Four lanes hold a row; they swap words until each has 16 contiguous bytes of it.
+    // Four lanes hold a row and swap words until each has 16 contiguous bytes of it.
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const float sum = quad_sum(softmax.l[r]);
@@ -453,7 +454,7 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
     }
     hopper::arrive(&smem.work_read[place_of<kWorks>(works)]);  // every lane has read `work`
   }
-  if (warpgroup == 0) take_turn();  // receives the last turn passed: no barrier may stay half full
+  if (warpgroup == 0) take_turn();  // receives the last turn, so that no barrier stays half full
 }
 
 template <typename C, typename Element, typename Args>
@@ -510,8 +511,8 @@ Plan plan_for(const BasicAttentionArgs<Element>& args, std::int64_t D_v) {
   const std::int64_t group = args.H_q / args.H_kv;
   const std::int64_t head_bytes =
       std::max(args.T_k, std::int64_t{1}) * (args.D + D_v) * sizeof(Element);
-  // Causal: the heaviest tiles of many heads first, so that the last ones are light. Otherwise all
-  // tiles are equal, and going head by head keeps less in the cache.
+  // If causal, the heaviest tiles of many heads come first, so that the last ones are light.
+  // Otherwise all tiles are equal, and going head by head keeps less in the cache.
   const std::int64_t together =
       args.causal ? std::max(std::int64_t{1}, kSharedBytes / head_bytes) * group : group;
   Plan plan;
@@ -531,7 +532,7 @@ void launch(const Args& args, std::int64_t D_v) {
   ladder::cuda::allow_shared_memory("attention_sm90", kernel, kBytes);
   const std::int64_t rows_q = args.B * args.T_q, rows_k = args.B * args.T_k;
   const auto q_map = hopper::describe_tensor(args.q, rows_q, args.H_q, args.D, C::kQueries);
-  // Without keys these two are never read; a tensor has at least one row.
+  // Without keys these two are never read, but a tensor has at least one row.
   auto k_map = q_map, v_map = q_map;
   if (rows_k > 0) {
     k_map = hopper::describe_tensor(args.k, rows_k, args.H_kv, args.D, C::kKeys);
@@ -556,7 +557,7 @@ void launch(const Args& args, std::int64_t D_v) {
 
 template <typename Element>
 void attention(const FullAttentionArgs<Element>& args) {
-  constexpr std::uintptr_t kUnit = 16;  // bytes: the alignment of copies and stores
+  constexpr std::uintptr_t kUnit = 16;  // bytes, the alignment of copies and stores
   validate(args, ladder::ChannelsOfV::kAny);
   require_units_of_all_channels(args);
   if (args.B == 0 || args.T_q == 0 || sequence_count(args) == 0) return;

@@ -29,7 +29,8 @@ constexpr const char* kName = "attention_sm90";
 const bool registered = ladder::testing::register_suite(
     "attention", kName,
     {.storages = {"bf16", "fp16"},
-     // Two that fill whole panels of 64 columns, and some between them; of 136 the last panel has none.
+     // Two widths that fill whole panels of 64 columns, and some between them. With 136 the last
+     // panel of the tile holds no channel.
      .sizes = {{"D", {64, 24, 72, 128, 136}}},
      .options = {{"window", {"1", "33", "64"}},
                  {"softcap", {"3"}},
@@ -47,7 +48,8 @@ void expect_right(const ladder::Implementation& i, const ladder::AttentionProble
       << name_of(c);
 }
 
-// Tiles have 128 or 192 queries and 64 or 128 keys: none too few, none too many, and one more than whole ones.
+// Tiles have 128 or 192 queries and 64 or 128 keys. The sizes are whole tiles, one less and one
+// more.
 KERNEL_TEST(attention_sm90, MatchesReferenceAroundTheEndsOfTiles) {
   const auto implementation = ladder::find_implementation(kName);
   std::size_t n = 0;
@@ -70,8 +72,8 @@ KERNEL_TEST(attention_sm90, MatchesReferenceAroundTheEndsOfTiles) {
   }
 }
 
-// More tiles of queries than blocks on the device, so that blocks come for a second one, and more heads than are worked on
-// together. The emulator has two multiprocessors for that.
+// More tiles of queries than blocks on the device, so that blocks process a second one, and more
+// heads than run together. For this the emulator has two SMs.
 KERNEL_TEST(attention_sm90, MatchesReferenceWhereBlocksTakeSeveralTiles) {
   const auto implementation = ladder::find_implementation(kName);
   const emulator::SmallerDevice device(emulator::SmallerDevice::kMultiprocessors, "2");
@@ -86,7 +88,7 @@ KERNEL_TEST(attention_sm90, MatchesReferenceWhereBlocksTakeSeveralTiles) {
   }
 }
 
-// Keys and values of three such heads share the L2 cache, so that the last group has one head.
+// Keys and values of three such heads share the L2 cache, so that the last group contains one head.
 KERNEL_TEST(attention_sm90, MatchesReferenceWhereTheLastGroupHasFewerHeads) {
   if (!is_due(0)) return;  // seconds in the emulator
   AttentionCase c{.B = 1, .T_q = 193, .T_k = 40000, .H_q = 4, .H_kv = 4, .D = 64};
@@ -95,7 +97,7 @@ KERNEL_TEST(attention_sm90, MatchesReferenceWhereTheLastGroupHasFewerHeads) {
   expect_right(ladder::find_implementation(kName), make_problem(c));
 }
 
-// Their tiles begin anew with each sequence, wherever it begins.
+// Their tiles begin anew with each sequence, at any row.
 KERNEL_TEST(attention_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles) {
   const auto implementation = ladder::find_implementation(kName);
   std::size_t n = 0;
@@ -114,7 +116,7 @@ KERNEL_TEST(attention_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles)
   }
 }
 
-// Every width up to the most: what a tile has beyond it are zeros, and is not stored.
+// Every allowed width. The remaining columns of a tile are zeros and are not stored.
 KERNEL_TEST(attention_sm90, TakesEveryMultipleOf8Channels) {
   const auto implementation = ladder::find_implementation(kName);
   for (std::int64_t D = 8; D <= 256; D += 8) {
@@ -140,8 +142,9 @@ TEST(attention_sm90_, RefusesOtherWidths) {
   }
 }
 
-// Windows that end at a tile's border and beside it, that lie in one tile of keys, and that are wider than a block's queries; most tiles
-// of keys lie in front of them, and some have both ends of a window.
+// Windows that end at a tile's border or next to it, windows within one tile of keys, and windows
+// that are wider than a block's queries. Most tiles of keys are before them, and some contain both
+// ends of a window.
 KERNEL_TEST(attention_sm90, MatchesReferenceWhereTheWindowMeetsATile) {
   const auto implementation = ladder::find_implementation(kName);
   std::size_t n = 0;
@@ -158,14 +161,14 @@ KERNEL_TEST(attention_sm90, MatchesReferenceWhereTheWindowMeetsATile) {
       expect_right(implementation, make_problem(c));
     }
   }
-  // The widest window that hides a key: the first one, from the last query.
+  // The widest window that hides a key, which is the first key, from the last query.
   AttentionCase c{.B = 1, .T_q = 3, .T_k = 6, .H_q = 1, .H_kv = 1, .D = 24, .causal = true};
   c.window = 5;
   c.precision = Precision::kBf16;
   expect_right(implementation, make_problem(c));
 }
 
-// Blocks come for a second tile of queries, whose first tile of keys is another one.
+// Blocks process a second tile of queries, whose first tile of keys is another one.
 KERNEL_TEST(attention_sm90, TakesAWindowInEachPackedSequence) {
   const auto implementation = ladder::find_implementation(kName);
   const emulator::SmallerDevice device(emulator::SmallerDevice::kMultiprocessors, "2");
@@ -178,11 +181,12 @@ KERNEL_TEST(attention_sm90, TakesAWindowInEachPackedSequence) {
   }
 }
 
-// Values that are not numbers, in front of a window: what is masked is multiplied by 0 where it shares a tile with what is seen.
+// Values before a window that are NaN. Masked values are multiplied by 0 if they share a tile with
+// visible ones.
 KERNEL_TEST(attention_sm90, KeepsNanInFrontOfTheWindowToItsTile) {
   const auto implementation = ladder::find_implementation(kName);
   AttentionCase c{.B = 1, .T_q = 1, .T_k = 300, .H_q = 1, .H_kv = 1, .D = 64, .causal = true};
-  c.window = 40;  // keys 260 to 299: of the third tile of 128 keys
+  c.window = 40;  // keys 260 to 299, in the third tile of 128 keys
   c.precision = Precision::kBf16;
   const ladder::AttentionProblem clean = make_problem(c);
   ladder::AttentionProblem spoilt = clean;
@@ -192,7 +196,8 @@ KERNEL_TEST(attention_sm90, KeepsNanInFrontOfTheWindowToItsTile) {
          "begins with key 256: o and lse must be as without NaN";
 }
 
-// With a scale of 0 all scores are 0: o is the mean of the values that are seen, and lse the logarithm of their number.
+// With a scale of 0 all scores are 0, so o is the mean of the visible values, and lse the logarithm
+// of their number.
 KERNEL_TEST(attention_sm90, TakesAScaleOf0) {
   const auto implementation = ladder::find_implementation(kName);
   for (const std::int64_t D : {64, 128, 256}) {
@@ -205,14 +210,15 @@ KERNEL_TEST(attention_sm90, TakesAScaleOf0) {
     args.scale = 0.0f;
     ladder::launch<ladder::Attention>(implementation, args);
     ladder::device(implementation.device).synchronize();
-    problem["q"].assign(problem["q"].size(), 0.0f);  // scores of 0, too
+    problem["q"].assign(problem["q"].size(), 0.0f);  // scores of 0 as well
     EXPECT_TRUE(
         ladder::testing::is_right(problem, on_device.download(), ladder::Arithmetic::kBf16Operands))
         << "D = " << D;
   }
 }
 
-// The copies bring whole tiles: behind the last key of a batch, those of the next. They count nothing, not even 0 times NaN.
+// The copies load whole tiles, and thus the next batch's keys after the last key of a batch. These
+// contribute nothing, not even 0 times NaN.
 KERNEL_TEST(attention_sm90, LeavesOtherBatchesAlone) {
   const auto implementation = ladder::find_implementation(kName);
   for (const std::int64_t D : {64, 128, 256}) {

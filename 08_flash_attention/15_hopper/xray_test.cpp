@@ -26,19 +26,19 @@ std::vector<Kernel> kernels_of(std::int64_t T_q, std::int64_t T_k, std::int64_t 
       kName, {.T_q = T_q, .T_k = T_k, .D = D, .precision = ladder::Precision::kBf16});
 }
 
-// One thread names boxes: no thread loads a tile from global memory, or copies one itself.
+// One thread requests boxes, and no thread loads a tile from global memory or copies one itself.
 TEST(AttentionSm90, MovesTilesWithoutItsThreads) {
   for (const Kernel& kernel : kernels_of(192, 256, 64)) {
     EXPECT_EQ(kernel[kGlobalLoadRequests], 0u);
     EXPECT_EQ(kernel[kAsyncCopies], 0u);
-    // A box of queries, and two of keys and two of values, each of 64 columns of 2 bytes.
+    // A box of queries, two boxes of keys and two of values, each of 64 columns of 2 bytes.
     EXPECT_EQ(kernel[kBulkCopies], 5u);
     EXPECT_EQ(kernel[kBulkCopyBytes], 64u * 2 * (192 + 256 + 256));
   }
 }
 
-// The queries are the last 192 of 1,024: the first of them sees the keys from 733 on, of the sixth tile. Five tiles are not fetched, and
-// not multiplied.
+// The queries are the last 192 of 1,024. The first of them sees the keys from 733 on, in the sixth
+// tile. Five tiles are neither loaded nor multiplied.
 TEST(AttentionSm90, LeavesOutTilesInFrontOfTheWindow) {
   for (const Kernel& kernel :
        xrays_of<ladder::Attention>(kName, {.T_q = 192,
@@ -53,22 +53,26 @@ TEST(AttentionSm90, LeavesOutTilesInFrontOfTheWindow) {
   }
 }
 
-// The same 192 queries and two tiles of keys: three warpgroups of 128 threads, and the one that copies.
+// The same 192 queries and two tiles of keys, for three warpgroups of 128 threads and the one that
+// copies.
 TEST(AttentionSm90, WaitsForWhatItNeedsAndForNothingElse) {
   for (const Kernel& kernel : kernels_of(192, 256, 64)) {
-    // The copying thread: for a place for the item, the end, queries, two tiles of keys and of values. Each other: for the item, the
-    // end, queries and the four tiles.
+    // The copying thread waits for free slots for the item, the end mark, the queries, and two
+    // tiles each of keys and of values. Each other thread waits for the item, the end, queries and
+    // the four tiles.
     EXPECT_EQ(kernel[kBarrierWaits], 7u + 3 * 128 * 7);
-    // Each warp takes and passes a turn for each tile of keys; the first turn is given, the last one taken back.
+    // Each warp waits for a turn and passes it on for each tile of keys. In addition the first turn
+    // is passed and the last one received.
     EXPECT_EQ(kernel[kNamedBarriers], 3u * 4 * 2 * 2 + 4 + 4);
-    // Scores; scores and outputs, one after the other; outputs.
+    // The waits are for scores, then for scores and outputs in turn, then for outputs.
     EXPECT_EQ(kernel[kProductWaits], 3u * 4 * 4);
-    // A warpgroup's queries and the tile of keys; the weights are in registers, the tile of values is not.
+    // A warpgroup's queries and the tile of keys are in shared memory. The weights are in
+    // registers, but the tile of values is not.
     EXPECT_EQ(kernel[kProductBytes], 3u * 2 * 64 * 2 * (64 + 128 + 128));
   }
 }
 
-// Whole tiles: 192 queries of 64 columns, 128 of 128, each by 128 keys.
+// Whole tiles, 192 queries of 64 columns or 128 of 128, each with 128 keys.
 TEST(AttentionSm90, TakesTwoProductsAndNoneTwice) {
   for (const auto& [T_q, D] : {std::pair{192, 64}, {128, 128}}) {
     const std::vector<Kernel> kernels = kernels_of(T_q, 256, D);
@@ -77,7 +81,8 @@ TEST(AttentionSm90, TakesTwoProductsAndNoneTwice) {
   }
 }
 
-// Tiles are as wide as the wider of the two wants them, and are copied whole; of o as many columns are stored as v has.
+// Tiles are wide enough for the wider of D and D_v, and are copied whole. Stores of o cover D_v
+// columns.
 TEST(AttentionSm90, TakesTheWiderTileForBothWhereValuesHaveAnotherWidth) {
   for (const auto& [D, D_v, columns] : {std::tuple{192, 128, 256}, {128, 64, 128}}) {
     ladder::AttentionCase c{.T_q = 128, .T_k = 256, .D = D, .D_v = D_v};
@@ -90,7 +95,8 @@ TEST(AttentionSm90, TakesTheWiderTileForBothWhereValuesHaveAnotherWidth) {
   }
 }
 
-// In the causal form the first 192 queries see 256 keys at most, the others 448: two tiles and four.
+// With a causal mask the first 192 queries see at most 256 keys, which are two tiles, and the
+// others 448, which are four.
 TEST(AttentionSm90, LeavesOutTilesThatNobodySees) {
   const std::vector<Kernel> kernels = xrays_of<ladder::Attention>(
       kName,
@@ -99,9 +105,10 @@ TEST(AttentionSm90, LeavesOutTilesThatNobodySees) {
   EXPECT_EQ(kernels.front()[kTensorMultiplyAdds], 2u * 192 * (2 + 4) * 128 * 64);
 }
 
-// Rings of two stages, for four tiles of keys, and for three tiles of queries of a block, one behind the other. The last keys' tile is
-// ragged. With one tile of keys for each tile of queries, nothing but the ring of works orders these. With a window each of them begins
-// with another tile of keys. A tile of 72 columns is one of 128 with zeros.
+// Rings of two stages, for four tiles of keys, and for three tiles of queries that a block
+// processes sequentially. The last tile of keys is partial. With one tile of keys for each tile of
+// queries, only the ring of works orders these. With a window each of them begins with another tile
+// of keys. A tile of 72 columns is a tile of 128 with zeros.
 TEST(attention_sm90, StaysInBoundsWhereStagesAreUsedAgain) {
   const emulator::SmallerDevice device(emulator::SmallerDevice::kMultiprocessors, "2");
   for (const auto& [T_k, D, window] :

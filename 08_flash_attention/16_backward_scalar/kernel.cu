@@ -1,9 +1,9 @@
 // 08 flash attention, backward: the gradients of softmax attention, tile by tile, in fp32.
-// Change: rewrite: the scores are not read but recomputed, p = exp(s - lse), from tiles of q and k
-//         in shared memory.
-// Why:    the forward pass keeps one number per query instead of T_k; memory grows with T, not with
+// Change: rewrite, in which the scores are not read but recomputed, p = exp(s - lse), from tiles of
+//         q and k in shared memory.
+// Why:    the forward pass keeps one number per query instead of T_k. Memory grows with T, not with
 //         T^2.
-// Needs:  D up to 256; any scale; fp32, bf16 or fp16.
+// Needs:  D up to 256, any scale, fp32, bf16 or fp16.
 // Costs:  S and dO V^T twice, once for dK and dV and once for dQ, and no tensor cores. Repeatable.
 //         See README.
 #include <cuda_runtime.h>
@@ -33,7 +33,7 @@ using ladder::float16;
 using ladder::FullAttentionGradArgs;
 
 constexpr int kWarpSize = 32;
-constexpr int kTile = 32;  // queries and keys of a tile: a lane has one column of scores
+constexpr int kTile = 32;  // queries and keys of a tile, in which a lane has one column of scores
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kRows = kTile / kWarps;           // per warp
@@ -88,8 +88,8 @@ __device__ void fetch(float* to_smem, const Rows<const Element>& from, int first
 
 // A block keeps a tile of keys (k and v) or of queries (q and d_o), and tiles of the others are
 // streamed past it. `stay` and `pass` are the first of each pair. A row of the kept tile
-// accumulates ds * pass, its dk or dq, and a key also p * d_o, its dv. Blocks: kept tile, its head,
-// sequence.
+// accumulates ds * pass, its dk or dq, and a key also p * d_o, its dv. The grid is kept tile, its
+// head, sequence.
 template <bool kKeysStay, typename Element>
 __global__ void __launch_bounds__(kThreads)
     tile_gradients(const BasicAttentionGradArgs<Element> args, const float* delta) {
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int head = first_head; head < first_head + (kKeysStay ? group : 1); ++head) {
     const Rows q(forward.q, sequence.first_query, H_q, head, D);
     const Rows d_o(args.d_o, sequence.first_query, H_q, head, D);
-    __syncthreads();  // all warps have finished the previous head; its tiles may be overwritten
+    __syncthreads();  // all warps have finished the previous head, whose tiles may be overwritten
     fetch(stay_smem, kKeysStay ? k : q, first, kKeysStay ? keys : queries, D);
     fetch(stay_value_smem, kKeysStay ? v : d_o, first, kKeysStay ? keys : queries, D);
 

@@ -6,9 +6,10 @@ namespace {
 
 using ladder::testing::register_hole;
 
-// Of scratch.cu. The loop that checks an exercise says for which stage a case fails. Rows that do not fill a warp's lanes evenly; two
-// query heads for one of keys, and ends of tiles; keys that a query does not see; three columns of a lane; a tile of queries with
-// one row.
+// For scratch.cu. The loop that checks an exercise reports the stage for which a case fails. The
+// cases use rows that do not fill a warp's lanes evenly, then two query heads for one key head and
+// ends of tiles, then keys that a query does not see, then three columns per lane, then a tile of
+// queries with one row.
 const bool stages =
     register_hole("attention_backward_scalar", "Stage1SumsTheRows", "attention_backward",
                   {{"B", 2}, {"T", 5}, {"H", 2}, {"K", 96}, {"V", 96}, {"T_q", 3}, {"H_kv", 2}}) &&

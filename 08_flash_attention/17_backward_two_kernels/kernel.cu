@@ -1,9 +1,9 @@
 // 08 flash attention, backward: the gradients on tensor cores, by two kernels that each compute P.
-// Change: rewrite of 08.16: tiles of P and dS on chip, and tensor cores.
-// Why:    dK and dV are sums over queries, dQ is a sum over keys: a block that keeps its sums on
-//         chip needs no atomics.
-// Needs:  D and D_v up to 256, multiples of 8; bf16 or fp16; all options, any scale, window and
-//         softcap; 16-byte rows; tensor cores (sm_80).
+// Change: rewrite of 08.16, with tiles of P and dS on chip, and tensor cores.
+// Why:    dK and dV are sums over queries, and dQ is a sum over keys. A block that keeps its sums
+//         on chip needs no atomics.
+// Needs:  D and D_v up to 256, multiples of 8, bf16 or fp16, all options, any scale, window and
+//         softcap. 16-byte rows and tensor cores (sm_80).
 // Costs:  seven products instead of five, since S and dO V^T are computed twice. Repeatable. See
 //         README.
 #include <cuda_pipeline.h>
@@ -37,7 +37,7 @@ using ladder::cuda::Scratch;
 
 // ---- First kernel: a block keeps a tile of keys, and queries are streamed ----
 
-// Blocks: key_grid().
+// The grid is key_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     key_gradients(const typename S::template Args<Element> args,
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   for (int i = 0; i < passing.tiles; ++i) {
     __pipeline_wait_prior(0);
-    __syncthreads();  // tile i has arrived; the buffer of tile i - 1 may be refilled
+    __syncthreads();  // tile i has arrived, and the buffer of tile i - 1 may be refilled
     const int first_query = next.tile * kQueries;
     next = passing.after(next);
     if (i + 1 < passing.tiles) passing.fetch_to(memory, (i + 1) % 2, next);
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     const Rows q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
     const QueryRows<kQueries>& of_queries_smem = memory.rows[i % 2];
 
-    // The scores and P: keys are rows, queries columns.
+    // The scores and P. Keys are rows, queries columns.
     float p[kM][kScores][4], ds[kM][kScores][4];
     multiply_rows(p, k_smem, warp.key_place, q_smem, warp.query_place);
     if constexpr (S::kAllOptions) {
@@ -96,14 +96,14 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     }
     mask(p, block, first_query, warp);
 
-    // dV is added from this warp's part of P; its partner's part goes through shared memory.
+    // dV is added from this warp's part of P, and its partner's part goes through shared memory.
     std::uint32_t factor[kSteps][kM][4];
     pack_and_put(factor, p, p_smem, warp);
     add_own_part(dv, factor, d_o_smem, warp);
     if constexpr (S::kScoreTiles == 1) {
       __syncthreads();  // P is in shared memory
       add_partners_part(dv, factor, p_smem, d_o_smem, warp);
-      __syncthreads();  // all warps have finished P; dS may overwrite it
+      __syncthreads();  // all warps have finished P, which dS may overwrite
     }
 
     // dP, and dS from it. dK uses dS as dV used P.
@@ -150,7 +150,7 @@ struct QueryMemory {
   Element k[2][Q::kKeys * Q::kD], v[2][Q::kKeys * Q::kD];
 };
 
-// Blocks: query_grid().
+// The grid is query_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
     query_gradients(const typename S::template Args<Element> args,
@@ -224,12 +224,12 @@ __global__ void __launch_bounds__(QueryShape<S>::kThreads, 1)
 
   for (int i = first_tile; i < tiles; ++i) {
     __pipeline_wait_prior(0);
-    __syncthreads();  // tile i has arrived; the buffer of tile i - 1 may be refilled
+    __syncthreads();  // tile i has arrived, and the buffer of tile i - 1 may be refilled
     if (i + 1 < tiles) fetch_keys(i + 1);
     __pipeline_commit();
     const Rows k_smem{memory.k[i % 2]}, v_smem{memory.v[i % 2]};
 
-    // The scores and P: queries are rows, keys columns.
+    // The scores and P. Queries are rows, keys columns.
     float p[1][kKeys / 8][4], ds[1][kKeys / 8][4];
     multiply_rows(p, q_smem, query_place, k_smem, key_place);
     if constexpr (S::kAllOptions) multiply_rows(ds, d_o_smem, query_place, v_smem, key_place);

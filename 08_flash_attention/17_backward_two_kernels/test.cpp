@@ -6,8 +6,9 @@ namespace {
 
 using ladder::testing::register_hole;
 
-// Of scratch.cu. The loop that checks an exercise says for which stage a case fails. Tiles of 64 queries and keys: three
-// of keys, and two of queries of each of two heads; two blocks of 128 queries, which see other keys; two batches.
+// For scratch.cu. The loop that checks an exercise reports the stage for which a case fails. The
+// cases use tiles of 64 queries and keys, three of keys, and two of queries of each of two heads,
+// then two blocks of 128 queries, which see other keys, then two batches.
 const ladder::Shape kTwoTiles = {{"B", 1},   {"T", 140},  {"H", 2},   {"K", 128},
                                  {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
 const ladder::Shape kTwoBlocks = {{"B", 1},  {"T", 150},   {"H", 1},   {"K", 64},

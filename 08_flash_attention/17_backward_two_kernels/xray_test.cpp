@@ -11,14 +11,17 @@ const ladder::Shape kShape{{"B", 1},   {"T", 140},  {"H", 2},   {"K", 128},
 const bool bounds = ladder::testing::register_bounds("attention_backward_two_kernels",
                                                      "attention_backward", kShape, {}, {"bf16"});
 
-// Tiles of 64: three of keys of one head, two of queries of each of two heads, so that four pass three tiles of keys. Units of eight
-// elements; of a tile of queries 128 numbers are kept, lse and delta.
+// Tiles of 64, three of keys of one head, and two of queries of each of two heads, so that four are
+// streamed past three tiles of keys. Vectors hold eight elements. For a tile of queries 128
+// numbers, lse and delta, are kept.
 constexpr double kElements = 2 * 70 * 128, kUnits = kElements / 8, kKeyUnits = 140 * 128 / 8;
 
-// Loads: d_o and o once for delta, and lse by the eight lanes of a row; where keys stay, k and v once, q and d_o for three tiles, and the
-// numbers four at once; where queries stay, in blocks of 128, q and d_o once, k and v for each head, and four numbers for a thread.
-// Stores: two elements at once. Barriers: two for each pair of tiles where keys stay, one where queries stay. Products: four
-// of 64 x 64 x 128 for each pair, and three of 128 x 64 x 128.
+// The loads are d_o and o once for delta, and lse by the eight lanes of a row. If keys are kept,
+// they are k and v once, q and d_o for three tiles, and the numbers four at once. If queries are
+// kept, in blocks of 128, they are q and d_o once, k and v for each head, and four numbers per
+// thread. Stores write two elements at once. Barriers are two for each pair of tiles if keys are
+// kept, one if queries are kept. Each pair needs four products of 64 x 64 x 128, and three of 128 x
+// 64 x 128.
 const bool registered = ladder::testing::register_budget(
     "attention_backward_two_kernels", "attention_backward",
     {.loads = (2 * kUnits + 2 * 70 * 8 + 2 * kKeyUnits + 3 * 2 * kUnits + 3 * 4 * 128 / 4 +

@@ -1,9 +1,11 @@
 // 08 flash attention, backward: the gradients on tensor cores, in one pass over the scores.
-// Change: rewrite of 08.17: the kernel that has dS also adds its part of dQ, atomically, in memory.
-// Why:    the scores are computed once instead of twice: five products instead of seven.
-// Needs:  D and D_v up to 256, multiples of 8; bf16 or fp16; all options, any scale, window and
-//         softcap; 16-byte rows; tensor cores (sm_80).
-// Costs:  one atomic addition per element of dQ and tile of keys; the order of a sum is not
+// Change: rewrite of 08.17, in which the kernel that has dS also adds its part of dQ, atomically,
+//         in memory.
+// Why:    the scores are computed once instead of twice, which needs five products instead of
+//         seven.
+// Needs:  D and D_v up to 256, multiples of 8, bf16 or fp16, all options, any scale, window and
+//         softcap. 16-byte rows and tensor cores (sm_80).
+// Costs:  one atomic addition per element of dQ and tile of keys. The order of a sum is not
 //         repeatable. See README.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -42,7 +44,7 @@ struct DqShape {
   static constexpr int kDqChannels = S::kD / kChannelWarps;
 };
 
-// dQ is accumulated here in fp32, each tile in the order of the registers of its products:
+// dQ is accumulated here in fp32, each tile in the order of the registers of its products, so that
 // neighbouring threads add to neighbouring float4.
 template <int kQueries>
 struct Work {
@@ -52,7 +54,7 @@ struct Work {
 
 // ---- The gradients of a tile of keys ----
 
-// Blocks: key_grid().
+// The grid is key_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     add_gradients(const typename S::template Args<Element> args, const Work<S::kQueries> work) {
@@ -96,7 +98,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
   for (int i = 0; i < passing.tiles; ++i) {
     __pipeline_wait_prior(0);
-    __syncthreads();  // tile i has arrived; the buffer of tile i - 1 may be refilled
+    __syncthreads();  // tile i has arrived, and the buffer of tile i - 1 may be refilled
     const int first_query = next.tile * kQueries;
     float4* const dq_tile = work.dq + passing.number(next) * (kQueries * S::kD / 4) + threadIdx.x;
     next = passing.after(next);
@@ -105,7 +107,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     const Rows q_smem{memory.q[i % 2]}, d_o_smem{memory.d_o[i % 2]};
     const QueryRows<kQueries>& of_queries_smem = memory.rows[i % 2];
 
-    // The scores and P: keys are rows, queries columns.
+    // The scores and P. Keys are rows, queries columns.
     float p[kM][kScores][4], ds[kM][kScores][4];
     multiply_rows(p, k_smem, warp.key_place, q_smem, warp.query_place);
     if constexpr (S::kAllOptions) {
@@ -116,14 +118,14 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     }
     mask(p, block, first_query, warp);
 
-    // dV is added from this warp's part of P; its partner's part goes through shared memory.
+    // dV is added from this warp's part of P, and its partner's part goes through shared memory.
     std::uint32_t factor[kSteps][kM][4];
     pack_and_put(factor, p, p_smem, warp);
     add_own_part(dv, factor, d_o_smem, warp);
     if constexpr (S::kScoreTiles == 1) {
       __syncthreads();  // P is in shared memory
       add_partners_part(dv, factor, p_smem, d_o_smem, warp);
-      __syncthreads();  // all warps have finished P; dS may overwrite it
+      __syncthreads();  // all warps have finished P, which dS may overwrite
     }
 
     // dP, and dS from it. dK uses dS as dV used P.
@@ -139,7 +141,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     if constexpr (S::kScoreTiles == 2) add_partners_part(dv, factor, p_smem, d_o_smem, warp);
     add_partners_part(dk, factor, ds_smem, q_smem, warp);
 
-    // dQ: a sum over all keys of the tile.
+    // dQ, a sum over all keys of the tile.
     constexpr int kDqM = Dq::kDqQueries / 16, kDqN = Dq::kDqChannels / 8;
     float dq[kDqM][kDqN][4];
     clear(dq);
@@ -175,7 +177,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 
 // ---- The final dQ ----
 
-// Scales, rounds and reorders dQ. Blocks: query_grid().
+// Scales, rounds and reorders dQ. The grid is query_grid().
 template <typename Element, typename S>
 __global__ void __launch_bounds__(S::kThreads)
     round_dq(const BasicAttentionGradArgs<Element> args, const Work<S::kQueries> work) {

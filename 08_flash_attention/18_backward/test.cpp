@@ -6,8 +6,9 @@ namespace {
 
 using ladder::testing::register_hole;
 
-// Of scratch.cu. The loop that checks an exercise says for which stage a case fails. Tiles of 64 queries and keys: three
-// of keys, and two of queries of each of two heads; tiles of 128, under a mask; two batches.
+// For scratch.cu. The loop that checks an exercise reports the stage for which a case fails. The
+// cases use tiles of 64 queries and keys, three of keys, and two of queries of each of two heads,
+// then tiles of 128 with a mask, then two batches.
 const ladder::Shape kTwoTiles = {{"B", 1},   {"T", 140},  {"H", 2},   {"K", 128},
                                  {"V", 128}, {"T_q", 70}, {"H_kv", 1}};
 const ladder::Shape kTwoBlocks = {{"B", 1},  {"T", 150},   {"H", 1},   {"K", 64},
@@ -25,7 +26,8 @@ const bool stages = register_hole("attention_backward", "Stage1BringsTheQueries"
                     register_hole("attention_backward", "Stage5LaunchesThree", "attention_backward",
                                   kTwoBatches, {}, {}, "bf16");
 
-// Tiles have 64 or 128 queries and keys. dq grows by atomics, whose order changes its last bits.
+// Tiles have 64 or 128 queries and keys. Atomics accumulate dq, and their order changes its last
+// bits.
 const bool registered = ladder::testing::register_suite(
     "attention_backward", "attention_backward",
     {.not_repeatable = {"dq"},

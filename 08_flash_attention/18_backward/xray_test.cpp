@@ -33,14 +33,16 @@ const bool bounds = ladder::testing::register_bounds(
     kOneKernel, "attention_backward",
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
 
-// Tiles of 64: three of keys of one head, two of queries of each of two heads, so that four pass three tiles of keys. Units of eight
-// elements; of a tile of queries 128 numbers are kept, lse and delta, and its sums of dq.
+// Tiles of 64, three of keys of one head, and two of queries of each of two heads, so that four are
+// streamed past three tiles of keys. Vectors hold eight elements. For a tile of queries 128
+// numbers, lse and delta, and its sums of dq are kept.
 constexpr double kElements = 2 * 70 * 128, kUnits = kElements / 8, kKeyUnits = 140 * 128 / 8;
 constexpr double kTileSums = 4 * 64 * 128;
 
-// Loads: d_o and o once for delta, and lse by the eight lanes of a row; k and v once, q and d_o for three tiles, and the numbers four at
-// once; the sums of dq, four at once. Stores: two elements of dk and dv at once, eight of dq. Barriers: two for each pair of tiles.
-// Products: five of 64 x 64 x 128 for each pair.
+// The loads are d_o and o once for delta, and lse by the eight lanes of a row, then k and v once, q
+// and d_o for three tiles, the numbers four at once, and the sums of dq four at once. Stores write
+// two elements of dk and dv at once, and eight of dq. Each pair of tiles needs two barriers and
+// five products of 64 x 64 x 128.
 const bool registered = ladder::testing::register_budget(
     kOneKernel, "attention_backward",
     {.loads = (2 * kUnits + 2 * 70 * 8 + 2 * kKeyUnits + 3 * 2 * kUnits + 3 * 4 * 128 / 4 +
@@ -75,8 +77,8 @@ TEST(AttentionBackward, TakesFiveProductsInOneKernelAndSevenInTwo) {
   EXPECT_EQ(sum_of(kernels_of(kTwoKernels, 128, 128), kTensorMultiplyAdds), 7 * product);
 }
 
-// Of the pairs of tiles, 64 keys and 64 queries each, those that a window meets; where the queries stay, which are 128 then, and none
-// in vain there either.
+// Only the pairs of tiles, 64 keys and 64 queries each, that overlap a window. If queries are kept,
+// a tile has 128 of them, and no pair is computed in vain there either.
 TEST(AttentionBackward, TakesTheTilesThatTheWindowMeets) {
   const auto products = [](const char* name, std::int64_t window) {
     ladder::AttentionCase c{.T_q = 192, .T_k = 192, .D = 96, .causal = true, .window = window};
@@ -95,7 +97,8 @@ TEST(AttentionBackward, TakesTheTilesThatTheWindowMeets) {
   EXPECT_EQ(products(kTwoKernels, 1), 4u * 3 + 3 * 2 * (2 + 1));
 }
 
-// Smaller tiles, two of each kind. With 256 columns P and dS lie in the same place, which barriers keep apart.
+// Smaller tiles, two of each kind. With 256 columns P and dS use the same buffer, and barriers
+// separate them.
 TEST(AttentionBackward, KeepsPAndDsApartWhereThereIsLittleSharedMemory) {
   const emulator::SmallerDevice limit(emulator::SmallerDevice::kSharedMemoryKb, "99");
   for (const char* name : {kOneKernel, kTwoKernels}) {
@@ -108,8 +111,9 @@ TEST(AttentionBackward, KeepsPAndDsApartWhereThereIsLittleSharedMemory) {
   }
 }
 
-// 30 sequences, most of them empty, of 74 queries of two heads and 80 keys of one: blocks for each slot, of which each sequence has one
-// more than its rows have whole tiles. Where queries stay, tiles have 128, all others have 64 rows.
+// 30 sequences, most of them empty, of 74 queries of two heads and 80 keys of one. The grid is a
+// block per slot, and each sequence gets one slot more than its rows fill whole tiles. If queries
+// are kept, tiles have 128 rows, and all others 64.
 TEST(AttentionBackward, LaunchesABlockForEachSlotOfPackedSequences) {
   ladder::AttentionCase c{.H_q = 2, .H_kv = 1, .D = 128, .causal = true};
   c.precision = ladder::Precision::kBf16;
@@ -126,7 +130,8 @@ TEST(AttentionBackward, LaunchesABlockForEachSlotOfPackedSequences) {
   EXPECT_EQ(blocks_of(kTwoKernels), (std::vector{queries, keys, 2 * (74u / 128 + 30)}));
 }
 
-// All widths' tiles: rows of 64 to 512 bytes; and with all options, rows that are some whole groups of banks and others.
+// All widths' tiles, with rows of 64 to 512 bytes. With all options, some rows are whole groups of
+// banks and some are not.
 TEST(AttentionBackward, ConflictsInNoBank) {
   for (const char* name : {kOneKernel, kTwoKernels}) {
     for (const std::int64_t D : {32, 64, 96, 128, 256, 40, 72}) {
@@ -138,7 +143,7 @@ TEST(AttentionBackward, ConflictsInNoBank) {
   }
 }
 
-// No buffer has a place for each score.
+// No buffer holds every score.
 TEST(AttentionBackward, NeedsMemoryThatGrowsWithT) {
   for (const char* name : {kOneKernel, kTwoKernels}) {
     const std::vector<Kernel> kernels = kernels_of(name, 256, 32);

@@ -1,10 +1,10 @@
 // 08 flash attention, gradients by wgmma: each product is waited for at once.
-// Change: rewrite of 08.18: two warpgroups, 64 keys each; products read tiles in shared memory,
-//         which TMA loads.
+// Change: rewrite of 08.18, with two warpgroups of 64 keys each. Products read tiles in shared
+//         memory, which TMA loads.
 // Why:    S and dP are computed transposed, so that P and dS are in the registers in which dv and
 //         dk need them.
-// Needs:  sm_90a; bf16; D = 128; no mask, no key lengths, no packed sequences; 16-byte rows.
-// Costs:  nothing overlaps: while dS is computed, the tensor cores are idle. See README for what
+// Needs:  sm_90a, bf16, D = 128, no mask, no key lengths and no packed sequences, 16-byte rows.
+// Costs:  nothing overlaps. While dS is computed, the tensor cores are idle. See README for what
 //         was measured.
 #include <cuda_runtime.h>
 
@@ -36,8 +36,8 @@ struct Shared {
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kKeys> k, v;
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kQueries> q, d_o;
   alignas(hopper::kTileAlign) bfloat16 ds[kKeys][kQueries];  // transposed
-  float4 stats[kQueries / 2];               // per pair of queries: lse, lse, delta, delta
-  hopper::Barrier keys_here, queries_here;  // full: the copies are complete
+  float4 stats[kQueries / 2];               // for each pair of queries, lse, lse, delta, delta
+  hopper::Barrier keys_here, queries_here;  // full when the copies are complete
 };
 
 __global__ void __launch_bounds__(kEndThreads) prepare(const Backward args, float* stats) {
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kEndThreads) finish(const Backward args, const
   finish_tile<bfloat16, kD>(rows_smem, args, tile_of_block(args.forward), dq_sums);
 }
 
-// Blocks: tile of keys, key head, batch.
+// The grid is tile of keys, key head, batch.
 __global__ void __launch_bounds__(kThreads, 1)
     gradients(const Backward args, const __grid_constant__ Maps maps, const float4* stats,
               float* dq_sums) {

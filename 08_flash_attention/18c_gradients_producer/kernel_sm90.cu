@@ -1,9 +1,9 @@
 // 08 flash attention, gradients by a producer warpgroup that copies and two that compute.
-// Change: from 08.18b: a producer loads queries into a ring of two stages; the other two warpgroups
+// Change: from 08.18b: a producer loads queries into a ring of two stages. The other two warpgroups
 //         compute, with more registers each.
 // Why:    each tile was requested when it was needed, and all threads waited for it.
-// Needs:  sm_90a; bf16; D = 128; no mask, no key lengths, no packed sequences; 16-byte rows.
-// Costs:  a warpgroup that does almost no work; a second stage in shared memory. See README for
+// Needs:  sm_90a, bf16, D = 128, no mask, no key lengths and no packed sequences, 16-byte rows.
+// Costs:  a warpgroup that does almost no work, and a second stage in shared memory. See README for
 //         what was measured.
 #include <cuda_runtime.h>
 
@@ -37,9 +37,9 @@ struct Shared {
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kKeys> k, v;
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kQueries> q[kStages], d_o[kStages];
   alignas(hopper::kTileAlign) bfloat16 ds[kKeys][kQueries];  // transposed
-  float4 stats[kStages][kQueries / 2];               // per pair of queries: lse, lse, delta, delta
-  hopper::Barrier keys_here, queries_here[kStages];  // full: the copies are complete
-  hopper::Barrier read[kStages];                     // empty: both consumers have released it
+  float4 stats[kStages][kQueries / 2];  // for each pair of queries, lse, lse, delta, delta
+  hopper::Barrier keys_here, queries_here[kStages];  // full when the copies are complete
+  hopper::Barrier read[kStages];                     // empty when both consumers have released it
 };
 
 __global__ void __launch_bounds__(kEndThreads) prepare(const Backward args, float* stats) {
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kEndThreads) finish(const Backward args, const
   finish_tile<bfloat16, kD>(rows_smem, args, tile_of_block(args.forward), dq_sums);
 }
 
-// Blocks: tile of keys, key head, batch.
+// The grid is tile of keys, key head, batch.
 __global__ void __launch_bounds__(kThreads, 1)
     gradients(const Backward args, const __grid_constant__ Maps maps, const float4* stats,
               float* dq_sums) {

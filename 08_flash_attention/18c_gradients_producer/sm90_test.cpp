@@ -4,24 +4,25 @@ namespace {
 
 constexpr const char* kName = "attention_backward_producer";
 
-// Five tiles of queries: each stage is filled again, the first one twice.
+// Five tiles of queries, so that each stage is filled again, the first one twice.
 KERNEL_TEST(attention_backward_producer, Hole1FillsAStageWhenItIsRead) {
   flash_attention::expect_right_gradients(kName, {.T_q = 280, .T_k = 40});
 }
 
-// Two query heads for one of keys: four steps of a block.
+// Two query heads for one key head are four steps of a block.
 KERNEL_TEST(attention_backward_producer, Hole2GivesTheStageBack) {
   flash_attention::expect_right_gradients(kName, {.T_q = 100, .T_k = 40, .H_q = 2, .H_kv = 1});
 }
 
-// Of three tiles of queries, so that places of the ring are filled again.
+// For three tiles of queries, so that stages of the ring are filled again.
 const bool stages = flash_attention::register_gradient_stages(
     kName,
     {"Stage1FillsTheRing", "Stage2ComputesPAndDs", "Stage3AddsToDvAndDk", "Stage4AddsToDq",
      "Stage5LaunchesAndStores"},
     150);
 
-// Tiles have 128 keys and 64 queries. Many blocks add to a row of dq, whoever comes first: not repeatable.
+// Tiles have 128 keys and 64 queries. Many blocks add to a row of dq in any order, so it is not
+// repeatable.
 const bool registered = ladder::testing::register_suite(
     "attention_backward", kName,
     {.not_repeatable = {"dq"},

@@ -11,7 +11,7 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xrays_of;
 
-// The kernel that multiplies: 128 queries and keys of a head.
+// The kernel that multiplies, for 128 queries and keys of a head.
 Kernel gradients(const std::string& implementation) {
   for (const Kernel& kernel : xrays_of<ladder::AttentionBackward>(
            implementation,
@@ -22,20 +22,22 @@ Kernel gradients(const std::string& implementation) {
 }
 
 constexpr std::uint64_t kSteps = 2,
-                        kGroups = 2;  // of the one block: tiles of 64 queries; warpgroups
+                        kGroups = 2;  // of the block, steps of 64 queries and warpgroups
 
 const bool bounds = ladder::testing::register_bounds(
     "attention_backward_producer", "attention_backward",
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 128}, {"V", 128}, {"T_q", 70}, {"H_kv", 1}}, {},
     {"bf16"});
 
-// Four steps of a block: two tiles of queries of two heads. For each element of dq, of which there are 128 * 2 * 128:
-// - o, d_o and dq eight at a time, the sums of dq four at a time, and lse by 16 lanes for a row;
-// - dk and dv eight at a time, and lse and delta of a row;
+// Four steps of a block, for two tiles of queries of two heads. For each element of dq, of which
+// there are 128 * 2 * 128, the loads and stores are
+// - o, d_o and dq eight at a time, the sums of dq four at a time, and lse by 16 lanes for a row,
+// - dk and dv eight at a time, and lse and delta of a row,
 // - four bytes of dq's sums, cleared before.
-// Copies: two panels of k and of v; in a step two of q, two of d_o, and one with lse and delta. Products: in a step of a warpgroup 8 for
-// S and for dP, 4 for dv and for dk, 8 for dq.
-// Barriers: one; and one in each block of `finish`.
+// Copies are two panels of k and of v, and in a step two of q, two of d_o, and one with lse and
+// delta. In a step a warpgroup issues 8 products each for S and dP, 4 each for dv and dk, and 8 for
+// dq.
+// There is one barrier, and one in each block of `finish`.
 const bool registered = ladder::testing::register_budget(
     "attention_backward_producer", "attention_backward",
     {.loads = 3.0 / 8 + 1.0 / 4,
@@ -52,7 +54,8 @@ const bool registered = ladder::testing::register_budget(
 TEST(AttentionBackwardProducer, MeetsOnceAndMovesAsBefore) {
   const Kernel before = gradients("attention_backward_wgmma");
   const Kernel after = gradients("attention_backward_producer");
-  // Before: one, and two for each step. Now the consumers' warps come to two named ones for each step, and to one for dk and for dv.
+  // The earlier kernel uses one, and two for each step. Now the consumers' warps synchronize at two
+  // named ones for each step, and at one each for dk and dv.
   EXPECT_EQ(before[kBarriers], 1 + kSteps * 2);
   EXPECT_EQ(after[kBarriers], 1u);
   EXPECT_EQ(after[kNamedBarriers], kGroups * 4 * (kSteps * 2 + 2));

@@ -2,9 +2,9 @@
 // Change: from 08.18c: S and dP are issued together, dk is waited for in the next step, and dq uses
 //         the dS of the previous step.
 // Why:    each product was waited for at once, and both warpgroups synchronized twice per step.
-// Needs:  sm_90a; bf16; D = 128; no mask, no key lengths, no packed sequences; 16-byte rows.
-// Costs:  two buffers for dS; one more product for dq than there are steps. See README for what was
-//         measured.
+// Needs:  sm_90a, bf16, D = 128, no mask, no key lengths and no packed sequences, 16-byte rows.
+// Costs:  two buffers for dS, and one more product for dq than there are steps. See README for what
+//         was measured.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -38,10 +38,10 @@ struct Shared {
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kQueries> q[kStages], d_o[kStages];
   alignas(
       hopper::kTileAlign) bfloat16 ds[2][kKeys][kQueries];  // transposed, of this and the last step
-  float4 stats[kStages][kQueries / 2];               // per pair of queries: lse, lse, delta, delta
-  hopper::Barrier keys_here, queries_here[kStages];  // full: the copies are complete
-  hopper::Barrier read[kStages];                     // empty: both consumers have released it
-  hopper::Barrier ds_here[2];                        // full: both consumers have stored their dS
+  float4 stats[kStages][kQueries / 2];  // for each pair of queries, lse, lse, delta, delta
+  hopper::Barrier keys_here, queries_here[kStages];  // full when the copies are complete
+  hopper::Barrier read[kStages];                     // empty when both consumers have released it
+  hopper::Barrier ds_here[2];  // full when both consumers have stored their dS
 };
 
 __global__ void __launch_bounds__(kEndThreads) prepare(const Backward args, float* stats) {
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kEndThreads) finish(const Backward args, const
   finish_tile<bfloat16, kD>(rows_smem, args, tile_of_block(args.forward), dq_sums);
 }
 
-// Blocks: tile of keys, key head, batch.
+// The grid is tile of keys, key head, batch.
 __global__ void __launch_bounds__(kThreads, 1)
     gradients(const Backward args, const __grid_constant__ Maps maps, const float4* stats,
               float* dq_sums) {
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   dq_sums += group * (kQueries * kD / 2) + tid * 4;  // this thread's first sums in a tile
 
   float dk[kD / 2] = {}, dv[kD / 2] = {};
-  // dq, a step late: from that buffer's dS, which both warpgroups have stored.
+  // dq comes a step late, from that buffer's dS, which both warpgroups have stored.
   const auto multiply_dq = [&](float(&dq)[kD / 4], int place) {
     const int bytes = place * static_cast<int>(sizeof smem.ds[0]);
     multiply_ds<bfloat16, kD>(dq, hopper::advance(ds_columns, bytes), k_columns);
@@ -127,8 +127,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       hopper::store_matrices(&smem.ds[place][ds_row][unit * kUnit], from[s]);
     }
   };
-  // The first step has no earlier dS and multiplies zeros: a branch around that product would
-  // serialize the others.
+  // The first step has no earlier dS and multiplies zeros, because a branch around that product
+  // would serialize the others.
   store_ds(1, {});
   hopper::fence_shared();
   hopper::sync_named(kBothGroups, kConsumerThreads);

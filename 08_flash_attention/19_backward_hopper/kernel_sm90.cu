@@ -1,12 +1,12 @@
 // 08 flash attention, the gradients on Hopper: wgmma and TMA, with all options.
-// Change: rewrite of 08.18d, for all options: masks, lengths, packed sequences, fp16, any D and
-//         scale; dv before dS is stored.
+// Change: rewrite of 08.18d for all options, which are masks, lengths, packed sequences, fp16, any
+//         D and scale. dv is computed before dS is stored.
 // Why:    a block has to find its keys and steps for any lengths, and rows past a sequence's end
 //         must not contribute.
-// Needs:  compute capability 9.0; bf16 or fp16; D and D_v up to 128, multiples of 8; all options;
+// Needs:  compute capability 9.0, bf16 or fp16, D and D_v up to 128, multiples of 8, all options,
 //         tensors aligned to 16 bytes.
-// Costs:  many blocks add to a row of dq, in fp32 and in any order: not bitwise repeatable. See
-//         README for what was measured.
+// Costs:  many blocks add to a row of dq, in fp32 and in any order, so the sum is not bitwise
+//         repeatable. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -51,9 +51,9 @@ constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
 // bits.
 constexpr std::int64_t kNoWindow = 1 << 30;
 
-// kPadded: D is below kD and known only from the arguments. kBent: with a window, a softcap, a
-// scale that is not above 0, or a D_v unlike D. Without these options their code is not compiled
-// in.
+// With kPadded D is below kD and known only from the arguments. With kBent there is a window, a
+// softcap, a scale that is not above 0, or a D_v unlike D. Without these options their code is not
+// compiled in.
 template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, FullAttentionGradArgs<Element>, BasicAttentionGradArgs<Element>>;
@@ -89,13 +89,12 @@ __device__ Tile find_tile(std::int64_t T, const std::int64_t* cu_seqlens, std::i
     n = sequence_of_slot<kRows, 0>(T, cu_seqlens, sequences, std::int64_t{tile});
   }
   const std::int64_t first_row = (tile - first_tile<kRows>(T, cu_seqlens, n)) * kRows;
-  return {n,
-          first_row < 0 ? T : first_row};  // negative: cu_seqlens decreases, and the tile is unused
+  return {n, first_row < 0 ? T : first_row};  // if negative, cu_seqlens decreases
 }
 
 // ---- Before and after ----
 //
-// A block per query tile and head, which is a slot: tile * H_q + head.
+// Each query tile and head has a block and a slot, number tile * H_q + head.
 
 template <typename Element, int kD, bool kPadded>
 __global__ void __launch_bounds__(kEndThreads)
@@ -126,7 +125,7 @@ __global__ void __launch_bounds__(kEndThreads)
 
 // ---- A block's work ----
 
-// Shared memory: tiles in panels of 64 columns.
+// Shared memory, with tiles in panels of 64 columns.
 template <typename Element, int kD>
 struct Shared {
   static constexpr int kPanels = kD / hopper::kPanel;
@@ -134,14 +133,14 @@ struct Shared {
   alignas(hopper::kTileAlign) Panels<Element, kD, kQueries> q[kStages], d_o[kStages];
   // Transposed, of this step and of the previous one.
   alignas(hopper::kTileAlign) Element ds[2][kKeys][kQueries];
-  float4 stats[kStages][kQueries / 2];  // per pair of queries: lse, lse, delta, delta
+  float4 stats[kStages][kQueries / 2];  // for each pair of queries, lse, lse, delta, delta
   hopper::Barrier keys_here, q_here[kStages], d_o_here[kStages], free[kStages], ds_here[2];
   hopper::Barrier
       ragged_here;  // full, for q and d_o of a partial tile, whose tail is then set to zero
 };
 
-// The block's keys, and its steps: the query tiles first_tile to tiles - 1 of each query head of
-// the group.
+// The block's keys, and its steps, which are the query tiles first_tile to tiles - 1 of each query
+// head of the group.
 template <bool kBent>
 struct Work {
   std::conditional_t<kBent, WindowedSequence, Sequence> s;
@@ -293,7 +292,7 @@ __device__ void weigh_bent(std::uint32_t (&p16)[kQueries / 16][4], float (&p)[kQ
 //   warps                  wait  P(i) = exp2(..)  dS(i) = P (dP - ..)        wait     store dq(i-1)
 //
 // The other warpgroup's products fill the rest of the gap after dP. Neither waits long for the
-// other: dq comes a step late, and by then the other's half of dS is complete.
+// other, because dq comes a step late, and by then the other's half of dS is complete.
 template <typename Element, int kD, bool kBent>
 __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scale, float softcap,
                      float* dq_sums, int group, float (&dk)[kD / 2], float (&dv)[kD / 2]) {
@@ -391,7 +390,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scal
       hopper::store_matrices(
           &smem.ds[place_of<2>(i)][ds_row][((s * 2 + ds_unit) ^ ds_row % 8) * kUnit], ds16[s]);
     hopper::fence_shared();
-    // In the first step that dS is 0 and dq is not used: a branch around the product would
+    // In the first step that dS is 0 and dq is not used, because a branch around the product would
     // serialize the others.
     multiply_ds<Element, kD>(
         dq, hopper::advance(ds_begin, (i + 1) % 2 * static_cast<int>(sizeof(smem.ds[0]))),

@@ -21,7 +21,7 @@ using ladder::Precision;
 
 constexpr const char* kName = "attention_backward_sm90";
 
-// Many blocks add to a row of dq, whoever comes first: not repeatable.
+// Many blocks add to a row of dq in any order, so it is not repeatable.
 const bool registered =
     ladder::testing::register_suite("attention_backward", kName,
                                     {.not_repeatable = {"dq"},
@@ -49,7 +49,7 @@ void expect_right(const ladder::Implementation& i, const AttentionCase& c) {
       << name_of(c);
 }
 
-// The suite's cases fill hardly more than one tile of 128 keys and one of 64 queries.
+// The suite's cases hardly fill more than one tile of 128 keys and one tile of 64 queries.
 KERNEL_TEST(attention_backward_sm90, MatchesReferenceOverSeveralTiles) {
   const auto implementation = ladder::find_implementation(kName);
   std::size_t n = 0;
@@ -66,7 +66,8 @@ KERNEL_TEST(attention_backward_sm90, MatchesReferenceOverSeveralTiles) {
   }
 }
 
-// Of 400 keys the four tiles are seen by few steps of queries each, which end before the last, ragged one; by other heads, too.
+// Each of the four tiles of 400 keys is seen by few steps of queries, which end before the last,
+// partial one, and by other heads, too.
 KERNEL_TEST(attention_backward_sm90, MatchesReferenceWithAWindowOverSeveralTiles) {
   const auto implementation = ladder::find_implementation(kName);
   std::size_t n = 0;
@@ -81,7 +82,7 @@ KERNEL_TEST(attention_backward_sm90, MatchesReferenceWithAWindowOverSeveralTiles
   }
 }
 
-// Their tiles begin anew with each sequence, wherever it begins.
+// Their tiles begin anew with each sequence, at any row.
 KERNEL_TEST(attention_backward_sm90, MatchesReferenceWithPackedSequencesOverSeveralTiles) {
   const auto implementation = ladder::find_implementation(kName);
   std::size_t n = 0;
@@ -95,7 +96,8 @@ KERNEL_TEST(attention_backward_sm90, MatchesReferenceWithPackedSequencesOverSeve
   }
 }
 
-// The copies bring whole tiles: behind the last row of a batch, those of the next. They count nothing, not even 0 times NaN.
+// The copies load whole tiles, and thus the next batch's rows after the last row of a batch. These
+// contribute nothing, not even 0 times NaN.
 KERNEL_TEST(attention_backward_sm90, LeavesOtherBatchesAlone) {
   const auto implementation = ladder::find_implementation(kName);
   for (const std::int64_t D : {64, 128, 72}) {
@@ -109,7 +111,8 @@ KERNEL_TEST(attention_backward_sm90, LeavesOtherBatchesAlone) {
                 std::numeric_limits<float>::quiet_NaN());
     }
     const auto gradients = ladder::run_backward(implementation, problem);
-    // dk and dv of a block are sums in a fixed order; dq is one of two terms, which two tiles of keys add in any order.
+    // dk and dv of a block are sums in a fixed order. dq is a sum of two terms, which two tiles of
+    // keys add in any order.
     const auto expect_same_half = [&](const char* name, const auto& a, const auto& b) {
       EXPECT_TRUE(
           std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(a.size() / 2), b.begin()))
@@ -133,7 +136,7 @@ TEST(attention_backward_sm90, RefusesOtherD) {
   }
 }
 
-// Bulk copies want addresses that are multiples of 16 bytes.
+// Bulk copies need addresses that are multiples of 16 bytes.
 TEST(attention_backward_sm90, RefusesWhatCannotBeCopied) {
   const auto implementation = ladder::find_implementation(kName);
   alignas(16) static ladder::bfloat16 elements[8];

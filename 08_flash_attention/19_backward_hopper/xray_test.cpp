@@ -22,7 +22,7 @@ const bool bounds_with_options = ladder::testing::register_bounds(
     {{"B", 1}, {"T", 150}, {"H", 2}, {"K", 40}, {"V", 40}, {"T_q", 131}, {"H_kv", 1}},
     {{"causal", "true"}, {"window", "20"}, {"softcap", "3"}}, {"fp16"});
 
-// Of all kernels of a run.
+// For all kernels of a run together.
 std::uint64_t multiply_adds(const ladder::AttentionCase& c) {
   std::uint64_t sum = 0;
   for (const Kernel& kernel : xrays_of<ladder::AttentionBackward>(kName, c))
@@ -30,7 +30,8 @@ std::uint64_t multiply_adds(const ladder::AttentionCase& c) {
   return sum;
 }
 
-// 128 keys are one block's, 128 queries two steps. The product for dq comes a step late: once more than there are steps.
+// 128 keys are one block's, and 128 queries two steps. The product for dq comes a step late, so
+// there is one more than there are steps.
 TEST(AttentionBackwardSm90, TakesFiveProductsAndOneStepMoreForDq) {
   constexpr std::uint64_t kStep = 64 * 128 * 128, kSteps = 2;
   ladder::AttentionCase c{.T_q = 128, .T_k = 128, .D = 128};
@@ -38,7 +39,7 @@ TEST(AttentionBackwardSm90, TakesFiveProductsAndOneStepMoreForDq) {
   EXPECT_EQ(multiply_adds(c), (4 * kSteps + kSteps + 1) * kStep);
 }
 
-// 96 channels arrive with zeros as 128, and cost their products. What is stored is 96.
+// 96 channels arrive padded with zeros to 128, and cost as many products. Stores cover 96.
 TEST(AttentionBackwardSm90, PadsWithZerosThatNobodyStores) {
   ladder::AttentionCase c{.T_q = 128, .T_k = 128, .D = 128};
   c.precision = ladder::Precision::kBf16;
@@ -55,7 +56,7 @@ TEST(AttentionBackwardSm90, PadsWithZerosThatNobodyStores) {
   EXPECT_EQ(kernels[2].buffer("dq").stores().bytes_asked, kTensor);
 }
 
-// So do values of another width: all five products are those of the wider tile.
+// The same holds for values of another width, because all five products use the wider tile.
 TEST(AttentionBackwardSm90, TakesTheWiderTileForAllWhereValuesHaveAnotherWidth) {
   ladder::AttentionCase c{.T_q = 128, .T_k = 128, .D = 128};
   c.precision = ladder::Precision::kBf16;
@@ -68,7 +69,8 @@ TEST(AttentionBackwardSm90, TakesTheWiderTileForAllWhereValuesHaveAnotherWidth) 
   EXPECT_EQ(kernels[1].buffer("dv").stores().bytes_asked, std::uint64_t{2} * 128 * 64);
 }
 
-// Of four tiles of 128 keys and eight steps of 64 queries, those that a window meets. Each block has one product more, for dq.
+// Only the steps that overlap a window, out of four tiles of 128 keys and eight steps of 64
+// queries. Each block computes one product more, for dq.
 TEST(AttentionBackwardSm90, TakesTheStepsThatTheWindowMeets) {
   constexpr std::uint64_t kStep = 64 * 128 * 64;
   const auto steps = [](std::int64_t window) {

@@ -1,11 +1,11 @@
-// 08 flash attention, decoding: few queries, long cache; keys split over blocks. bf16 and fp16.
-// Change: rewrite: a block has some of the keys, and all query heads that share them; a second
-//         kernel merges the blocks' results.
+// 08 flash attention, decoding: few queries, long cache, keys split over blocks. bf16 and fp16.
+// Change: rewrite, in which a block has some of the keys, and all query heads that share them. A
+//         second kernel merges the blocks' results.
 // Why:    with one query per head most of the GPU is idle if a block takes all keys, although only
 //         memory should be the limit.
 // Needs:  D and D_v multiples of 8 up to 256, any T_q and T_k, all options, any scale, window and
 //         softcap. Tensor cores (sm_80).
-// Costs:  a tile of 16 rows is mostly padding; partial results of every split go to memory and
+// Costs:  a tile of 16 rows is mostly padding, and partial results of every split go to memory and
 //         back.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -52,13 +52,14 @@ __device__ void merge(Partial& one, const Partial& other) {
   // TODO(1): NaN; budget: two exponentials, no access to memory.
 }
 
-// kBent: with a window, a softcap, a scale of 0 or a D_v unlike D; else without their code.
+// kBent means a window, a softcap, a scale of 0 or a D_v unlike D. Otherwise their code is not
+// compiled in.
 template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, ladder::FullAttentionArgs<Element>, BasicAttentionArgs<Element>>;
 
-// One block: one split of the keys of one kv head, one tile of rows. A warp computes every
-// kWarps-th stage of keys and waits for no other warp before the end.
+// One block computes one split of the keys of one kv head, for one tile of rows. A warp computes
+// every kWarps-th stage of keys and waits for no other warp before the end.
 template <typename Element, int kD, bool kBent>
 __global__ void __launch_bounds__(Cut<kD>::kThreads)
     attend(const ArgsOf<Element, kBent> args, const Rows rows, const Partials partials) {
@@ -68,7 +69,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   __shared__ float2 statistics_smem[C::kWarps][kRows];
 
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
-  // Tiles and heads change fastest: blocks that read the same or neighbouring bytes run together.
+  // Tiles and heads change fastest, so that blocks that read the same or neighbouring bytes run
+  // together.
   const std::int64_t h = blockIdx.x / rows.tiles, b = blockIdx.z;
   const int split = static_cast<int>(blockIdx.y), splits = static_cast<int>(gridDim.y);
   std::int64_t tile = blockIdx.x % rows.tiles, n = b;
@@ -76,7 +78,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
     n = sequence_of_slot<kRows, 0>(args.T_q, args.cu_seqlens_q, args.sequences, tile, rows.group);
     tile -= first_slot<kRows>(args.T_q, args.cu_seqlens_q, n, rows.group);
   }
-  const auto sequence = sequence_of(args, n);            // kBent: with its window
+  const auto sequence = sequence_of(args, n);            // with kBent, including its window
   const int first_row = static_cast<int>(tile) * kRows;  // in the sequence
   const int rows_here = min(static_cast<int>(sequence.queries) * rows.group - first_row, kRows);
   if (rows_here <= 0) return;  // a slot without a tile
@@ -133,7 +135,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const BlockRows at{b, h, first_of_all, rows_here, split, splits};
   std::uint32_t q_reg[kD / 16][4];
   load_queries(q_reg, args, rows, at, lane);
-  // Apart from the loop of loads, which would otherwise be compiled twice: causal or not.
+  // Apart from the loop of loads, which would otherwise be compiled twice, causal and not causal.
   const VisibleKeys visible(sequence, rows, first_row, rows_here, lane);
   flip_signs(q_reg, args.scale);
 
@@ -143,7 +145,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   int now = 0, next = C::kStages - 1;
   for (std::int64_t t = first + warp * C::kKeys; t < end; t += kStep, ahead += kStep) {
     __pipeline_wait_prior(C::kStages - 2);
-    __syncwarp();  // all lanes' copies have arrived; the next stage may be overwritten
+    __syncwarp();  // all lanes' copies have arrived, and the next stage may be overwritten
     fetch(next, ahead);
     next = next + 1 < C::kStages ? next + 1 : 0;
     const Element* const k_smem = tiles + now * 2 * C::kTile;
@@ -171,14 +173,14 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
     }
   }
 
-  __syncwarp();  // all lanes have finished the warp's stages; results may overwrite them
+  __syncwarp();  // all lanes have finished the warp's stages, which results may overwrite
   store_result(result, reinterpret_cast<float*>(tiles), statistics_smem[warp], lane);
   __syncthreads();  // all warps' results are in shared memory
   merge_warps<kD, merge>(args, rows, at, partials, reinterpret_cast<const float*>(smem),
                          statistics_smem);
 }
 
-// One block: one row. kPacked: rows of no packed sequence are skipped.
+// One block merges one row. With kPacked, rows of no packed sequence are skipped.
 template <typename Element, int kD, bool kPacked>
 __global__ void __launch_bounds__(kMergeThreads<kD>)
     merge_splits(const BasicAttentionArgs<Element> args, const Rows rows, const int splits,

@@ -7,7 +7,7 @@
 
 namespace flash_attention::split_keys {
 
-// The registered launchers. 0 splits: as many as planned.
+// The registered launchers. With 0 splits the plan decides.
 void attention_in_splits(const ladder::AttentionBf16Args& args, std::int64_t splits);
 void attention_in_splits(const ladder::AttentionFp16Args& args, std::int64_t splits);
 

@@ -29,7 +29,7 @@ const char* const kName = "attention_split_keys";
 Implementation in_splits(std::int64_t splits);
 void expect_right(const Implementation& implementation, const AttentionProblem& problem);
 
-// Of scratch.cu. The loop that checks an exercise says for which stage a case fails.
+// For scratch.cu. The loop that checks an exercise reports the stage for which a case fails.
 bool register_stage(const std::string& name, std::int64_t splits, const AttentionCase& c) {
   const auto is_right = [=](const Implementation&) {
     expect_right(in_splits(splits), ladder::make_problem(c));
@@ -38,8 +38,9 @@ bool register_stage(const std::string& name, std::int64_t splits, const Attentio
   return true;
 }
 
-// A split without a key for some rows; more splits than are needed, the last of which is empty; five rounds of a warp, in three places;
-// queries that see different keys; two batches.
+// The cases are a split without a key for some rows, more splits than needed, of which the last one
+// is empty, five rounds of a warp in three stages, queries that see different keys, and two
+// batches.
 const bool stages =
     register_stage("Stage1MergesTwo", 3,
                    {.T_q = 2,
@@ -94,7 +95,8 @@ void expect_right(const Implementation& implementation, const AttentionProblem& 
                                         ladder::arithmetic_of(implementation, precision)));
 }
 
-// Among them splits that are no whole round of the warps, and more splits than stages.
+// Among them are splits that are not a whole number of rounds of the warps, and more splits than
+// stages.
 KERNEL_TEST(attention_split_keys, GivesTheSameInAnyNumberOfSplits) {
   for (const std::int64_t D : {64, 96}) {
     AttentionCase c{.B = 2, .T_q = 3, .T_k = 300, .H_q = 4, .H_kv = 2, .D = D};
@@ -112,7 +114,8 @@ KERNEL_TEST(attention_split_keys, GivesTheSameInAnyNumberOfSplits) {
   }
 }
 
-// Threads that share a column merge a third and a fourth split each, and the last splits have fewer keys.
+// Threads that share a column merge a third and a fourth split each, and the last splits have fewer
+// keys.
 KERNEL_TEST(attention_split_keys, TakesManySplits) {
   for (const std::int64_t D_v : {64, 40}) {
     AttentionCase c{.B = 1, .T_q = 2, .T_k = 1950, .H_q = 2, .H_kv = 1, .D = 64, .D_v = D_v};
@@ -141,7 +144,7 @@ KERNEL_TEST(attention_split_keys, TakesKeyLengthsOfEveryKind) {
   }
 }
 
-// A group of 8 and 5 queries: 40 rows, so two whole tiles and a half.
+// A group of 8 and 5 queries are 40 rows, two whole tiles and a half.
 KERNEL_TEST(attention_split_keys, TakesMoreRowsThanATileHas) {
   AttentionCase c{.B = 1, .T_q = 5, .T_k = 70, .H_q = 16, .H_kv = 2, .D = 32};
   c.causal = true;
@@ -149,7 +152,8 @@ KERNEL_TEST(attention_split_keys, TakesMoreRowsThanATileHas) {
   expect_right(in_splits(2), ladder::make_problem(c));
 }
 
-// Without keys, without queries, longer than a tile; and a group of 3, so that tiles begin within a query.
+// Sequences without keys, without queries, and longer than a tile, with a group of 3, so that tiles
+// begin within a query.
 KERNEL_TEST(attention_split_keys, TakesPackedSequencesInAnyNumberOfSplits) {
   AttentionCase c{.H_q = 6, .H_kv = 2, .D = 40};
   c.causal = true;
@@ -173,7 +177,7 @@ KERNEL_TEST(attention_split_keys, FillsOnItsCallsStreamInSplits) {
       [&] { flash_attention::split_keys::attention_in_splits(on_device.args(), 3); }, "3 splits");
 }
 
-// What merges the splits must not touch what no split has written.
+// The merge of the splits must not touch rows that no split has written.
 KERNEL_TEST(attention_split_keys, LeavesRowsOfNoSequenceAlone) {
   AttentionCase c{.H_q = 4, .H_kv = 2, .D = 64};
   c.precision = Precision::kBf16;
@@ -201,8 +205,9 @@ KERNEL_TEST(attention_split_keys, TakesANegativeScale) {
   }
 }
 
-// Windows that begin and end within a stage of 32 keys, and at its borders; wider than what there is; in front of which the most splits
-// would have lain. The rows are of three tiles, whose windows begin at different stages.
+// Windows that begin and end within a stage of 32 keys, and at its borders, windows wider than the
+// sequence, and windows before which most splits would have been. The rows are in three tiles,
+// whose windows begin at different stages.
 KERNEL_TEST(attention_split_keys, TakesAWindowInAnyNumberOfSplits) {
   for (const std::int64_t window : {1, 31, 33, 96, 1000}) {
     AttentionCase c{.B = 2, .T_q = 23, .T_k = 200, .H_q = 4, .H_kv = 2, .D = 64};
@@ -232,7 +237,8 @@ KERNEL_TEST(attention_split_keys, TakesAWindowInEachPackedSequence) {
   }
 }
 
-// With a scale of 0 all scores are 0: o is the mean of the values that are seen, and lse the logarithm of their number.
+// With a scale of 0 all scores are 0, so o is the mean of the visible values, and lse the logarithm
+// of their number.
 KERNEL_TEST(attention_split_keys, TakesAScaleOf0) {
   AttentionCase c{.B = 1, .T_q = 3, .T_k = 70, .H_q = 2, .H_kv = 1, .D = 64};
   c.causal = true;
@@ -245,12 +251,13 @@ KERNEL_TEST(attention_split_keys, TakesAScaleOf0) {
   args.scale = 0.0f;
   flash_attention::split_keys::attention_in_splits(args, 2);
   device.synchronize();
-  problem["q"].assign(problem["q"].size(), 0.0f);  // scores of 0, too
+  problem["q"].assign(problem["q"].size(), 0.0f);  // scores of 0 as well
   EXPECT_TRUE(
       ladder::testing::is_right(problem, on_device.download(), ladder::Arithmetic::kBf16Operands));
 }
 
-// The query sees keys 110 to 149 of 150. They share a stage of 32 keys with others, which are not read.
+// The query sees keys 110 to 149 of 150. They share a stage of 32 keys with others, which are not
+// read.
 KERNEL_TEST(attention_split_keys, KeepsNanInFrontOfTheWindowOut) {
   AttentionCase c{.B = 1, .T_q = 1, .T_k = 150, .H_q = 2, .H_kv = 1, .D = 64};
   c.causal = true;
@@ -267,7 +274,7 @@ KERNEL_TEST(attention_split_keys, KeepsNanInFrontOfTheWindowOut) {
   }
 }
 
-// A vector of the next key's head lies behind each one: it must count for nothing.
+// A vector of the next key's head follows each one, and it must not contribute.
 KERNEL_TEST(attention_split_keys, TakesMultiplesOf8) {
   for (const std::int64_t D : {16, 24, 48, 56, 88, 104, 136, 248}) {
     AttentionCase c{.B = 1, .T_q = 1, .T_k = 20, .H_q = 4, .H_kv = 2, .D = D};
@@ -302,7 +309,7 @@ TEST(attention_split_keys, RefusesWhatItCannotTake) {
   EXPECT_THROW(flash_attention::split_keys::attention_in_splits(args, 1), std::invalid_argument);
 }
 
-// An H200 has 132 multiprocessors; two blocks fit into each at D = 128.
+// An H200 has 132 SMs, and two blocks fit into each at D = 128.
 constexpr Places kH200{.multiprocessors = 132, .blocks_each = 2};
 
 TEST(attention_split_keys, SplitsForOneBlockPerMultiprocessor) {
@@ -322,7 +329,7 @@ TEST(attention_split_keys, SplitsNothingWhereBatchesAndHeadsAreManyOrKeysFew) {
   EXPECT_EQ(split_plan(0, 128, 1, kH200), 1);
 }
 
-// 272 blocks: 264 at once and then 8 more, which would take as long again.
+// 272 blocks would be 264 at once and then 8 more, which would take as long again.
 TEST(attention_split_keys, SplitsLongKeysSoThatTheLastBlocksAreShort) {
   EXPECT_EQ(split_plan(32768, 128, 256, kH200), 16);
   EXPECT_EQ(split_plan(32768, 128, 272, kH200), 16);

@@ -18,7 +18,7 @@ ladder::Implementation in_splits(std::int64_t splits) {
   return implementation;
 }
 
-// The X-ray of `attend` and, where there are several splits, of `merge_splits`.
+// The X-ray of `attend` and, if there are several splits, of `merge_splits`.
 std::vector<Kernel> kernels_of(std::int64_t D, std::int64_t splits) {
   ladder::AttentionCase c{.B = 1, .T_q = 2, .T_k = 150, .H_q = 8, .H_kv = 2, .D = D};
   c.causal = true;
@@ -30,7 +30,7 @@ std::vector<Kernel> kernels_of(std::int64_t D, std::int64_t splits) {
   return take();
 }
 
-// As planned: one query, a window.
+// As planned, with one query and a window.
 std::vector<Kernel> planned(std::int64_t T_k, std::int64_t window) {
   return ladder::testing::xrays_of<ladder::Attention>("attention_split_keys",
                                                       {.T_k = T_k,
@@ -44,7 +44,7 @@ const bool bounds = ladder::testing::register_bounds(
     "attention_split_keys", "attention",
     {{"B", 1}, {"T", 37}, {"H", 2}, {"K", 64}, {"V", 64}, {"T_q", 21}, {"H_kv", 1}}, {}, {"bf16"});
 
-// Packed sequences of ragged lengths, a tile's columns not all of them channels, in splits.
+// Packed sequences of different lengths, in splits. Not all columns of a tile are channels.
 TEST(SplitKeys, StaysInBoundsOfPackedSequences) {
   ladder::AttentionCase c{.H_q = 6, .H_kv = 2, .D = 40};
   c.precision = ladder::Precision::kBf16;
@@ -70,7 +70,8 @@ TEST(SplitKeys, FetchesKeysAndValuesOnceForAGroupOfHeads) {
   }
 }
 
-// What is read grows with the window, not with the cache: W keys and as many values of 64 channels, to the byte.
+// The loads grow with the window, not with the cache. They are exactly W keys and as many values of
+// 64 channels.
 TEST(SplitKeys, ReadsNoKeyInFrontOfTheWindow) {
   constexpr std::uint64_t kKey = 64 * 2;
   for (const std::int64_t T_k : {150, 400}) {
@@ -86,7 +87,7 @@ TEST(SplitKeys, ReadsNoKeyInFrontOfTheWindow) {
   }
 }
 
-// Of values with fewer channels than keys, what is there.
+// Values with fewer channels than keys, of which only existing ones are read.
 TEST(SplitKeys, ReadsTheChannelsThatAreThere) {
   const Kernel attend =
       ladder::testing::xrays_of<ladder::Attention>(
@@ -97,7 +98,7 @@ TEST(SplitKeys, ReadsTheChannelsThatAreThere) {
   EXPECT_EQ(attend.buffer("v").loads().bytes_asked, 150u * 128 * 2);
 }
 
-// So does the plan: 2,000 keys are cut, the last 64 of them are not.
+// The plan does so as well. 2,000 keys are split, but the last 64 of them are not.
 TEST(SplitKeys, PlansForTheKeysInTheWindow) {
   EXPECT_EQ(planned(2000, 0).size(), 2u);
   EXPECT_EQ(planned(2000, 64).size(), 1u);
@@ -117,7 +118,7 @@ TEST(SplitKeys, ConflictsInNoBankAndRacesNobody) {
   }
 }
 
-// Warps have keys of their own, and meet only to merge what they have found.
+// Warps have keys of their own, and synchronize only to merge their results.
 TEST(SplitKeys, TakesOneBarrierPerBlock) {
   const std::vector<Kernel> kernels = kernels_of(64, 3);
   ASSERT_EQ(kernels.size(), 2u);
@@ -127,7 +128,7 @@ TEST(SplitKeys, TakesOneBarrierPerBlock) {
   EXPECT_EQ(kernels[1].buffer("o").stores().accesses_per_element.most, 1u);
 }
 
-// 08.3, for a learner: merging touches no memory, so nothing is loaded that is not loaded without it.
+// 08.3, for a learner. Merging accesses no memory, so the loads are the same as without it.
 TEST(SplitKeys, KeepsItsBudget) {
   constexpr std::uint64_t kAllowed = 408;
   std::uint64_t used = 0;

@@ -1,8 +1,8 @@
 // 08 flash attention, decoding from a paged cache of keys and values, by a table. bf16 and fp16.
 // Change: from 08.20, a rewrite of the path to a key: the pages of a stage are looked up one stage
-//         before its copies are issued; no packed sequences.
-// Why:    a contiguous cache per sequence must be as long as the longest possible answer; pages are
-//         taken when they are needed.
+//         before its copies are issued. No packed sequences.
+// Why:    a contiguous cache per sequence must be as long as the longest possible answer. Pages are
+//         allocated when they are needed.
 // Needs:  D and D_v multiples of 8 up to 256, pages of 16, 32, 64, ... keys, any lengths, causal,
 //         any scale, window, softcap. Tensor cores (sm_80).
 // Costs:  a load of 4 bytes for every 16 keys and warp, and its latency once per warp, before the
@@ -40,16 +40,17 @@ using namespace flash_attention::decode;
 
 namespace {
 
-constexpr int kGroup = 16;  // keys in one page: no page has fewer
+constexpr int kGroup = 16;  // keys in one page, and no page has fewer
 constexpr std::int64_t kMaxPage = 1 << 16;
 
-// kBent: with a window, a softcap, a scale of 0 or a D_v unlike D; else without their code.
+// kBent means a window, a softcap, a scale of 0 or a D_v unlike D. Otherwise their code is not
+// compiled in.
 template <typename Element, bool kBent>
 using ArgsOf =
     std::conditional_t<kBent, FullPagedAttentionArgs<Element>, BasicPagedAttentionArgs<Element>>;
 
-// One block: one split of the keys of one kv head, one tile of rows. A warp computes every
-// kWarps-th stage of keys and waits for no other warp before the end.
+// One block computes one split of the keys of one kv head, for one tile of rows. A warp computes
+// every kWarps-th stage of keys and waits for no other warp before the end.
 template <typename Element, int kD, bool kBent>
 __global__ void __launch_bounds__(Cut<kD>::kThreads)
     attend(const ArgsOf<Element, kBent> args, const Rows rows, const Partials partials) {
@@ -59,7 +60,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   __shared__ float2 statistics_smem[C::kWarps][kRows];
 
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
-  // Tiles and heads change fastest: blocks that read the same or neighbouring bytes run together.
+  // Tiles and heads change fastest, so that blocks that read the same or neighbouring bytes run
+  // together.
   const std::int64_t h = blockIdx.x / rows.tiles, b = blockIdx.z;
   const int split = static_cast<int>(blockIdx.y), splits = static_cast<int>(gridDim.y);
   const int first_row = static_cast<int>(blockIdx.x % rows.tiles) * kRows;
@@ -78,7 +80,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const std::int64_t hidden_from_last = sequence.first_key_seen(last_row / rows.group);
   const std::int64_t begin = hidden_from_first / C::kKeys * C::kKeys;
   const std::int64_t keys = (kBent ? seen_by_last : sequence.keys) - begin;
-  // The split's keys: first to end - 1.
+  // The split's keys are first to end - 1.
   std::int64_t first = 0, end = 0;  // until hole 1 is filled
   // TODO(1): roughly 4 lines; first and end, from `begin` on. Splits have equally many stages, the
   // TODO(1): last ones fewer or none, and no key past the last seen; budget: no access to memory.
@@ -143,7 +145,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
 
   std::uint32_t q_reg[kD / 16][4];
   load_queries(q_reg, args, rows, at, lane);
-  // Apart from the loop of loads, which would otherwise be compiled twice: causal or not.
+  // Apart from the loop of loads, which would otherwise be compiled twice, causal and not causal.
   const VisibleKeys visible(sequence, rows, first_row, rows_here, lane);
   flip_signs(q_reg, args.scale);
 
@@ -153,7 +155,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   int now = 0, next = C::kStages - 1;
   for (std::int64_t t = first + warp * C::kKeys; t < end; t += kStep, ahead += kStep) {
     __pipeline_wait_prior(C::kStages - 2);
-    __syncwarp();  // all lanes' copies have arrived; the next stage may be overwritten
+    __syncwarp();  // all lanes' copies have arrived, and the next stage may be overwritten
     fetch(next, ahead, pages);
     look_up(ahead + kStep, pages);
     next = next + 1 < C::kStages ? next + 1 : 0;
@@ -182,14 +184,14 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
     }
   }
 
-  __syncwarp();  // all lanes have finished the warp's stages; results may overwrite them
+  __syncwarp();  // all lanes have finished the warp's stages, which results may overwrite
   store_result(result, reinterpret_cast<float*>(tiles), statistics_smem[warp], lane);
   __syncthreads();  // all warps' results are in shared memory
   merge_warps<kD, merge_partials>(args, rows, at, partials, reinterpret_cast<const float*>(smem),
                                   statistics_smem);
 }
 
-// One block: one row.
+// One block merges one row.
 template <typename Element, int kD>
 __global__ void __launch_bounds__(kMergeThreads<kD>)
     merge_splits(const BasicPagedAttentionArgs<Element> args, const Rows rows, const int splits,

@@ -1,8 +1,8 @@
-// Softmax attention with keys and values in pages: memory for page_keys tokens each, in any order,
+// Softmax attention with keys and values in pages, memory for page_keys tokens each, in any order,
 // which any batch may use.
 //
 // Token t of batch b is row t % page_keys of page block_table(b, t / page_keys), of k and of v.
-// Batch b has key_lengths(b) of them, and the formulas are those of
+// Batch b has key_lengths(b) of them, and the formulas are in
 // common/operators/attention/attention.hpp. A batch without keys has o = 0 and lse = -inf.
 // Source: Kwon et al., "Efficient Memory Management for Large Language Model Serving with
 // PagedAttention" (2023).
@@ -19,18 +19,18 @@
 
 namespace flash_attention {
 
-struct PagedAttention;  // the operator: paged_attention_operator.cpp
+struct PagedAttention;  // the operator, in paged_attention_operator.cpp
 
-// All but the window, the softcap and D_v: the 128 bytes of most kernels' arguments (attention.hpp
-// explains why).
+// All but the window, the softcap and D_v, which are the 128 bytes of most kernels' arguments
+// (attention.hpp explains why).
 struct PagedAttentionPart {
-  std::int64_t B = 8;            // batches, 0 or more
-  std::int64_t T_q = 1;          // queries of each, 0 or more: its last tokens, where `causal`
-  std::int64_t H_q = 32;         // query heads, a multiple of H_kv
-  std::int64_t H_kv = 8;         // key and value heads, 1 or more
-  std::int64_t D = 128;          // channels per head
-  std::int64_t pages = 2048;     // 1 or more
-  std::int64_t page_keys = 16;   // tokens of a page, 1 or more
+  std::int64_t B = 8;           // batches, 0 or more
+  std::int64_t T_q = 1;         // queries of each, 0 or more, which are its last tokens if `causal`
+  std::int64_t H_q = 32;        // query heads, a multiple of H_kv
+  std::int64_t H_kv = 8;        // key and value heads, 1 or more
+  std::int64_t D = 128;         // channels per head
+  std::int64_t pages = 2048;    // 1 or more
+  std::int64_t page_keys = 16;  // tokens of a page, 1 or more
   std::int64_t max_pages = 256;  // that a batch may have, 0 or more
   bool causal = false;
   float scale = 0.125f;  // finite
@@ -46,9 +46,9 @@ struct PagedAttentionPart {
 };
 
 struct PagedAttentionOptions {
-  std::int64_t window = 0;  // a query sees so many of its keys, the last ones; 0: all
-  float softcap = 0.0f;     // 0: no softcap
-  std::int64_t D_v = 0;     // channels of v and of o; 0: D
+  std::int64_t window = 0;  // a query sees only this many of its last keys, or all if 0
+  float softcap = 0.0f;     // 0 means no softcap
+  std::int64_t D_v = 0;     // channels of v and of o, or 0 for D
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
@@ -120,7 +120,7 @@ void validate(const FullPagedAttentionArgs<Element>& args) {
                   is("pages", args.pages) + "what int32 counts");
 }
 
-// The registered launchers, with a number of splits that a test chooses. 0: as planned.
+// The registered launchers, with a number of splits that a test chooses, or 0 for the plan.
 void paged_attention_in_splits(const PagedAttentionBf16Args& args, std::int64_t splits);
 void paged_attention_in_splits(const PagedAttentionFp16Args& args, std::int64_t splits);
 

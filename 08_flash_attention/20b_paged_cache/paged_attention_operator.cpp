@@ -1,4 +1,5 @@
-// Attention over pages as the tests, the ladder and the X-ray know it: its pages are gathered, and what attention is is known already.
+// Paged attention for the tests, the ladder and the X-ray. The pages are gathered, and the operator
+// attention computes the reference.
 #include <algorithm>
 #include <functional>
 #include <tuple>
@@ -23,8 +24,9 @@ struct PagedAttention {
            static_cast<double>(a.max_pages * a.page_keys);
   }
 
-  // The first batch's last page is partly filled, the second has no key, the third all, then one, then whole pages only; others have any
-  // number. A page may be anybody's, and twice.
+  // The first batch's last page is partly filled. The second batch has no key, the third has all,
+  // the fourth one, the fifth whole pages only, and the others have any number. A page may belong
+  // to any batch, and occur twice.
   static bool draw(ladder::Problem& problem, const std::string& input,
                    ladder::Generator& generator) {
     const Case& c = problem.as<Case>();
@@ -65,7 +67,7 @@ struct PagedAttention {
     }
   }
 
-  // Where the keys of a batch are taken from: the page of piece n of batch b, and how many keys there are.
+  // Where the keys of a batch come from, by the page of part n of batch b and its number of keys.
   struct Gathering {
     std::function<std::int64_t(std::int64_t b, std::int64_t n)> page;
     std::function<std::int64_t(std::int64_t length)> length;
@@ -121,7 +123,7 @@ struct PagedAttention {
     c.precision = ladder::precision_of(problem.as<Case>().precision);
     auto gathered = ladder::AttentionProblem::without_inputs(c);
     gathered["q"].assign(a.q, a.q + a.B * a.T_q * a.H_q * a.D);
-    // A case takes a scale of 0 for the usual one. Queries of zeros have scores of 0, too.
+    // A case replaces a scale of 0 by the usual one, but queries of zeros have scores of 0, too.
     if (a.scale == 0.0f) gathered["q"].assign(gathered["q"].size(), 0.0f);
     auto& lengths = gathered.array<std::int64_t>("key_lengths");
     for (std::int64_t b = 0; b < a.B; ++b)

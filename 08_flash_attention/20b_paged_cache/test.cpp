@@ -81,8 +81,9 @@ void expect_right(const Implementation& i, const ladder::Shape& shape,
   EXPECT_TRUE(verdict.right) << verdict.message;
 }
 
-// Nine batches: without a key, with one, with a last page of every kind. Among the splits some that are no whole round of the warps, and
-// more than there are stages. With D = 64 a stage of keys lies in two pages.
+// Nine batches, one without a key, one with one key, and with every kind of last page. Some splits
+// are not a whole number of rounds of the warps, and some counts exceed the number of stages. With
+// D = 64 a stage of keys covers two pages.
 KERNEL_TEST(attention_paged, GivesTheSameInAnyNumberOfSplits) {
   for (const std::int64_t D : {64, 104}) {
     const ladder::Shape shape = {{"B", 9}, {"T_q", 3},    {"H_q", 6},        {"H_kv", 2},
@@ -106,7 +107,7 @@ KERNEL_TEST(attention_paged, TakesManySplits) {
   }
 }
 
-// Each stage is used again three times and more in one split, each time with other pages.
+// Each stage is used again at least three times in one split, each time with other pages.
 KERNEL_TEST(attention_paged, TakesManyRoundsInASplit) {
   for (const std::int64_t D : {64, 128, 256}) {
     const ladder::Shape shape = {{"B", 2}, {"T_q", 1},    {"H_q", 2},        {"H_kv", 1},
@@ -115,7 +116,7 @@ KERNEL_TEST(attention_paged, TakesManyRoundsInASplit) {
   }
 }
 
-// Windows that begin within a page and at its border, and one that is wider than any sequence.
+// Windows that begin within a page or at its border, and one that is wider than any sequence.
 KERNEL_TEST(attention_paged, TakesAWindowInAnyNumberOfSplits) {
   const ladder::Shape shape = {{"B", 9},  {"T_q", 7},    {"H_q", 6},        {"H_kv", 2},
                                {"D", 64}, {"pages", 30}, {"page_keys", 16}, {"max_pages", 9}};
@@ -161,12 +162,12 @@ float number(std::int64_t t, std::int64_t i) {
   return static_cast<float>((t * 37 + i * 11) % 64) / 32.0f - 1.0f;
 }
 
-// Pages of one head; what nothing is written to is NaN.
+// Pages of one head, in which everything that is not written is NaN.
 struct Pool {
   std::vector<ladder::bfloat16> x;
   explicit Pool(std::int64_t pages)
       : x(static_cast<std::size_t>(pages * kPageKeys * kD), ladder::to_bfloat16(NAN)) {}
-  // Tokens `first` .. of a cache, to the first rows of a page.
+  // Writes tokens `first` .. of a cache to the first rows of a page.
   void write(std::int64_t page, std::int64_t first, std::int64_t count = kPageKeys) {
     for (std::int64_t t = 0; t < count; ++t) {
       for (std::int64_t i = 0; i < kD; ++i)
@@ -175,7 +176,7 @@ struct Pool {
   }
 };
 
-// o of one query for each batch, the bits.
+// The bits of o, for one query of each batch.
 std::vector<std::uint16_t> attend(const Pool& pool, const std::vector<std::int32_t>& table,
                                   const std::vector<std::int64_t>& lengths, std::int64_t splits,
                                   std::int64_t window = 0) {
@@ -207,7 +208,7 @@ std::vector<std::uint16_t> attend(const Pool& pool, const std::vector<std::int32
   return bits;
 }
 
-// Two such results have the same bits, finite ones, because of `rule`.
+// `rule` implies that two such results are finite and have the same bits.
 void expect_same(const std::vector<std::uint16_t>& o, const std::vector<std::uint16_t>& right,
                  const char* rule) {
   const auto number = [](std::uint16_t bits) { return ladder::to_float(ladder::bfloat16{bits}); };
@@ -219,8 +220,8 @@ void expect_same(const std::vector<std::uint16_t>& o, const std::vector<std::uin
   }
 }
 
-// Two sequences with the same first 48 tokens, and a last page of 5: each with pages of its own, in order; and in any order, the first
-// three pages shared.
+// Two sequences with the same first 48 tokens, and a last page of 5. In one table each sequence has
+// its own pages in order, and in the other they are in any order and share the first three.
 KERNEL_TEST(attention_paged, TakesPagesInAnyOrderAndOfSeveralBatches) {
   Pool own(8), shared(12);
   for (const std::int64_t page : {0, 1, 2}) {
@@ -240,7 +241,8 @@ KERNEL_TEST(attention_paged, TakesPagesInAnyOrderAndOfSeveralBatches) {
   }
 }
 
-// A table is as long as the longest sequence may become: what stands behind a sequence's pages is anything.
+// A table is as long as the longest possible sequence, so the entries after a sequence's pages are
+// arbitrary.
 KERNEL_TEST(attention_paged, LooksAtNoPageBehindALength) {
   constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
   Pool pool(3);
@@ -250,8 +252,9 @@ KERNEL_TEST(attention_paged, LooksAtNoPageBehindALength) {
               "what a table says behind a sequence's pages is not looked at");
 }
 
-// With a window of 20 keys the last one of 53 sees keys 33 to 52. So servers may give the pages in front of a window to others: what the
-// table says of them, and NaN in the first row of the window's first page, are not looked at.
+// With a window of 20 keys the last one of 53 sees keys 33 to 52. Servers may therefore give the
+// pages before a window to other sequences. Their table entries, and NaN in the first row of the
+// window's first page, are not read.
 KERNEL_TEST(attention_paged, LooksAtNoPageInFrontOfAWindow) {
   constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
   Pool pool(8), spoilt(8);
@@ -266,7 +269,8 @@ KERNEL_TEST(attention_paged, LooksAtNoPageInFrontOfAWindow) {
                 "what lies in front of a window is not looked at");
 }
 
-// Numbers that are none lie on the device, where no launcher sees them. The nearest page and the nearest length stand in for them.
+// Invalid numbers are on the device, where no launcher sees them. Kernels use the nearest page and
+// the nearest length instead.
 KERNEL_TEST(attention_paged, ClampsBadNumbers) {
   constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
   constexpr std::int64_t kMostKeys = std::numeric_limits<std::int64_t>::max();

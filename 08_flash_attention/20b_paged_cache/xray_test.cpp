@@ -11,7 +11,7 @@ namespace {
 
 using namespace emulator::xray;
 
-// One batch of 77 keys: five pages, of which the last holds 13.
+// One batch of 77 keys, which are five pages, of which the last holds 13.
 ladder::Shape shape(std::int64_t D, std::int64_t T_q = 1) {
   return {{"B", 1}, {"T_q", T_q}, {"H_q", 8},        {"H_kv", 2},
           {"D", D}, {"pages", 9}, {"page_keys", 16}, {"max_pages", 5}};
@@ -28,13 +28,14 @@ const bool bounds = ladder::testing::register_bounds("attention_paged", "paged_a
                                                       {"max_pages", 6}},
                                                      {{"causal", "true"}}, {"bf16"});
 
-// Units of k and v; each warp's pairs of q; a length for each thread; an entry of the table for each lane. A row of o, and its lse.
+// The loads are vectors of k and v, each warp's pairs of q, a length for each thread, and an entry
+// of the table for each lane. The stores are rows of o, and their lse.
 const bool registered = ladder::testing::register_budget(
     "attention_paged", "paged_attention",
     {.loads = (2 * 2 * 77 * 8 + 4 * 8 * 32 + 2 * 128 + 2 * 5 * 32) / (8 * 64.0),
      .stores = 1 + 1 / 64.0,
      .counts = {{kBarriers, 1, "block", 2}, {kSharedLoadBankConflicts, 0, "launch", 1}},
-     .uses_places_once = true},  // a warp has no more tiles of so few keys than places
+     .uses_places_once = true},  // with so few keys a warp has no more tiles than stages
     shape(64), {}, {}, "bf16");
 
 Kernel paged(std::int64_t D, const ladder::Options& options = {}) {
@@ -42,7 +43,7 @@ Kernel paged(std::int64_t D, const ladder::Options& options = {}) {
                                    "bf16")[0];
 }
 
-// 77 keys are in five pages, for each of two key heads. All lanes of a warp ask for the same entry.
+// 77 keys are in five pages, for each of two key heads. All lanes of a warp load the same entry.
 TEST(PagedAttention, LooksEveryPageUpOnce) {
   for (const std::int64_t D : {64, 128}) {
     const Traffic table = paged(D).buffer("block_table").loads();
@@ -51,7 +52,8 @@ TEST(PagedAttention, LooksEveryPageUpOnce) {
   }
 }
 
-// The last 40 of 77 keys: from the sixth of the third page on. Of k and v no byte in front of them is read, and of the table no entry.
+// The last 40 of 77 keys begin at the sixth key of the third page. No byte of k and v before them
+// is read, and no entry of the table.
 TEST(PagedAttention, ReadsNothingInFrontOfTheWindow) {
   const Kernel kernel = paged(64, {{"window", "40"}});
   EXPECT_EQ(kernel.buffer("block_table").loads().requests, 2 * 3u);
@@ -61,7 +63,7 @@ TEST(PagedAttention, ReadsNothingInFrontOfTheWindow) {
   }
 }
 
-// The same cache in one piece: 08.20.
+// The same cache, contiguous, as in 08.20.
 TEST(PagedAttention, CopiesAndMultipliesAsManyAsInOnePiece) {
   for (const std::int64_t D : {64, 128}) {
     const Kernel before = ladder::testing::xrays_of<ladder::Attention>(
@@ -78,8 +80,8 @@ TEST(PagedAttention, CopiesAndMultipliesAsManyAsInOnePiece) {
   }
 }
 
-// 08.20b, for a learner: three tiles of 16 rows for each of two key heads, which are 12 queries of four heads. The last rows of the tiles see
-// 69, 73 and 77 of 77 keys, and no key behind these is read.
+// 08.20b, for a learner. Three tiles of 16 rows for each of two key heads, which are 12 queries of
+// four heads. The last rows of the tiles see 69, 73 and 77 of 77 keys, and no later key is read.
 TEST(PagedAttention, KeepsItsBudget) {
   constexpr std::uint64_t kAllowed = 2 * 2 * (69 + 73 + 77) * 64 * 2;
   std::uint64_t used = 0;

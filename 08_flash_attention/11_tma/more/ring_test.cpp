@@ -12,7 +12,8 @@ namespace {
 
 using flash_attention::PhaseBarrier;
 
-// A phase that has not ended is not waited for here: that would never end. phase() tells.
+// A phase that has not ended is not waited for here, because the wait would never return. phase()
+// shows it.
 TEST(PhaseBarrier, EndsItsPhaseWithTheLastArrivalAndTheLastByte) {
   PhaseBarrier here(2);
   here.arrive_expecting(100);
@@ -37,7 +38,7 @@ TEST(PhaseBarrier, TakesBytesBeforeTheyAreToldOf) {
 
 TEST(PhaseBarrier, LetsAWaitPassInThePhaseOfTheOtherParity) {
   PhaseBarrier here(1);
-  here.wait(1);  // of a fresh barrier the phase before the first counts as over
+  here.wait(1);  // on a fresh barrier the phase before the first counts as complete
   here.arrive();
   here.wait(0);
   here.arrive();
@@ -45,7 +46,8 @@ TEST(PhaseBarrier, LetsAWaitPassInThePhaseOfTheOtherParity) {
   EXPECT_EQ(here.phase(), 2u);
 }
 
-// Tile t lies in stage t % 2, and its barrier is in phase t / 2. Two arrivals with the bytes of K and of V, two panels each.
+// Tile t is in stage t % 2, and its barrier is in phase t / 2. Two arrivals add the bytes of K and
+// of V, two panels each.
 TEST(PhaseBarrier, GoesThroughThePhasesOfThePicture) {
   constexpr int kPanelBytes = 128 * 64 * 2;
   std::array<PhaseBarrier, 2> stages{PhaseBarrier(2), PhaseBarrier(2)};
@@ -63,8 +65,9 @@ TEST(PhaseBarrier, GoesThroughThePhasesOfThePicture) {
   }
 }
 
-// A ring of two stages, as in the kernel: one thread asks, a copy of its own for each tile brings it, three readers take it. What the
-// kernel's __syncthreads says, that a stage has been read, here a second barrier of each stage says.
+// A ring of two stages, as in the kernel. One thread requests tiles, each tile has its own copy
+// thread, and three readers use it. The kernel's __syncthreads shows that a stage has been read.
+// Here a second barrier of each stage does so.
 TEST(PhaseBarrier, KeepsARingOfTwoStagesInOrder) {
   constexpr int kStages = 2, kTiles = 100, kReaders = 3, kNumbers = 64;
   std::array<std::array<int, kNumbers>, kStages> tiles{};
@@ -77,7 +80,7 @@ TEST(PhaseBarrier, KeepsARingOfTwoStagesInOrder) {
     std::vector<std::thread> copies;
     for (int tile = 0; tile < kTiles; ++tile) {
       const std::size_t stage = stage_of(tile);
-      read[stage].wait(parity_of(tile) ^ 1);  // the round before; at first nobody has to read
+      read[stage].wait(parity_of(tile) ^ 1);  // the previous round (none in round 0)
       here[stage].arrive_expecting(sizeof tiles[stage]);
       copies.emplace_back([&, tile, stage] {
         tiles[stage].fill(tile);
