@@ -6,8 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// A tile of rows, two of columns, each with two tiles along K, and eight warps that walk through 16 columns and rows. A load of 16
-// bytes is one.
+// One tile of rows and two of columns, each with two tiles along K, and eight warps that walk
+// through 16 columns and rows. A load of 16 bytes counts once.
 const bool registered =
     ladder::testing::register_budget("matmul_wide_loads", "matmul",
                                      {.loads = (2 * 37 * 12 + 12 * 132) / 4 / (37.0 * 132.0),
