@@ -47,7 +47,7 @@ struct LowBit {
 
   // How a weight is read, correctly or with a misconception.
   struct Reading {
-    bool high_first = false;  // the nibbles of a byte exchanged
+    bool high_first = false;  // the nibbles of a byte are swapped
     bool is_signed = false;   // q as a number with a sign
     // W of q, zero point and scale
     std::function<double(double, double, double)> value = [](double q, double zero, double scale) {

@@ -66,7 +66,7 @@ struct Matmul {
         return "equals the product without the last two tiles of K\n";
       if (equals(finished(x, product(a.rightCols(tail), b.bottomRows(tail)))))
         return "equals the product of the last tile of K alone: the sum begins anew\n";
-      Matrix even = Matrix::Zero(x.M, x.N);  // of two tiles the first one, twice
+      Matrix even = Matrix::Zero(x.M, x.N);  // the first of two tiles, twice
       for (std::int64_t k = 0; k < x.K; k += depth) {
         const std::int64_t from = k / depth / 2 * 2 * depth, count = std::min(depth, x.K - from);
         even += product(a.middleCols(from, count), b.middleRows(from, count));
@@ -195,7 +195,7 @@ struct Matmul {
     if (equals(finished(x, product(moved(a, unswizzled), moved(b, unswizzled)))))
       return "equals the product with the units of each row exchanged: the tiles are swizzled when "
              "they are stored or when they are loaded, not both\n";
-    const auto own = [](std::int64_t row, std::int64_t column) {  // bits 3 and 0 exchanged
+    const auto own = [](std::int64_t row, std::int64_t column) {  // swaps bits 3 and 0
       return Index((row & ~8) | (column & 1) << 3, (column & ~1) | (row >> 3 & 1));
     };
     if (equals(finished(x, moved(ab, own))))

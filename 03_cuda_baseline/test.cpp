@@ -119,7 +119,7 @@ KERNEL_TEST(wkv_atomic, Hole7AsksForTheLaunchsError) {
                      "not see that a "
                      "launch has failed: ask behind it";
 #endif
-  cudaGetLastError();  // is none of the next test's
+  cudaGetLastError();  // keeps this error from the next test
 }
 
 // Although it adds atomically, one thread owns each output element and adds in order, so the bits

@@ -26,7 +26,7 @@ TEST(WkvAtomic, AddsEveryTermWithAnAtomic) {
   }
 }
 
-// As a budget shows it, which leaves out how the outputs get there.
+// As in a budget, which does not count how the outputs get there.
 TEST(WkvAtomic, FillsItsOutputOnce) {
   const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = 64, .V = 64};
   const auto unnamed = [](const auto&...) { return std::string(); };

@@ -110,7 +110,7 @@ TEST(vector_add_first, Hole2ChecksTheLaunch) {
   EXPECT_THROW(launch_add(nullptr, nullptr, nullptr, std::int64_t{1} << 37), std::runtime_error)
       << "WRONG RESULT: 2^31 blocks are one more than a grid can have, the launch failed, and "
          "launch_add did not say so";
-  cudaGetLastError();  // is none of the next test's
+  cudaGetLastError();  // keeps this error from the next test
 }
 
 // Lets the program compute c = a + b into a c that was -1.
@@ -162,7 +162,7 @@ TEST(vector_add_first, Hole3GivesTheKernelDeviceMemory) {
     is_running_sum = is_running_sum && c[i] == static_cast<float>(i + 2);
   EXPECT_FALSE(is_running_sum) << "WRONG RESULT: the kernel got a pointer of the host";
   const bool is_new_memory = all_have_bits({c, c + kElements}, kNewMemory);
-  forget_what_the_xray_saw();  // that these arrays overlap is this test's own doing
+  forget_what_the_xray_saw();  // this test itself makes the arrays overlap
   EXPECT_EQ(cudaFreeHost(ones), cudaSuccess);
   if (is_new_memory) FAIL() << "WRONG RESULT: " << why_new_memory();
 }

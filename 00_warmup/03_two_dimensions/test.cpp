@@ -177,7 +177,7 @@ TEST(matrix_add, Hole3TakesAStrideOfZero) {
 }
 
 TEST(matrix_add, RefusesStridesThatItCannotDo) {
-  float element = 0;  // refused before it is touched
+  float element = 0;  // rejected before any access
   MatrixAddArgs args;
   args.M = args.N = 1;
   args.a = args.b = args.c = &element;

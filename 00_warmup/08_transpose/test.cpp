@@ -9,7 +9,7 @@
 
 namespace {
 
-// Smaller than a tile, a tile, more than one, and ragged.
+// Smaller than a tile, one tile, several tiles, and a partial one.
 bool register_transpose(const char* name) {
   return ladder::testing::register_suite(
       "transpose", name,

@@ -3,7 +3,7 @@
 
 namespace {
 
-// Less than a warp, ragged, exactly a block of vectors, several blocks.
+// Less than a warp, a partial block, exactly a block of vectors, several blocks.
 bool register_sum(const char* name, bool repeatable, const std::vector<ladder::Border>& borders) {
   return ladder::testing::register_suite("sum", name,
                                          {.repeatable = repeatable,

@@ -27,7 +27,7 @@ Kernel one_block(const char* implementation) {
   return ladder::testing::xray_of(implementation, "matmul", {{"M", 128}, {"N", 128}, {"K", 16}});
 }
 
-// For 64 multiply-adds of a thread four loads of 16 bytes, not sixteen of four.
+// 64 FMAs of a thread need four loads of 16 bytes, not sixteen of four.
 TEST(MatmulWideLoads, AsksAQuarterAsOften) {
   const Kernel before = one_block("matmul_register_blocks"), after = one_block("matmul_wide_loads");
   for (const Counter counter : {kSharedLoadRequests, kGlobalLoadRequests, kGlobalStoreRequests})

@@ -13,7 +13,7 @@ const bool registered = ladder::testing::register_budget(
     {.loads = (2 * 21 * 27 + 2 * 27 * 13) / (21.0 * 13.0), .stores = 1},
     {{"M", 21}, {"N", 13}, {"K", 27}}, {}, {}, "bf16");
 
-// One instruction does 16 x 8 x 16 multiply-adds.
+// One instruction does 16 x 8 x 16 FMAs.
 TEST(MatmulFragments, MultipliesWithOneInstructionFor16By8By16) {
   constexpr std::uint64_t kM = 32, kN = 24, kK = 48;
   const Kernel kernel = ladder::testing::xray_of("matmul_fragments", "matmul",

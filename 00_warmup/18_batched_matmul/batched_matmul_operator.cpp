@@ -95,7 +95,7 @@ struct BatchedMatmul {
     const bool activates_first =
         x.gelu && x.bias != nullptr && equals(with_bias(x, ab.unaryExpr(&gelu)));
     if (x.gelu) {
-      if (equals(with_bias(x, ab)))  // of K = 0 elements the two are the same
+      if (equals(with_bias(x, ab)))  // the two are equal for K = 0
         return activates_first
                    ? "equals the product without the activation, or with it before the bias\n"
                    : "equals the product without the activation\n";
