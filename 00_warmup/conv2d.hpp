@@ -1,10 +1,11 @@
 // A convolution with a bias, for each of B images with C channels of H x W pixels. The weights of
-// each of M channels of y are a window of KH x KW pixels of all channels of x; it moves over the
+// each of M channels of y are a window of KH x KW pixels of all channels of x, which moves over the
 // image in steps of `stride`.
 //
-//     y(b, m, oy, ox) = bias(m) + sum over c, ky, kx of weight(m, c, ky, kx) x(b, c, oy stride + ky - pad, ox stride + kx - pad)
+//     y(b, m, oy, ox) = bias(m) + sum over c, ky, kx of
+//         weight(m, c, ky, kx) x(b, c, oy stride + ky - pad, ox stride + kx - pad)
 //
-// x is 0 out of bounds: `pad` rows and columns on each side are used.
+// x is 0 out of bounds, and `pad` rows and columns on each side are used.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +14,16 @@
 
 namespace warmup {
 
-struct Conv2d;  // the operator: conv2d_operator.cpp
+struct Conv2d;  // the operator, in conv2d_operator.cpp
 
 struct Conv2dSizes {
-  std::int64_t B = 2, M = 40, C = 5;  // images, channels of y, channels of x; 0 or more
-  std::int64_t H = 14, W = 18;        // rows and columns of an image; 0 or more
-  std::int64_t KH = 3, KW = 3;        // of the window; 1 or more
+  std::int64_t B = 2, M = 40, C = 5;  // images, channels of y, channels of x, 0 or more
+  std::int64_t H = 14, W = 18;        // rows and columns of an image, 0 or more
+  std::int64_t KH = 3, KW = 3;        // of the window, 1 or more
   std::int64_t stride = 1;            // 1 or more
   std::int64_t pad = 1;               // 0 or more
 
-  // Rows and columns of y: positions of the window within the padded image.
+  // Rows and columns of y, which are positions of the window within the padded image.
   std::int64_t out_height() const { return places(H, KH); }
   std::int64_t out_width() const { return places(W, KW); }
 

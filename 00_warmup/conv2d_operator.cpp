@@ -1,4 +1,4 @@
-// The convolution as the tests, the ladder and the X-ray know it.
+// The convolution as an operator, for the tests, the ladder and the X-ray.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -32,7 +32,8 @@ struct Conv2d {
     return a.x[((b * a.C + c) * a.H + iy) * a.W + ix];
   }
 
-  // The weights, one row for each m, times the pixels that they meet, one column for each place of the window.
+  // The weights, one row for each m, times the pixels below them, one column for each position of
+  // the window.
   static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
     const Conv2dArgs& a = problem.args<Conv2dArgs>();
     const std::int64_t OW = a.out_width(), places = a.out_height() * OW;
@@ -57,7 +58,7 @@ struct Conv2d {
     return {y};
   }
 
-  // A place of y, and one of the window.
+  // An element of y, and a tap of the window.
   struct Place {
     std::int64_t b, m, oy, ox;
   };
@@ -93,7 +94,7 @@ struct Conv2d {
     return power;
   }
 
-  // An element of a flat array; NaN behind its end.
+  // An element of a flat array, or NaN past its end.
   static double element(const float* array, std::int64_t count, std::int64_t at) {
     return at >= 0 && at < count ? array[at] : NAN;
   }
@@ -149,7 +150,7 @@ struct Conv2d {
          }}};
   }
 
-  // A wrong answer is computed only when a result is wrong already: the shapes of tests are small.
+  // Wrong answers are computed only after a failure, and for the small shapes of tests.
   static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
     const Conv2dArgs& a = problem.args<Conv2dArgs>();
     if (outputs[0].truth->empty()) return "";
@@ -181,7 +182,7 @@ struct Conv2d {
       return "equals the result with a bias by pixel in the place of bias[m]\n";
     if (a.C == 0) return "";
 
-    // Weights behind the window's edge are those of its next row.
+    // Past the window's edge are the weights of its next row.
     if (equals(results(a, right, bias, a.C, power_of_two(a.KH), power_of_two(a.KW))))
       return "equals the result with a window rounded up to powers of two: the mask is missing\n";
     if (with_term([&](const Place& at, const Tap& tap) {

@@ -1,5 +1,5 @@
-// Copies of four adjacent floats, for products that load and store rows this way. kWide: one
-// 16-byte access at an aligned address; otherwise element by element.
+// Copies of four adjacent floats, for products that load and store rows this way. With kWide it is
+// one 16-byte access at an aligned address, and otherwise element by element.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@ __device__ inline void copy_four(float* to, const float* from) {
   *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
 }
 
-// Four floats if `inside`, else 0. kWide: all four exist; otherwise those from `count` on do not.
+// Four floats if `inside`, else 0. With kWide all four exist, otherwise only the first `count`.
 template <bool kWide>
 __device__ void fetch_four(float* to, const float* from, bool inside, int count) {
   if (kWide) {

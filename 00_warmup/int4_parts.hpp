@@ -1,4 +1,4 @@
-// Shared by lessons 20b and 20c: a thread's part of the packed weights, and checks of arguments.
+// Shared by lessons 20b and 20c, a thread's part of the packed weights and checks of arguments.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,14 +11,14 @@
 
 namespace warmup {
 
-constexpr int kColumns = 4;               // per thread: their words are 16 bytes
-constexpr int kWords = 4;                 // rows of words per part, which has one group
+constexpr int kColumns = 4;               // per thread, whose words are 16 bytes
+constexpr int kWords = 4;                 // rows of words per part, which are in one group
 constexpr int kPart = kWords * kNibbles;  // k per part
 
-// A float whose exponent bits are 0 or 1 is its bits, as an integer, times 2^-149. So a nibble in
-// position 0 to 5 of a word is already a float, without a conversion: q * 16^position * 2^-149.
-// Elements of A are multiplied by 2^64 / 16^position, which is exact; their products with nibbles
-// are then a * q * 2^-85, far from both ends of fp32's range.
+// A float whose exponent bits are 0 or 1 is its bits, as an integer, times 2^-149. A nibble in
+// position 0 to 5 of a word is therefore already a float, q * 16^position * 2^-149, without a
+// conversion. Elements of A are multiplied by 2^64 / 16^position, which is exact. Their products
+// with nibbles are then a * q * 2^-85, far from both ends of fp32's range.
 constexpr int kPlaces = 6;
 constexpr int kUp = 64;
 constexpr float kDown = 0x1p-64f, kOfProduct = 0x1p85f;
@@ -30,14 +30,15 @@ inline __device__ int place_of(int nibble) {
   return nibble % kPlaces;
 }
 
-// A part has four columns.
+// A part of four columns.
 struct Part {
   uint4 words[kWords];
   float4 scale;
   uchar4 zero;
 };
 
-// Four adjacent elements of a row. kWide: aligned; otherwise those from `count` on are 0.
+// Four adjacent elements of a row. With kWide they are aligned, otherwise those from `count` on are
+// 0.
 template <typename Four, bool kWide, typename Element>
 __device__ Four four_of(const Element* from, std::int64_t count) {
   if (kWide) return *reinterpret_cast<const Four*>(from);

@@ -11,7 +11,7 @@
 namespace warmup {
 
 // True if an output equals a wrong answer wherever that is a number. The answer is NaN where it
-// comes from memory past an array, which may hold anything; at most half of it may be NaN.
+// uses memory past an array, which may hold anything. At most half of it may be NaN.
 inline bool equals_where_known(const ladder::Part& output, std::vector<double> wrong) {
   const auto unknown =
       std::count_if(wrong.begin(), wrong.end(), [](double x) { return std::isnan(x); });

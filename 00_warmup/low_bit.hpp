@@ -1,4 +1,4 @@
-// C = A W, with the weights W stored in 8 or 4 bits: one product, for all lessons that compute it.
+// C = A W, with the weights W stored in 8 or 4 bits, for all lessons that compute this product.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 namespace warmup {
 
 template <int kBits>
-struct LowBit;  // the operators, int8_matmul and int4_matmul: low_bit_operator.cpp
+struct LowBit;  // int8_matmul and int4_matmul, in low_bit_operator.cpp
 
-// Weights of four bits are packed: a 32-bit word has 8 of a column, the first in its lowest bits.
+// Weights of four bits are packed, 8 of a column in a 32-bit word, the first in its lowest bits.
 constexpr std::int64_t kNibbles = 8;
 
 // The largest GROUP, so that K + GROUP fits 64 bits.
 constexpr std::int64_t kMostGroup = std::int64_t{1} << 40;
 
 struct LowBitSizes {
-  // 0 or more: rows of A and C, columns of C and W, columns of A and rows of W
+  // All 0 or more. Rows of A and C, columns of C and W, columns of A and rows of W.
   std::int64_t M = 48, N = 64, K = 256;
   std::int64_t GROUP =
-      64;  // 1 to kMostGroup: weights of a column that share a scale and a zero point
+      64;  // weights of a column that share a scale and a zero point, 1 to kMostGroup
   bool symmetric = false;  // all zero points are in the middle, and no product reads them
 
   std::int64_t groups() const { return (K + GROUP - 1) / GROUP; }
@@ -39,9 +39,9 @@ template <int kBits>
 struct LowBitArgs : LowBitSizes {
   static constexpr const char* kStorage = "fp32";
   const float* a = nullptr;            // (M, K)
-  const std::uint8_t* w = nullptr;     // 8 bits: (K, N); 4 bits: (words, N) words of 4 bytes
+  const std::uint8_t* w = nullptr;     // (K, N) in 8 bits, (words, N) words of 4 bytes in 4 bits
   const float* scale = nullptr;        // (groups, N)
-  const std::uint8_t* zero = nullptr;  // (groups, N); null: all are 128; in 4 bits 8
+  const std::uint8_t* zero = nullptr;  // (groups, N), null if all are 128, or 8 in 4 bits
   float* c = nullptr;                  // (M, N)
 
   template <typename Self, typename Visit>

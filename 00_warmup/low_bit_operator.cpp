@@ -1,4 +1,4 @@
-// C = A W with weights of 8 or 4 bits, as the tests, the ladder and the X-ray know it.
+// C = A W with weights of 8 or 4 bits as an operator, for the tests, the ladder and the X-ray.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -45,15 +45,15 @@ struct LowBit {
     return true;
   }
 
-  // How a weight is read: rightly, or as a misconception has it.
+  // How a weight is read, correctly or with a misconception.
   struct Reading {
-    bool high_first = false;  // the nibbles of a byte exchanged
+    bool high_first = false;  // the nibbles of a byte are swapped
     bool is_signed = false;   // q as a number with a sign
     // W of q, zero point and scale
     std::function<double(double, double, double)> value = [](double q, double zero, double scale) {
       return scale * (q - zero);
     };
-    bool first_scale = false;  // that of group 0 for all
+    bool first_scale = false;  // group 0's scale for all
   };
 
   static double stored(const Args& x, std::int64_t k, std::int64_t n, const Reading& how) {
@@ -87,7 +87,8 @@ struct LowBit {
     return {{values(product(a, w)), values(product(a.cwiseAbs2(), squares(x, w)).cwiseSqrt())}};
   }
 
-  // Of a weight's terms. In four bits a kernel may sum a q and zero a apart, and subtract them at the end.
+  // The squares of a weight's terms. In four bits a kernel may sum a q and zero a separately, and
+  // subtract them at the end.
   static Matrix squares(const Args& x, const Matrix& w) {
     if constexpr (kBits == 8) return w.cwiseAbs2();
     const auto of = [&](const auto& value) -> Matrix {

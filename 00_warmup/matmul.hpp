@@ -1,4 +1,4 @@
-// C = act(A B + bias): one product of two matrices, for every lesson that computes it.
+// C = act(A B + bias), one product of two matrices, for every lesson that computes it.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace warmup {
 
-struct Matmul;  // the operator: matmul_operator.cpp
+struct Matmul;  // the operator, in matmul_operator.cpp
 
 struct MatmulSizes {
-  // 0 or more: rows of A and C, columns of B and C, columns of A and rows of B
+  // All 0 or more. Rows of A and C, columns of B and C, columns of A and rows of B.
   std::int64_t M = 192, N = 160, K = 64;
   bool with_bias = false;  // one number per column of C is added
-  bool relu = false;       // act is max(0, x); otherwise the identity
+  bool relu = false;       // act is max(0, x), otherwise the identity
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
@@ -28,7 +28,7 @@ inline constexpr const char* kMatmulStorage = "fp32";
 template <>
 inline constexpr const char* kMatmulStorage<ladder::bfloat16> = "bf16";
 
-// `Element`: the storage of matrices and bias; sums are fp32.
+// `Element` is the storage of matrices and bias. Sums are fp32.
 template <typename Element>
 struct BasicMatmulArgs : MatmulSizes {
   static constexpr const char* kStorage = kMatmulStorage<Element>;

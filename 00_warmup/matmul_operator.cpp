@@ -1,4 +1,4 @@
-// C = act(A B + bias) as the tests, the ladder and the X-ray know it.
+// C = act(A B + bias) as an operator, for the tests, the ladder and the X-ray.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -42,7 +42,7 @@ struct Matmul {
 
   static double additions(const MatmulArgs& x) { return static_cast<double>(x.K) + 1; }
 
-  // A wrong answer is computed only when a result is wrong already: the shapes of tests are small.
+  // Wrong answers are computed only after a failure, and for the small shapes of tests.
   static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
     const MatmulArgs& x = problem.args<MatmulArgs>();
     if (x.M * x.N == 0) return "";
@@ -66,7 +66,7 @@ struct Matmul {
         return "equals the product without the last two tiles of K\n";
       if (equals(finished(x, product(a.rightCols(tail), b.bottomRows(tail)))))
         return "equals the product of the last tile of K alone: the sum begins anew\n";
-      Matrix even = Matrix::Zero(x.M, x.N);  // of two tiles the first one, twice
+      Matrix even = Matrix::Zero(x.M, x.N);  // the first of two tiles, twice
       for (std::int64_t k = 0; k < x.K; k += depth) {
         const std::int64_t from = k / depth / 2 * 2 * depth, count = std::min(depth, x.K - from);
         even += product(a.middleCols(from, count), b.middleRows(from, count));
@@ -114,7 +114,8 @@ struct Matmul {
     return "";
   }
 
-  // What a thread computes that takes some of its 8 x 8 elements, or of what it fetches for them, for others.
+  // The result of a thread that confuses some of its 8 x 8 elements, or of the elements that it
+  // fetches for them.
   template <typename Equals>
   static std::string explain_register_blocks(const MatmulArgs& x, const Matrix& a, const Matrix& b,
                                              const Equals& equals) {
@@ -149,7 +150,8 @@ struct Matmul {
     return "";
   }
 
-  // What a warp computes that takes its fragments for something else: 8 x 8 elements lie in one register of its lanes.
+  // The result of a warp that misinterprets its fragments, in which 8 x 8 elements are in one
+  // register of its lanes.
   template <typename Equals>
   static std::string explain_fragments(const MatmulArgs& x, const Matrix& a, const Matrix& b,
                                        const Matrix& ab, const Equals& equals) {
@@ -173,11 +175,11 @@ struct Matmul {
       return "equals the product with each 8 x 8 matrix of A transposed\n";
     if (equals(of_b(transposed)))
       return "equals the product with each 8 x 8 matrix of B transposed\n";
-    // Of B the same, down its columns: both exchange the same two products.
+    // Swapping neighbours down B's columns instead swaps the same two products.
     if (equals(of_a(along)))
       return "equals the product with each two neighbours along K exchanged: the halves of A's "
              "registers, or of B's\n";
-    // Fragments that lie side by side or below each other.
+    // Fragments next to or below each other.
     const auto above = [](std::int64_t row, std::int64_t column) {
       return Index(row & ~8, column);
     };
@@ -193,7 +195,7 @@ struct Matmul {
     if (equals(finished(x, product(moved(a, unswizzled), moved(b, unswizzled)))))
       return "equals the product with the units of each row exchanged: the tiles are swizzled when "
              "they are stored or when they are loaded, not both\n";
-    const auto own = [](std::int64_t row, std::int64_t column) {  // bits 3 and 0 exchanged
+    const auto own = [](std::int64_t row, std::int64_t column) {  // swaps bits 3 and 0
       return Index((row & ~8) | (column & 1) << 3, (column & ~1) | (row >> 3 & 1));
     };
     if (equals(finished(x, moved(ab, own))))
@@ -201,7 +203,7 @@ struct Matmul {
     return "";
   }
 
-  // A matrix of the elements of `x` at from(row, column), 0 where `x` has none.
+  // A matrix of the elements of `x` at from(row, column), with 0 out of bounds.
   template <typename From>
   static Matrix moved(const Matrix& x, const From& from) {
     Matrix result = Matrix::Zero(x.rows(), x.cols());
@@ -215,8 +217,8 @@ struct Matmul {
     return result;
   }
 
-  // What a block of depth x depth threads, one after the other, computes when each stores its part of the next tiles before the
-  // threads behind it have read these.
+  // The result of a block of depth x depth threads that run sequentially, when each stores its part
+  // of the next tiles before later threads have read these.
   static Matrix overwritten(const MatmulArgs& x, const Matrix& a, const Matrix& b,
                             std::int64_t depth) {
     const auto element = [](const Matrix& of, std::int64_t row, std::int64_t column) {

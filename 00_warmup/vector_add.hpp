@@ -7,7 +7,7 @@
 
 namespace warmup {
 
-struct VectorAdd;  // the operator: vector_add_operator.cpp
+struct VectorAdd;  // the operator, in vector_add_operator.cpp
 
 struct VectorAddSizes {
   std::int64_t N = 1 << 14;  // elements per vector, 0 or more

@@ -1,4 +1,4 @@
-// c = a + b as the tests, the ladder and the X-ray know it.
+// c = a + b as an operator, for the tests, the ladder and the X-ray.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -43,7 +43,7 @@ struct VectorAdd {
     const auto is_new = [](float x) {
       std::uint32_t bits = 0;
       std::memcpy(&bits, &x, sizeof bits);
-      return bits == 0xFFFFFFFF;  // the emulator's; an output is given with another NaN
+      return bits == 0xFFFFFFFF;  // the emulator's NaN, as outputs start with another one
     };
     if (std::all_of(c.begin(), c.end(), is_new)) {
       return "c holds what new device memory holds: a or b was not copied to the device, or the "

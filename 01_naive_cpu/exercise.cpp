@@ -1,9 +1,9 @@
 // 01 naive_cpu: WKV as five nested loops.
-// Change: none, this is the first kernel: the two lines of the formula, element after element.
-// Why:    the slow version that a reader can check by eye; every later kernel must agree with it.
+// Change: none, this is the first kernel. Element after element, the two lines of the formula.
+// Why:    a reader can check the slow version by eye, and every later kernel must agree with it.
 // Needs:  a C++20 compiler. Any B, T, H, K and V, initial and final state, both directions of time.
-// Costs:  one thread; an exp per state element and step, not one per key row; the state is read
-//         down its columns, V floats apart. See README for what was measured.
+// Costs:  one thread. An exp per state element and step, not one per key row. The state is read
+//         down its columns, V floats apart. See README for measurements.
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -17,7 +17,7 @@ void wkv(const ladder::WkvArgs& args) {
   ladder::validate(args);
   const std::int64_t B = args.B, T = args.T, H = args.H, K = args.K, V = args.V;
 
-  std::vector<float> state(K * V);  // (K, V): S of the current head
+  std::vector<float> state(K * V);  // S of the current head, (K, V)
   for (std::int64_t b = 0; b < B; ++b) {
     for (std::int64_t h = 0; h < H; ++h) {
       const std::int64_t head = b * H + h;
@@ -29,7 +29,7 @@ void wkv(const ladder::WkvArgs& args) {
         const std::int64_t t = args.reverse ? T - 1 - step : step;
         const std::int64_t row = (b * T + t) * H + h;
         // TODO(2): roughly 4 lines here, 3 below; pointers to this step's rows of q, k, v and u.
-        // RWKV-5 has one decay per head and key channel: its strides over batch and time are zero.
+        // RWKV-5's decay is per head and channel, so its strides over batch and time are zero.
         // TODO(3): roughly 2 lines here, 1 below; a pointer to this step's row of log_w.
         // TODO(3): budget: no `if`: log_w moves by its two strides, which are zero in RWKV-5.
 

@@ -1,9 +1,9 @@
 // 01 naive_cpu: WKV as five nested loops.
-// Change: none, this is the first kernel: the two lines of the formula, element after element.
-// Why:    the slow version that a reader can check by eye; every later kernel must agree with it.
+// Change: none, this is the first kernel. Element after element, the two lines of the formula.
+// Why:    a reader can check the slow version by eye, and every later kernel must agree with it.
 // Needs:  a C++20 compiler. Any B, T, H, K and V, initial and final state, both directions of time.
-// Costs:  one thread; an exp per state element and step, not one per key row; the state is read
-//         down its columns, V floats apart. See README for what was measured.
+// Costs:  one thread. An exp per state element and step, not one per key row. The state is read
+//         down its columns, V floats apart. See README for measurements.
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -17,7 +17,7 @@ void wkv(const ladder::WkvArgs& args) {
   ladder::validate(args);
   const std::int64_t B = args.B, T = args.T, H = args.H, K = args.K, V = args.V;
 
-  std::vector<float> state(K * V);  // (K, V): S of the current head
+  std::vector<float> state(K * V);  // S of the current head, (K, V)
   for (std::int64_t b = 0; b < B; ++b) {
     for (std::int64_t h = 0; h < H; ++h) {
       const std::int64_t head = b * H + h;
@@ -33,7 +33,7 @@ void wkv(const ladder::WkvArgs& args) {
         const float* k = args.k + row * K;  // (K)
         const float* v = args.v + row * V;  // (V)
         const float* u = args.u + h * K;    // (K)
-        // RWKV-5 has one decay per head and key channel: its strides over batch and time are zero.
+        // RWKV-5's decay is per head and channel, so its strides over batch and time are zero.
         const float* log_w =
             args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;  // (K)
 

@@ -66,7 +66,8 @@ void expect_the_example(int first, int end, bool wants_state = true) {
   }
 }
 
-// u has a row for each head and none for each batch. What lies behind its H K numbers is nearly 0, and AddressSanitizer knows it.
+// u is a row for each head, the same for all batches. Past its H K numbers the values are nearly 0,
+// and AddressSanitizer rejects reading them.
 void expect_one_u_for_all_batches() {
   constexpr int kB = 2, kH = 3;
   const Rows ones(kB * kH * kSize, 1.0f), log_w(kH * kSize, 0.0f);
@@ -79,7 +80,7 @@ void expect_one_u_for_all_batches() {
   args.u = static_cast<const float*>(u.pointer());
   args.o = o.data();
   ladder::launch<ladder::Wkv>(ladder::find_implementation("wkv_naive"), args);
-  // Each output is the bonus alone: the sum of K ones.
+  // Each output is the bonus alone, the sum of K ones.
   if (std::any_of(o.begin(), o.end(), [](float x) { return std::abs(x) < 1e-6f; }))
     ADD_FAILURE() << "WRONG RESULT: u is read behind its end. It has H K numbers, K for each head; "
                      "all batches read the same ones";
@@ -109,7 +110,7 @@ TEST(wkv_naive, Hole2ReadsTheState) {
 
 TEST(wkv_naive, Hole3ComputesTheWorkedExample) {
   expect_the_example(0, 3);
-  // Three steps are too few to say what a wrong result is called.
+  // A longer case gives a wrong result its name, for which three steps are too few.
   if (HasFailure()) expect_right({.B = 1, .T = 9, .H = 2, .K = 4, .V = 5});
 }
 

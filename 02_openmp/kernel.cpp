@@ -1,8 +1,8 @@
 // 02 openmp: WKV's heads on all cores.
-// Change: from 01.00: one line of OpenMP over batch and head; each head has a state of its own.
+// Change: from 01.00, with one line of OpenMP over batch and head. Each head has its own state.
 // Why:    heads are independent of each other, and chapter 01 leaves all cores but one idle.
 // Needs:  a compiler with OpenMP. All options of chapter 01.
-// Costs:  at most B * H threads have work; each runs chapter 01's loops. See README.
+// Costs:  at most B * H threads have work. Each runs chapter 01's loops. See README.
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -22,7 +22,7 @@ void wkv(const ladder::WkvArgs& args) {
       const std::int64_t head = b * H + h;
 
       // Declared inside the loop, so that no two threads share it.
-      std::vector<float> state(K * V);  // (K, V): S of the current head
+      std::vector<float> state(K * V);  // S of the current head, (K, V)
       for (std::int64_t i = 0; i < K * V; ++i) {
         state[i] = args.initial_state != nullptr ? args.initial_state[head * K * V + i] : 0.0f;
       }
@@ -34,7 +34,7 @@ void wkv(const ladder::WkvArgs& args) {
         const float* k = args.k + row * K;  // (K)
         const float* v = args.v + row * V;  // (V)
         const float* u = args.u + h * K;    // (K)
-        // RWKV-5 has one decay per head and key channel: its strides over batch and time are zero.
+        // RWKV-5's decay is per head and channel, so its strides over batch and time are zero.
         const float* log_w =
             args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;  // (K)
 

@@ -1,4 +1,4 @@
-// Counters of chapter 02's tests: exp calls per thread, and the compiler's reports on loops.
+// Counters of chapter 02's tests, for exp calls per thread and the compiler's reports on loops.
 // Include it in test.cpp only, because it defines expf.
 #pragma once
 
@@ -43,8 +43,8 @@ inline void wait_for_the_others() {
 }
 
 // Runs the implementation once with that many threads, and judges the result. Returns each thread's
-// exp calls. `at_once`: no thread passes its first exp before all threads have called it, so that
-// all are inside a head at the same time.
+// exp calls. With `at_once`, no thread passes its first exp before all threads have called it, so
+// that all are inside a head at the same time.
 inline std::array<long, kMostThreads> calls_of_exp(const std::string& implementation,
                                                    const ladder::WkvCase& c, int threads,
                                                    bool at_once = false) {
@@ -79,7 +79,7 @@ inline int threads_that_worked(const std::array<long, kMostThreads>& calls) {
   return threads;
 }
 
-// Fails the test if a count differs: it is a part of the task.
+// Fails the test if a count differs, because it is a part of the task.
 inline void expect_count(const std::string& what, long yours, long right) {
   if (yours != right)
     ADD_FAILURE() << "WRONG RESULT in the number of " << what << ": yours " << yours << ", right "
@@ -88,16 +88,16 @@ inline void expect_count(const std::string& what, long yours, long right) {
 
 // The compiler's report on an implementation's file, which is compiled once more for it.
 struct VectorReport {
-  // Loops without a run-time check for overlapping arrays: by line, how many of them use vectors of
-  // how many bytes. A line has a loop for each of the file's kernels, and one for the rest after
-  // the last vector.
+  // Loops without a run-time check for overlapping arrays. Maps a line to the number of its loops
+  // by vector size in bytes. A line has a loop for each of the file's kernels, and one for the rest
+  // after the last vector.
   std::map<int, std::map<int, int>> unchecked;
-  std::set<int> checked;  // lines of loops with such a check: the compiler makes two versions
+  std::set<int> checked;  // lines of loops with such a check, compiled in two versions
   int widest = 0;         // bytes, of all loops
   std::string text;
 };
 
-// `test`: the __FILE__ of the lesson's test. Throws std::runtime_error if there is no g++.
+// `test` is the __FILE__ of the lesson's test. Throws std::runtime_error if there is no g++.
 inline VectorReport vector_report(const std::string& implementation, const std::string& test) {
   const std::string file = ladder::find_implementation(implementation).file;
   const auto lesson = std::filesystem::path(ladder::whole_path(test)).parent_path();
@@ -136,7 +136,7 @@ inline VectorReport vector_report(const std::string& implementation, const std::
 
 }  // namespace openmp
 
-// Replaces the C library's expf, which std::exp of a float calls: the same value, counted.
+// Replaces the C library's expf, which std::exp of a float calls, by the same value with a count.
 extern "C" float expf(float x) noexcept {
   const int thread = omp_get_thread_num();
   if (thread < openmp::kMostThreads && openmp::exp_calls[thread]++ == 0)

@@ -5,7 +5,8 @@ namespace {
 
 using namespace openmp;
 
-// Two batches of two heads for four threads: with one thread for each batch two would have no work.
+// Two batches of two heads for four threads, of which two would have no work with one thread for
+// each batch.
 TEST(wkv_threads, Hole1GivesEachThreadAHead) {
   const auto calls =
       calls_of_exp("wkv_threads", {.B = 2, .T = 20, .H = 2, .K = 8, .V = 5}, /*threads=*/4,
@@ -13,9 +14,9 @@ TEST(wkv_threads, Hole1GivesEachThreadAHead) {
   expect_count("threads that worked", threads_that_worked(calls), 4);
 }
 
-// Ten heads for four threads: nobody has more than three.
+// Ten heads for four threads, so no thread has more than three.
 TEST(wkv_threads, SharesHeadsFairly) {
-  constexpr long kHead = 20 * 8 * 5;  // exps of a head: one for each step and element of the state
+  constexpr long kHead = 20 * 8 * 5;  // exps of a head, one for each step and element of the state
   const auto calls =
       calls_of_exp("wkv_threads", {.B = 2, .T = 20, .H = 5, .K = 8, .V = 5}, /*threads=*/4);
   if (all(calls) == 4 * 10 * kHead)

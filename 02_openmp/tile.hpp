@@ -1,5 +1,5 @@
-// Shared by lessons 05 and 06: SIMD vectors without intrinsics, a vector exp, padded scratch memory
-// and the division of work into tasks.
+// Shared by lessons 05 and 06. Contains SIMD vectors without intrinsics, a vector exp, padded
+// scratch memory and the division of work into tasks.
 #pragma once
 
 #include <omp.h>
@@ -24,8 +24,8 @@ inline constexpr int kVec = 8;
 inline constexpr int kVec = 4;
 #endif
 
-// The register tile: kRows key rows by kColumns vectors of value columns. Each broadcast of q, k or
-// w serves kColumns vectors, each vector of v and o serves kRows rows. AVX-512 and ARM have 32
+// The register tile is kRows key rows by kColumns vectors of value columns. Each broadcast of q, k
+// or w serves kColumns vectors, each vector of v and o serves kRows rows. AVX-512 and ARM have 32
 // registers, older x86 has 16.
 #if defined(__AVX512F__) || defined(__aarch64__)
 inline constexpr int kRows = 8;
@@ -34,13 +34,14 @@ inline constexpr int kRows = 4;
 #endif
 inline constexpr int kColumns = 2;
 
-// Value columns per register tile: threads share a head's columns in multiples of it.
+// Value columns per register tile. Threads share a head's columns in multiples of it.
 inline constexpr std::int64_t kTileColumns = kColumns * kVec;
 
-// Steps per tile: the state is loaded and stored once per tile; q, k, v, w, o of a tile fit L1/L2.
+// Steps per tile. The state is loaded and stored once per tile, and a tile's q, k, v, w, o fit
+// L1/L2.
 inline constexpr std::int64_t kSteps = 32;
 
-// The states of a task's heads together: 256 KB, to stay in L2 from one time tile to the next.
+// The states of a task's heads together are 256 KB, to stay in L2 from one time tile to the next.
 inline constexpr std::int64_t kStateFloats = 64 * 1024;
 
 // Rows in scratch are padded to whole cache lines, which are also whole vectors and row blocks.
@@ -62,8 +63,8 @@ inline void store(float* to, Vec x) {
   std::memcpy(to, &x, sizeof(x));
 }
 
-// Prefetches a later row: a head's steps are H * K floats apart, too far for hardware prefetchers.
-// always_inline: GCC 12 drops calls of a function that only prefetches.
+// Prefetches a later row, because a head's steps are H * K floats apart, too far for hardware
+// prefetchers. always_inline, because GCC 12 drops calls of a function that only prefetches.
 [[gnu::always_inline]] inline void prefetch(const float* row, std::int64_t count) {
   for (std::int64_t i = 0; i < count; i += kLine)
     __builtin_prefetch(row + i);
@@ -80,15 +81,15 @@ inline float sum_of_lanes(Vec x) {
   return sum;
 }
 
-// exp for x <= 88, about 1 ulp; exactly 1 at 0, exactly 0 at -inf. exp(x) = 2^n exp(r), where x = n
-// ln 2 + r and |r| <= ln 2 / 2. For exp(r) the Taylor series ends with r^7 / 7!: the next term is
-// below a tenth of an ulp.
+// exp for x <= 88, about 1 ulp, exactly 1 at 0 and exactly 0 at -inf. exp(x) = 2^n exp(r), where x
+// = n ln 2 + r and |r| <= ln 2 / 2. For exp(r) the Taylor series ends with r^7 / 7!, because the
+// next term is below a tenth of an ulp.
 inline Vec exp(Vec x) {
   constexpr float kLog2E = 1.44269504f;
   constexpr float kLn2High = 0.693359375f;  // 9 bits, so that n * kLn2High is exact
   constexpr float kLn2Low = -2.12194440e-4f;
   constexpr float kRound =
-      12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
+      12582912.0f;  // 1.5 * 2^23, whose addition leaves the nearest integer in the low bits
   constexpr float kSmallest = -104.0f;  // exp of anything below rounds to 0
 
   x = x < kSmallest ? Vec{} + kSmallest : x;
@@ -102,7 +103,8 @@ inline Vec exp(Vec x) {
   series = series * r + 0.5f;
   series = series * r + 1.0f;
   series = series * r + 1.0f;
-  // 2^n as two factors: at n = -150 the result is denormal and one exponent field is too narrow.
+  // 2^n as two factors, because at n = -150 the result is denormal and one exponent field is too
+  // narrow.
   const VecInt power = std::bit_cast<VecInt>(shifted) - std::bit_cast<std::int32_t>(kRound);
   const VecInt half = power >> 1;
   const Vec scale_1 = std::bit_cast<Vec>((half + 127) << 23);
@@ -118,7 +120,7 @@ inline std::int64_t round_up(std::int64_t x, std::int64_t unit) {
   return ceil_div(x, unit) * unit;
 }
 
-// The division of work. A task is a few neighbouring heads of one batch entry: their rows are
+// The division of work. A task is a few neighbouring heads of one batch entry. Their rows are
 // contiguous in memory, so a time step is one long run. With fewer heads than threads, a task is
 // one head and some of its columns.
 struct Split {
@@ -143,7 +145,7 @@ struct Split {
   }
 };
 
-// One task: heads first_head.. of batch entry b, columns first.. of each.
+// One task, with heads first_head.. of batch entry b and columns first.. of each.
 struct Task {
   std::int64_t b, first_head, end_head, first, width;
 
@@ -172,7 +174,8 @@ class Scratch {
   }
 
  private:
-  static constexpr std::size_t kAlignment = 128;  // two lines: the prefetcher fetches them in pairs
+  static constexpr std::size_t kAlignment =
+      128;  // two lines, because the prefetcher fetches them in pairs
   struct Delete {
     void operator()(float* memory) const {
       ::operator delete[](memory, std::align_val_t{kAlignment});

@@ -1,9 +1,9 @@
 // 03 cuda_baseline: WKV on a GPU, one thread per output channel.
-// Change: rewrite of 01.00: batch, head and value column become threads; time and rows stay loops.
+// Change: rewrite of 01.00. Batch, head and value column become threads. Time and rows stay loops.
 // Why:    the columns of a head's state are independent, so each can have its own thread.
-// Needs:  K = V in {4, 32, 64, 100, 128, 256}; forward in time, no states in or out; any CUDA GPU.
-// Costs:  B*T*H*K*V atomics on o in global memory; every thread loads all of q, k, w and u.
-//         See README for what was measured.
+// Needs:  K = V in {4, 32, 64, 100, 128, 256}, forward in time, no states in or out, any CUDA GPU.
+// Costs:  B*T*H*K*V atomics on o in global memory. Every thread loads all of q, k, w and u.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -60,7 +60,7 @@ void launch(const WkvArgs& args) {
   // TODO(5): roughly 1 line; the value that the kernel expects in o; budget: each element of o is written once.
   const unsigned grid = static_cast<unsigned>(blocks);
   // TODO(6): roughly 1 line; launch the kernel, for heads of this size; budget: one launch.
-  // A launch returns no error; this call does.
+  // A launch returns no error, but this call does.
   // TODO(7): roughly 1 line; make that call; budget: one call, which does not wait for the kernel.
 }
 

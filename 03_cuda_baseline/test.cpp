@@ -25,7 +25,7 @@ void expect_right(const WkvCase& c) {
   ladder::testing::expect_right(find_implementation("wkv_atomic"), make_problem(c));
 }
 
-// Launches the kernel on that case; whether the result is right is another test's question.
+// Launches the kernel on that case. Another test judges the result.
 void launch(const WkvCase& c) {
   const ladder::Implementation implementation = find_implementation("wkv_atomic");
   const auto problem = make_problem(c);
@@ -34,12 +34,14 @@ void launch(const WkvCase& c) {
   ladder::device(implementation.device).synchronize();
 }
 
-// One step, so that the state does not matter; columns, heads and batches are pairwise different in number.
+// One step, so that the state does not matter. The numbers of columns, heads and batches are
+// pairwise different.
 KERNEL_TEST(wkv_atomic, Hole1FindsColumnHeadAndBatch) {
   expect_right({.B = 3, .T = 1, .H = 2, .K = 64, .V = 64});
 }
 
-// The arrays hold four batches, and the kernel is told of one: 12 channels for 32 threads. What the others would write is memory, too.
+// The arrays hold four batches, and the kernel gets one, which is 12 channels for 32 threads. The
+// other threads would write to memory, too.
 KERNEL_TEST(wkv_atomic, Hole2SendsThreadsWithoutAChannelAway) {
   const ladder::Implementation implementation = find_implementation("wkv_atomic");
   const auto problem = make_problem(WkvCase{.B = 4, .T = 1, .H = 3, .K = 4, .V = 4});
@@ -63,7 +65,7 @@ KERNEL_TEST(wkv_atomic, Hole3ReadsTheStateBeforeItsStep) {
   expect_right({.B = 1, .T = 9, .H = 1, .K = 32, .V = 32});
 }
 
-#ifdef EMULATOR_LAUNCH  // only the emulator says how the last launch was
+#ifdef EMULATOR_LAUNCH  // only the emulator records the last launch
 KERNEL_TEST(wkv_atomic, Hole4LaunchesAsManyBlocksAsAreNeeded) {
   for (const std::int64_t B : {2, 8, 9}) {  // 24, 96 and 108 channels
     const std::int64_t blocks = (B * 3 * 4 + 31) / 32;
@@ -76,7 +78,7 @@ KERNEL_TEST(wkv_atomic, Hole4LaunchesAsManyBlocksAsAreNeeded) {
 }
 #endif
 
-// Where v is 0, every term is, and o has what it had before: exactly 0.
+// If v is 0, every term is 0, and o keeps its earlier value of exactly 0.
 KERNEL_TEST(wkv_atomic, Hole5ClearsTheOutputsOfAllSteps) {
   const WkvCase c{.B = 2, .T = 7, .H = 2, .K = 32, .V = 32};
   expect_right(c);
@@ -101,8 +103,8 @@ KERNEL_TEST(wkv_atomic, Hole6LaunchesTheKernelOfThisHeadSize) {
     expect_right({.B = 1, .T = 2, .H = 2, .K = K, .V = K});
 }
 
-// A launch that fails leaves its error where cudaGetLastError finds it. No launch of this kernel fails that the launcher accepts: the test
-// leaves an error of another call there.
+// A launch that fails leaves its error for cudaGetLastError. No launch that the launcher accepts
+// fails, so the test leaves another call's error there.
 KERNEL_TEST(wkv_atomic, Hole7AsksForTheLaunchsError) {
   ladder::testing::injects_a_failure();
   launch({.B = 9, .T = 1, .H = 3, .K = 4, .V = 4});  // of 4 blocks
@@ -111,16 +113,17 @@ KERNEL_TEST(wkv_atomic, Hole7AsksForTheLaunchsError) {
       << "WRONG RESULT: an error was left behind, as a launch leaves one that fails, and the "
          "launcher did not notice. The call that returns it does not wait for the kernel: "
          "cudaDeviceSynchronize waits, and is not that call";
-#ifdef EMULATOR_LAUNCH  // whoever asks before the launch finds that error, and launches nothing
+#ifdef EMULATOR_LAUNCH  // a check before the launch finds that error, and launches nothing
   if (emulator::last_launch().grid.x != 1)
     ADD_FAILURE() << "WRONG RESULT: the launcher asks for the error before its launch, and does "
                      "not see that a "
                      "launch has failed: ask behind it";
 #endif
-  cudaGetLastError();  // is none of the next test's
+  cudaGetLastError();  // keeps this error from the next test
 }
 
-// Although it adds atomically, one thread owns each output element and adds in order: the same bits every time.
+// Although it adds atomically, one thread owns each output element and adds in order, so the bits
+// are the same every time.
 const bool registered = ladder::testing::register_suite(
     "wkv", "wkv_atomic", {.refuses = {"states", "reverse", "packed sequences", "K != V"}});
 

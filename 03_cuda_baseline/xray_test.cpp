@@ -11,7 +11,8 @@ using ladder::testing::xray_of;
 const bool bounds = ladder::testing::register_bounds(
     "wkv_atomic", "wkv", {{"B", 1}, {"T", 21}, {"H", 3}, {"K", 4}, {"V", 4}});
 
-// Per key row one load each of q, k, log_w and u and one atomic; v once. The launcher fills o with zeros.
+// Per key row one load each of q, k, log_w and u and one atomic, and v once. The launcher fills o
+// with zeros.
 const bool registered = ladder::testing::register_budget(
     "wkv_atomic", "wkv", {.loads = 4 * 64 + 1, .stores = 0, .atomics = 64, .host_bytes = 4});
 
@@ -25,7 +26,7 @@ TEST(WkvAtomic, AddsEveryTermWithAnAtomic) {
   }
 }
 
-// As a budget shows it, which leaves out how the outputs get there.
+// As in a budget, which does not count how the outputs get there.
 TEST(WkvAtomic, FillsItsOutputOnce) {
   const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = 64, .V = 64};
   const auto unnamed = [](const auto&...) { return std::string(); };

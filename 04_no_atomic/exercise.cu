@@ -58,7 +58,7 @@ void launch(const WkvArgs& args) {
   CUDA_CHECK(cudaMemsetAsync(args.o, 0, args.T * channels * sizeof(float)));
   const unsigned grid = static_cast<unsigned>(blocks);
   wkv_no_atomic<kHeadSize><<<grid, kThreads>>>(args);
-  // A launch returns no error; this call does.
+  // A launch returns no error, but this call does.
   CUDA_CHECK(cudaGetLastError());
 }
 

@@ -1,9 +1,9 @@
 // 04 no_atomic: WKV on a GPU, one thread per output channel.
-// Change: from 03.00: a register sums the terms of an output, and o is stored once per step.
+// Change: from 03.00. A register sums the terms of an output, and o is stored once per step.
 // Why:    no other thread adds to this output, so the sum need not be in global memory.
-// Needs:  K = V in {4, 32, 64, 100, 128, 256}; forward in time, no states in or out; any CUDA GPU.
-// Costs:  no atomics; every thread still reads all of q, k, w, u itself, 4 bytes at a time.
-//         See README for what was measured.
+// Needs:  K = V in {4, 32, 64, 100, 128, 256}, forward in time, no states in or out, any CUDA GPU.
+// Costs:  no atomics. Every thread still reads all of q, k, w, u itself, 4 bytes at a time.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -61,7 +61,7 @@ void launch(const WkvArgs& args) {
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
   const unsigned grid = static_cast<unsigned>(blocks);
   wkv_no_atomic<kHeadSize><<<grid, kThreads>>>(args);
-  // A launch returns no error; this call does.
+  // A launch returns no error, but this call does.
   CUDA_CHECK(cudaGetLastError());
 }
 

@@ -11,7 +11,8 @@ using ladder::testing::xray_of;
 const bool bounds = ladder::testing::register_bounds(
     "wkv_no_atomic", "wkv", {{"B", 1}, {"T", 21}, {"H", 3}, {"K", 4}, {"V", 4}});
 
-// Per key row one load each of q, k, log_w and u; v once; o stored once, and not filled before.
+// Per key row one load each of q, k, log_w and u, and v once. o is stored once, and not filled
+// before.
 const bool registered = ladder::testing::register_budget(
     "wkv_no_atomic", "wkv", {.loads = 4 * 64 + 1, .stores = 1, .atomics = 0});
 

@@ -1,9 +1,9 @@
 // 05 float4: WKV on a GPU, one thread per output channel.
-// Change: from 04.00: q, k, log_w and u are loaded four at a time, and added to four sums.
-// Why:    one 16-byte request replaces four of 4 bytes; the four sums do not wait for one another.
+// Change: from 04.00. q, k, log_w and u are loaded four at a time, and added to four sums.
+// Why:    one 16-byte request replaces four of 4 bytes, and the four sums are independent.
 // Needs:  as 04, and q, k, log_w, u aligned to 16 bytes (every K allowed is a multiple of four).
-// Costs:  a quarter of the requests; every thread still reads all of q, k, w, u itself.
-//         See README for what was measured.
+// Costs:  a quarter of the requests. Every thread still reads all of q, k, w, u itself.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -72,7 +72,7 @@ void launch(const WkvArgs& args) {
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
   const unsigned grid = static_cast<unsigned>(blocks);
   wkv_float4<kHeadSize><<<grid, kThreads>>>(args);
-  // A launch returns no error; this call does.
+  // A launch returns no error, but this call does.
   CUDA_CHECK(cudaGetLastError());
 }
 

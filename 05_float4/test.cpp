@@ -24,7 +24,7 @@ namespace {
 const bool registered = ladder::testing::register_suite(
     "wkv", "wkv_float4", {.refuses = {"states", "reverse", "packed sequences", "K != V"}});
 
-// Heads of four key rows: each row is one load, and the state has passed through it once.
+// Heads of four key rows. Each row is one load, and the state has passed through it once.
 KERNEL_TEST(wkv_float4, Hole1LoadsFourFloats) {
   ladder::testing::expect_right(find_implementation("wkv_float4"),
                                 make_problem(WkvCase{.B = 2, .T = 2, .H = 3, .K = 4, .V = 4}));
@@ -35,7 +35,7 @@ KERNEL_TEST(wkv_float4, Hole2AddsAllSumsUp) {
                                 make_problem(WkvCase{.B = 1, .T = 5, .H = 1, .K = 32, .V = 32}));
 }
 
-// One float further on is a good place for a float, but not for a load of 16 bytes.
+// One float further on is aligned for a float, but not for a load of 16 bytes.
 TEST(wkv_float4, Hole3RefusesRowsThatAreAlignedToFloatsOnly) {
   const Implementation implementation = find_implementation("wkv_float4");
   if (device_is_missing(implementation)) return;
@@ -59,7 +59,8 @@ TEST(wkv_float4, Hole3RefusesRowsThatAreAlignedToFloatsOnly) {
       << "something was written";
 }
 
-// v and o are read and written four bytes at a time: any place that is good for a float will do.
+// v and o are read and written four bytes at a time, so any address that is aligned for a float
+// works.
 KERNEL_TEST(wkv_float4, AllowsAnyFloatPointerForVAndO) {
   const Implementation implementation = find_implementation("wkv_float4");
   ladder::Device& where = device(implementation.device);

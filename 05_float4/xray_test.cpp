@@ -11,11 +11,12 @@ using ladder::testing::xray_of;
 const bool bounds = ladder::testing::register_bounds(
     "wkv_float4", "wkv", {{"B", 1}, {"T", 21}, {"H", 3}, {"K", 4}, {"V", 4}});
 
-// For four key rows one load each of q, k, log_w and u; v once; o stored once.
+// For four key rows one load each of q, k, log_w and u, and v and o once.
 const bool registered = ladder::testing::register_budget(
     "wkv_float4", "wkv", {.loads = 4 * 64 / 4 + 1, .stores = 1, .atomics = 0});
 
-// Chapter 04 asks with one request of each warp, and so with one sector, for each element of these rows.
+// In chapter 04 each warp loads each element of these rows with one request, which touches one
+// sector.
 TEST(WkvFloat4, AsksForTheSameBytesWithAQuarterOfTheRequests) {
   for (const int K : {4, 64, 100}) {
     const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = K, .V = K};

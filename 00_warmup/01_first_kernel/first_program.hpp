@@ -1,5 +1,5 @@
-// The program's function as an implementation. It is not in kernel.cu because that is a program on
-// its own: nvcc compiles it without the rest of this repository.
+// The program's function as an implementation. It is not in kernel.cu because nvcc compiles that
+// program without the rest of this repository.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ inline void vector_add_first(const VectorAddArgs& args) {
   add_on_gpu(args.a, args.b, args.c, args.N);
 }
 
-// Its arrays are in host memory: the program copies them. Inline, because two test files include
-// it.
+// Its arrays are in host memory, and the program copies them. Inline, because two test files
+// include it.
 inline const ladder::Registration vector_add_first_registration{
     {.name = "vector_add_first",
      .device = ladder::DeviceKind::kCpu,

@@ -1,8 +1,8 @@
-// Adds two vectors on the GPU: a whole program.
+// Adds two vectors on the GPU, as a whole program.
 // Change: none, this is the first kernel.
 // Why:    it shows thread, block, grid, launch and the two memories, each once.
-// Needs:  any CUDA GPU: nvcc -std=c++17 -o first 00_warmup/01_first_kernel/kernel.cu && ./first
-// Costs:  each number goes to the GPU, or comes back, by a copy; the kernel accesses it once.
+// Needs:  any CUDA GPU. nvcc -std=c++17 -o first 00_warmup/01_first_kernel/kernel.cu && ./first
+// Costs:  each number is copied to or from the GPU once, and the kernel accesses it once.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-constexpr int kThreads = 64;  // per block: a multiple of 32, at most 1024
+constexpr int kThreads = 64;  // per block, a multiple of 32 and at most 1024
 
-// ---- On the device: each thread runs this function once ----
+// ---- On the device, where each thread runs this function once ----
 
 __global__ void add_first_kernel(const float* a, const float* b, float* c, std::int64_t N) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -39,7 +39,7 @@ void launch_add(const float* a, const float* b, float* c, std::int64_t N) {
 
 // c = a + b. The arrays are in host memory and have N elements.
 void add_on_gpu(const float* a, const float* b, float* c, std::int64_t N) {
-  if (N == 0) return;  // a grid has at least one block
+  if (N == 0) return;  // a grid needs at least one block
   const std::size_t bytes = static_cast<std::size_t>(N) * sizeof(float);
   float *device_a = nullptr, *device_b = nullptr, *device_c = nullptr;
   check(cudaMalloc(&device_a, bytes), "cudaMalloc of a");

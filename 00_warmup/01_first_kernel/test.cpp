@@ -19,7 +19,7 @@
 #include "emulator/emulator.hpp"
 #endif
 
-int lesson_main();  // the program's main: the build calls it so, because tests have a main of their own
+int lesson_main();  // the program's main, which the build renames because tests have their own
 
 namespace warmup {
 namespace {
@@ -31,7 +31,8 @@ bool no_gpu() {
   return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
 }
 
-// Three blocks of 64 threads for 150 elements, launched by the test itself. The kernel gets N as 0 to 150.
+// The test itself launches three blocks of 64 threads for 150 elements. The kernel gets N as 0 to
+// 150.
 TEST(vector_add_first, Hole1WritesTheElementsBelowN) {
   if (no_gpu()) return;
   constexpr std::int64_t kElements = 192;
@@ -69,7 +70,7 @@ TEST(vector_add_first, Hole1WritesTheElementsBelowN) {
   EXPECT_EQ(cudaFree(memory), cudaSuccess);
 }
 
-#ifdef EMULATOR_LAUNCH  // only the emulator says how the last launch was
+#ifdef EMULATOR_LAUNCH  // only the emulator records the last launch
 TEST(vector_add_first, Hole2LaunchesAsManyBlocksAsAreNeeded) {
   for (const std::int64_t N : {65, 64, 1, 1000}) {
     float* memory = nullptr;
@@ -109,10 +110,10 @@ TEST(vector_add_first, Hole2ChecksTheLaunch) {
   EXPECT_THROW(launch_add(nullptr, nullptr, nullptr, std::int64_t{1} << 37), std::runtime_error)
       << "WRONG RESULT: 2^31 blocks are one more than a grid can have, the launch failed, and "
          "launch_add did not say so";
-  cudaGetLastError();  // is none of the next test's
+  cudaGetLastError();  // keeps this error from the next test
 }
 
-// c = a + b by the program; c was -1.
+// Lets the program compute c = a + b into a c that was -1.
 std::vector<float> sums_of(const std::vector<float>& a, const std::vector<float>& b) {
   std::vector<float> c(a.size(), -1.0f);
   add_on_gpu(a.data(), b.data(), c.data(), static_cast<std::int64_t>(c.size()));
@@ -129,8 +130,9 @@ bool all_have_bits(const std::vector<float>& values, std::uint32_t wanted) {
   });
 }
 
-// Why each element of c is NaN as new device memory is. A NaN with bits of its own goes through the kernel: where it comes out, the kernel
-// has read the array that held it, and c was copied back afterwards. Then it is the other array that was new memory.
+// Explains why each element of c is NaN, as in new device memory. A NaN with its own bits goes
+// through the kernel. If it comes out, the kernel has read the array that held it and c was copied
+// back afterwards, so the other array was new memory.
 std::string why_new_memory() {
   constexpr std::uint32_t kOwn = 0x7FC01234;
   float own = 0;
@@ -142,8 +144,9 @@ std::string why_new_memory() {
          "wrote nothing, or c was copied back before it ran";
 }
 
-// On the host c is a, one element further on. On the device it is not. A kernel that gets the host's arrays reads what other threads have
-// written: in the order "forward" c becomes a running sum. The memory is the runtime's, so that the X-ray lets the kernel use it.
+// On the host c is a, one element further on. On the device it is not. A kernel that gets the
+// host's arrays reads elements that other threads have written, so that in the order "forward" c
+// becomes a running sum. The memory is the runtime's, so that the X-ray lets the kernel use it.
 TEST(vector_add_first, Hole3GivesTheKernelDeviceMemory) {
   ladder::device(ladder::DeviceKind::kCuda).use_schedule("forward");
   constexpr std::int64_t kElements = 32;
@@ -159,13 +162,13 @@ TEST(vector_add_first, Hole3GivesTheKernelDeviceMemory) {
     is_running_sum = is_running_sum && c[i] == static_cast<float>(i + 2);
   EXPECT_FALSE(is_running_sum) << "WRONG RESULT: the kernel got a pointer of the host";
   const bool is_new_memory = all_have_bits({c, c + kElements}, kNewMemory);
-  forget_what_the_xray_saw();  // that these arrays overlap is this test's own doing
+  forget_what_the_xray_saw();  // this test itself makes the arrays overlap
   EXPECT_EQ(cudaFreeHost(ones), cudaSuccess);
   if (is_new_memory) FAIL() << "WRONG RESULT: " << why_new_memory();
 }
 #endif
 
-// How much was copied, where exactly the first quarter is right; else "".
+// The number of copied elements if exactly the first quarter is right, otherwise "".
 std::string counted_elements(const std::vector<float>& a, const std::vector<float>& b,
                              const std::vector<float>& c) {
   for (std::size_t i = 0; i < c.size(); ++i)
@@ -215,9 +218,9 @@ TEST(vector_add_first, Hole3ChecksItsCopies) {
     EXPECT_THROW(add_on_gpu(a, b, c, 10), std::runtime_error)
         << "WRONG RESULT: the copy of " << of
         << " failed, and add_on_gpu did not say so: its cudaMemcpy is not checked";
-    cudaGetLastError();          // is none of the next one's
-    forget_what_the_xray_saw();  // what could not be copied may be read: this test's own doing
-#ifdef EMULATOR_LAUNCH  // that the check of the launch finds the error of a copy is too late
+    cudaGetLastError();          // keeps its error from the next check
+    forget_what_the_xray_saw();  // the test itself makes copies fail
+#ifdef EMULATOR_LAUNCH           // the check of the launch finds a copy's error too late
     if (c != nullptr && emulator::last_launch().grid.x == 1)
       ADD_FAILURE() << "WRONG RESULT: the copy of " << of
                     << " failed, and the kernel was launched all the same: its cudaMemcpy is not "

@@ -11,7 +11,8 @@ using namespace emulator::xray;
 const bool registered = ladder::testing::register_budget(
     "vector_add_first", "vector_add", {.loads = 2, .stores = 1, .host_bytes = 8}, {{"N", 1000}});
 
-// 1,000 elements: 16 blocks of two warps. The last warp has 8 elements, and 24 lanes that do nothing.
+// 1,000 elements in 16 blocks of two warps. The last warp has 8 elements, and 24 lanes that do
+// nothing.
 TEST(VectorAddFirst, TouchesEachNumberOnce) {
   const Kernel kernel = ladder::testing::xray_of("vector_add_first", "vector_add", {{"N", 1000}});
   EXPECT_EQ(kernel.grid.x, 16u);

@@ -1,7 +1,7 @@
 // c = a + b with a grid that is chosen for the GPU, not for N.
-// Change: rewrite: each thread advances by the size of the grid until the vectors end.
+// Change: rewrite. Each thread advances by the size of the grid until the vectors end.
 // Why:    any grid gives the right result, so the grid can be chosen for speed.
-// Needs:  any N; any CUDA GPU.
+// Needs:  any N and any CUDA GPU.
 // Costs:  each number is read or written once, by 16-byte accesses where all pointers allow them.
 #include <cuda_runtime.h>
 
@@ -19,9 +19,9 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256;                // per block
-constexpr int kBlocksPerMultiprocessor = 8;  // 8 * 256 threads: the most that an SM holds
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 * 256 threads are the most that an SM holds
 constexpr int kVector = 4;                   // floats in 16 bytes
-constexpr int kMoreBlocks = 256;             // per SM, with vectors: measured
+constexpr int kMoreBlocks = 256;             // per SM with vectors, the best in a measurement
 
 // ---- A thread for each element ----
 

@@ -17,9 +17,10 @@
 namespace warmup {
 namespace {
 
-// 2,051 elements: eight blocks and three elements more.
+// 2,051 elements are eight blocks and three elements more.
 const ladder::Support kSupport{.sizes = {{"N", {2051, 1, 3, 4, 255, 256, 257, 1000, 1024}}}};
-// A turn of the grid is 8 or 256 blocks of 256 threads for each multiprocessor, with an element or four a thread.
+// An iteration of the grid covers 8 or 256 blocks of 256 threads per SM, with one or four elements
+// per thread.
 ladder::Support in_turns(const ladder::Border& turn) {
   ladder::Support support = kSupport;
   support.borders = {turn};
@@ -34,7 +35,7 @@ const bool registered[] = {
         "vector_add", "vector_add_vectors",
         in_turns({.size = "N", .at = {256 * 256 * 4}, .step = 4, .multiprocessors = 1}))};
 
-// a = 1, b = 2, and what `add` makes of it. In place, c is a: an element that is added twice is 5.
+// Applies `add` to a = 1 and b = 2. In place, c is a, so an element that is added twice is 5.
 struct Sums {
   Sums(std::int64_t N, bool in_place, const std::function<void(const VectorAddArgs&)>& add)
       : c(static_cast<std::size_t>(N)) {
@@ -63,7 +64,8 @@ bool no_gpu() {
   return ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda});
 }
 
-// What the learner's function says is what the kernel of one element for each thread leaves.
+// The learner's function must return the number of elements that the kernel of one element per
+// thread leaves unwritten.
 TEST(vector_add_per_element, Hole1LeavesWhatTheGridDoesNotReach) {
   if (no_gpu()) return;
   for (const std::int64_t N : {1, 256, 700}) {
@@ -88,7 +90,8 @@ TEST(vector_add_grid_stride, Hole2IsRightOnAnyGrid) {
   }
 }
 
-// Without vectors too a thread has more than one element where there are more than the grid has threads.
+// Without vectors, too, a thread adds several elements if there are more elements than threads in
+// the grid.
 TEST(vector_add_vectors, GoesOnWhereNothingIsAligned) {
   if (no_gpu()) return;
   const emulator::SmallerDevice small(emulator::SmallerDevice::kMultiprocessors, "1");

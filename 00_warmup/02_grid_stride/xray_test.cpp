@@ -25,7 +25,7 @@ Kernel xray_of(const std::string& name) {
   return ladder::testing::xray_of(name, "vector_add", kShape);
 }
 
-// 2^14 elements: 512 times 32, in 2,048 sectors of 8 for each array.
+// 2^14 elements are 512 times 32, in 2,048 sectors of 8 for each array.
 TEST(VectorAdd, TakesTheSameSectorsByAQuarterOfTheRequests) {
   for (const std::string name : {"per_element", "grid_stride", "vectors"}) {
     const Kernel kernel = xray_of("vector_add_" + name);

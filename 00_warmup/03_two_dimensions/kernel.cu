@@ -1,8 +1,8 @@
-// c = a + b for matrices that are views: a grid with two dimensions, strides as arguments.
-// Change: rewrite: a thread has a row and a column; strides give its element's offset.
+// c = a + b for matrices that are views, by a grid with two dimensions and strides as arguments.
+// Change: rewrite. A thread has a row and a column, and strides give its element's offset.
 // Why:    one kernel for dense, transposed, padded and sliced matrices, without a copy.
-// Needs:  any strides of at least 0, of c at least 1; up to 8 * 65,535 rows; any CUDA GPU.
-// Costs:  each element is read or written once; the strides decide how many sectors that takes.
+// Needs:  any strides of at least 0, of c at least 1, up to 8 * 65,535 rows, and any CUDA GPU.
+// Costs:  each element is read or written once. The strides decide how many sectors that takes.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -22,7 +22,7 @@ __host__ __device__ std::int64_t offset_of(std::int64_t row, std::int64_t col, S
 
 namespace {
 
-constexpr int kColumns = 32;  // a block's threads in x; a warp is one row of it
+constexpr int kColumns = 32;  // a block's threads in x, so that a warp is one of its rows
 constexpr int kRows = 8;      // a block's threads in y
 constexpr int kMostBlocksInY = 65'535;
 
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kColumns* kRows) matrix_add_kernel(const Matri
 
 namespace {
 
-// For comparison: x counts rows, so the threads of a warp have elements of one column.
+// For comparison, x counts rows here, so the threads of a warp have elements of one column.
 __global__ void __launch_bounds__(kColumns* kRows)
     matrix_add_x_is_row_kernel(const MatrixAddArgs args) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kColumns + threadIdx.x;
@@ -74,7 +74,7 @@ void validate(const MatrixAddArgs& args) {
     ladder::require_at_least("a stride of a or b", strides.row, 0);
     ladder::require_at_least("a stride of a or b", strides.col, 0);
   }
-  ladder::require_at_least("c_strides.row", args.c_strides.row, 1);  // 0: many threads, one element
+  ladder::require_at_least("c_strides.row", args.c_strides.row, 1);  // at 0, threads share elements
   ladder::require_at_least("c_strides.col", args.c_strides.col, 1);
 }
 

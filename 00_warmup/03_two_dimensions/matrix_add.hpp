@@ -1,4 +1,4 @@
-// c = a + b for two matrices, each a view: strides give its elements' offsets.
+// c = a + b for two matrices that are views. Strides give the offsets of their elements.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace warmup {
 
-struct MatrixAdd;  // the operator: matrix_add_operator.cpp
+struct MatrixAdd;  // the operator, in matrix_add_operator.cpp
 
 // The distance, in elements, to the element below, and to the element on the right.
 struct Strides {

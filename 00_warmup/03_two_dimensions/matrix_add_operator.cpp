@@ -1,5 +1,5 @@
-// c = a + b of views as the tests, the ladder and the X-ray know it. On the host the matrices are dense; where they are stored, their
-// elements lie as the strides say, and NaN lies between them.
+// c = a + b of views as an operator, for the tests, the ladder and the X-ray. On the host the
+// matrices are dense. In their stored form the strides place their elements, with NaN between them.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -98,7 +98,7 @@ struct MatrixAdd {
     return {dense};
   }
 
-  // What lies between the view's elements must not be written.
+  // Memory between the view's elements must stay unwritten.
   static ladder::Verdict judge(const ladder::Problem& problem, const ladder::Outputs& outputs,
                                ladder::Arithmetic arithmetic) {
     const auto x = problem.args<MatrixAddHost>();
@@ -125,7 +125,7 @@ struct MatrixAdd {
     const std::vector<float>& c = *outputs[0].result;
     const Memory& right = *outputs[0].truth;
     const Strides dense{x.N, 1};
-    // c as it would be if element (row, col) of a matrix were looked for where `wrong` says.
+    // c as it would be if element (row, col) of a matrix were read at wrong's offset.
     const auto a_read_by = [&](const Strides& wrong) {
       Memory memory(static_cast<std::size_t>(x.span(x.a_strides)), nan());
       scatter(x, x.a_values, x.a_strides, memory.data());
@@ -171,10 +171,10 @@ struct MatrixAdd {
     });
   }
 
-  // Where some elements are unwritten and the others are right: which ones were written.
+  // Explains which elements were written if some are unwritten and the others are right.
   static std::string explain_unwritten(const MatrixAddViews& x, const std::vector<float>& c,
                                        const Memory& right) {
-    std::int64_t rows = 0, cols = 0;  // all that were written lie in these
+    std::int64_t rows = 0, cols = 0;  // the smallest corner with all written elements
     bool any_wrong = false, any_unwritten = false;
     for_each_element(x, [&](std::int64_t row, std::int64_t col) {
       const std::int64_t i = row * x.N + col;

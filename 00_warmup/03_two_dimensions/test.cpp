@@ -16,7 +16,7 @@
 
 namespace warmup {
 
-// kernel.cu's. No header can declare for all compilers what runs on a device.
+// From kernel.cu. No header can declare device functions for all compilers.
 std::int64_t offset_of(std::int64_t row, std::int64_t col, Strides strides);
 void matrix_add_kernel(const MatrixAddArgs args);
 
@@ -28,7 +28,7 @@ void matrix_add(const MatrixAddArgs& args) {
 
 const std::vector<std::string> kViews = {"dense", "transposed", "padded_rows",
                                          "every_second_column"};
-// The first shape has whole blocks in the direction of M.
+// The first shape consists of whole blocks along M.
 const ladder::Support kSupport{
     .sizes = {{"M", {40, 1, 7, 8, 33, 64}}, {"N", {50, 1, 31, 32, 33, 96}}},
     .options = {{"a_view", kViews}, {"b_view", kViews}, {"c_view", kViews}}};
@@ -46,12 +46,12 @@ TEST(matrix_add, Hole1OffsetIsWhereTheStridesSay) {
   EXPECT_EQ(offset_of(70'000, 1, {70'000, 1}), 4'900'000'001) << "WRONG RESULT: 64 bits are needed";
 }
 
-// Writing a wrong row or column harms nothing here: each that a thread of this grid can think of has a place of its own in memory, and M
-// and N are as large as that memory.
+// Writing a wrong row or column harms nothing here. The memory holds every element that a thread of
+// this grid can compute, and M and N are as large as that memory.
 constexpr std::int64_t kSide = 128;
 constexpr std::int64_t kRows = 8, kColumns = 32, kBlocksDown = 3, kBlocksAcross = 2;
 
-// What can be wrong with my_place(), and which elements its threads write then.
+// A mistake in my_place(), and the elements that its threads then write.
 struct WrongPlace {
   const char* name;
   std::function<bool(std::int64_t row, std::int64_t col)> writes;
@@ -86,7 +86,7 @@ const std::vector<WrongPlace> kWrongPlaces = {
     {"all threads have the row 0", [](auto row, auto col) { return row == 0 && col < 64; }},
     {"all threads have the column 0", [](auto row, auto col) { return row < 24 && col == 0; }}};
 
-// The test launches 3 x 2 blocks itself. Each block is whole: no thread has to be kept away.
+// The test launches 3 x 2 blocks itself. Each block is whole, so no thread needs a bounds check.
 TEST(matrix_add, Hole2IsRightInWholeBlocks) {
   using ladder::GuardedArray;
   if (ladder::testing::device_is_missing(ladder::find_implementation("matrix_add"))) return;
@@ -136,7 +136,8 @@ TEST(matrix_add, Hole2IsRightInWholeBlocks) {
   }
 }
 
-// One row of a stands for all rows, without a copy. Behind the arrays there is memory for threads that have no element.
+// One row of a is used as all rows, without a copy. Threads without an element find memory after
+// the arrays.
 TEST(matrix_add, Hole3TakesAStrideOfZero) {
   using ladder::GuardedArray;
   if (ladder::testing::device_is_missing(ladder::find_implementation("matrix_add"))) return;
@@ -176,7 +177,7 @@ TEST(matrix_add, Hole3TakesAStrideOfZero) {
 }
 
 TEST(matrix_add, RefusesStridesThatItCannotDo) {
-  float element = 0;  // refused before it is touched
+  float element = 0;  // rejected before any access
   MatrixAddArgs args;
   args.M = args.N = 1;
   args.a = args.b = args.c = &element;

@@ -13,7 +13,7 @@ const bool registered = ladder::testing::register_budget(
 const bool bounds =
     ladder::testing::register_bounds("matrix_add_x_is_row", "matrix_add", {{"M", 37}, {"N", 50}});
 
-// M = 64, N = 96: 192 requests for each array.
+// M = 64 and N = 96 are 192 requests for each array.
 Kernel xray_of(const std::string& implementation, const ladder::Options& views) {
   const Kernel kernel =
       ladder::testing::xray_of(implementation, "matrix_add", {{"M", 64}, {"N", 96}}, views);
@@ -41,7 +41,7 @@ TEST(MatrixAdd, TheViewSaysHowManySectors) {
   EXPECT_EQ(sectors("every_second_column"), 192 * 8u);
   EXPECT_EQ(sectors("transposed"), 192 * 32u);
   EXPECT_EQ(sectors("padded_rows"), 936u);  // rows of 99 floats begin at any float
-  // With x along the rows it is the other way around: a transposed matrix lies as that kernel goes.
+  // With x along the rows it is the other way around. Warps then read along a transposed matrix.
   EXPECT_EQ(xray_of("matrix_add_x_is_row", {{"a_view", "transposed"}}).buffer("a").loads().sectors,
             192 * 4u);
 }

@@ -1,8 +1,8 @@
-// 00.04 who reads what: y = x five times, each time with another pattern of reads.
-// Change: rewrite: which elements the 32 lanes of a warp read in one request.
-// Why:    memory moves in sectors of 32 bytes; the pattern decides how many a request needs.
-// Needs:  any N; copy_vector needs x and y aligned to 16 bytes.
-// Costs:  1 to 32 sectors for a request of 32 floats. See README for what was measured.
+// 00.04 who reads what: y = x in five kernels, each with another pattern of reads.
+// Change: rewrite. Kernels differ in the elements that a warp's 32 lanes read in one request.
+// Why:    memory moves in sectors of 32 bytes, and the pattern decides how many a request needs.
+// Needs:  any N. copy_vector needs x and y aligned to 16 bytes.
+// Costs:  1 to 32 sectors for a request of 32 floats. See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -27,8 +27,8 @@ int predicted_sectors(ReadPattern pattern) {
 namespace {
 
 constexpr int kWarpSize = 32;
-constexpr int kThreads = 256;  // per block: eight warps
-constexpr int kEach = 8;       // elements per thread where it copies several: a sector
+constexpr int kThreads = 256;  // per block, eight warps
+constexpr int kEach = 8;       // elements per thread if it copies several, one sector
 constexpr int kVec = 4;        // floats in the widest access of a thread, 16 bytes
 
 __device__ std::int64_t this_thread() {
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads) copy_strided_kernel(const WarpCopyAr
   }
 }
 
-// A thread copies the element after its own; the last thread copies the first element.
+// A thread copies the element after its own, and the last thread copies the first element.
 __global__ void __launch_bounds__(kThreads) copy_misaligned_kernel(const WarpCopyArgs args) {
   const std::int64_t thread = this_thread();
   if (thread >= args.N) return;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kThreads) copy_misaligned_kernel(const WarpCop
   args.y[i] = args.x[i];
 }
 
-// A thread copies kEach elements, kThreads apart: the lanes of a warp read adjacent elements.
+// A thread copies kEach elements, kThreads apart, so the lanes of a warp read adjacent elements.
 __global__ void __launch_bounds__(kThreads) copy_coalesced_kernel(const WarpCopyArgs args) {
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kThreads * kEach;
   for (int j = 0; j < kEach; ++j) {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kThreads) copy_coalesced_kernel(const WarpCopy
   }
 }
 
-// A thread copies kVec elements at once; the last thread copies the rest, one by one.
+// A thread copies kVec elements at once, and the last thread copies the rest, one by one.
 __global__ void __launch_bounds__(kThreads) copy_vector_kernel(const WarpCopyArgs args) {
   const std::int64_t first = this_thread() * kVec;
   if (first + kVec <= args.N) {

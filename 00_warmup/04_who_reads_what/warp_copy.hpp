@@ -7,10 +7,10 @@
 
 namespace warmup {
 
-struct WarpCopy;  // the operator: warp_copy_operator.cpp
+struct WarpCopy;  // the operator, in warp_copy_operator.cpp
 
 struct WarpCopySizes {
-  std::int64_t N = 1 << 15;  // elements; 0 or more
+  std::int64_t N = 1 << 15;  // elements, 0 or more
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {

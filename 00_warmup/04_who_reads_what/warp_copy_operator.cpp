@@ -1,4 +1,4 @@
-// y = x as the tests, the ladder and the X-ray know it.
+// y = x as an operator, for the tests, the ladder and the X-ray.
 #include <cmath>
 #include <string>
 
@@ -8,7 +8,8 @@
 namespace warmup {
 
 struct WarpCopy {
-  // The shape of the README's table. It is more than one warp, whose last lane would hide that a copy is misaligned.
+  // The shape of the README's table. It is more than one warp, because the last lane of a single
+  // warp would hide a misaligned copy.
   static ladder::Shape small_shape(const ladder::Shape&) { return {{"N", 4096}}; }
 
   static double fma_count(const WarpCopyArgs&) { return 0; }

@@ -14,7 +14,7 @@ using namespace emulator::xray;
 const bool registered =
     ladder::testing::register_budget("copy_coalesced", "warp_copy",
                                      {.loads = 1, .stores = 1, .atomics = 0}, {{"N", 2351}}) &&
-    // A quarter: one load of 16 bytes for four elements, and up to three single ones.
+    // A quarter, because one load of 16 bytes covers four elements, and up to three single ones.
     ladder::testing::register_budget("copy_vector", "warp_copy",
                                      {.loads = 590 / 2351.0, .stores = 590 / 2351.0, .atomics = 0},
                                      {{"N", 2351}});
@@ -29,7 +29,7 @@ Kernel kernel_of(const std::string& implementation, std::int64_t N) {
   return ladder::testing::xray_of(implementation, "warp_copy", {{"N", N}});
 }
 
-// The README's table: N = 4096 floats, 128 groups of 32.
+// The README's table for N = 4096 floats, 128 groups of 32.
 constexpr std::uint64_t kGroups = 128;
 
 struct Counts {
@@ -44,7 +44,7 @@ TEST(WhoReadsWhat, MovesTheSectorsOfItsPattern) {
                   4 * kGroups},
            Counts{"copy_strided", ReadPattern::kStrided, kGroups, 32 * kGroups, kGroups,
                   32 * kGroups},
-           // The last lane of all reads element 0 and not N: that is a fifth sector as well.
+           // The last lane of all reads element 0 and not N, which is a fifth sector as well.
            Counts{"copy_misaligned", ReadPattern::kMisaligned, kGroups, 5 * kGroups, kGroups,
                   5 * kGroups},
            Counts{"copy_coalesced", ReadPattern::kCoalesced, kGroups, 4 * kGroups, kGroups,
@@ -64,7 +64,7 @@ TEST(WhoReadsWhat, MovesTheSectorsOfItsPattern) {
   }
 }
 
-// ./ladder exercise shows what these print.
+// ./ladder exercise shows this output.
 void expect_sectors(const char* implementation, double allowed) {
   ladder::testing::expect_within_budget(
       kernel_of(implementation, 32 * kGroups), kGlobalLoadSectors, kGlobalLoadRequests, allowed,

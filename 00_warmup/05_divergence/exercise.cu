@@ -1,9 +1,9 @@
 // 00.05 divergence: elements of two kinds, by warps that split and by warps that do not.
-// Change: rewrite: a thread has the element of its index, or one of the kind of its whole warp.
+// Change: rewrite. A thread computes the element of its index, or one of its whole warp's kind.
 // Why:    a warp whose lanes take both sides of a branch runs both sides sequentially.
-// Needs:  any N, K of 1 or more; any CUDA GPU.
-// Costs:  parity_by_warp halves the requests for coefficients; its reads of x are 2 elements apart.
-//         See README for what was measured.
+// Needs:  any N, K of 1 or more, and any CUDA GPU.
+// Costs:  parity_by_warp halves the requests for coefficients. Its reads of x are 2 elements apart.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace warmup {
 namespace {
 
 constexpr int kWarpSize = 32;
-constexpr int kThreads = 128;  // per block: whole pairs of warps
+constexpr int kThreads = 128;  // per block, in whole pairs of warps
 
 // Horner's rule, from the highest power down.
 __device__ float polynomial(const TwoSidesArgs& args, float x) {
@@ -35,7 +35,7 @@ __device__ float largest_product(const TwoSidesArgs& args, float x) {
   return largest;
 }
 
-// Thread i has element i: the even lanes of every warp take one side, the odd lanes the other.
+// Thread i computes element i. In every warp the even lanes take one side, the odd lanes the other.
 __global__ void __launch_bounds__(kThreads) parity_split_kernel(const TwoSidesArgs args) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= args.N) return;
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kThreads) parity_split_kernel(const TwoSidesAr
   args.y[i] = result;
 }
 
-// Two warps share 64 elements: the first has the even ones, the second the odd ones.
+// Two warps share 64 elements. The first computes the even ones, the second the odd ones.
 __global__ void __launch_bounds__(kThreads) parity_by_warp_kernel(const TwoSidesArgs args) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t lane = thread % kWarpSize, warp = thread / kWarpSize;

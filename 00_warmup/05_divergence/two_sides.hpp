@@ -1,4 +1,4 @@
-// Elements of two kinds: y[i] is a polynomial of x[i] for even i, and the largest of K products
+// Elements of two kinds. y[i] is a polynomial of x[i] for even i, and the largest of K products
 // with x[i] for odd i.
 //
 //     y[i] = p[0] + p[1] x + ... + p[K - 1] x^(K - 1)    i even, x = x[i]
@@ -11,11 +11,11 @@
 
 namespace warmup {
 
-struct TwoSides;  // the operator: two_sides_operator.cpp
+struct TwoSides;  // the operator, in two_sides_operator.cpp
 
 struct TwoSidesSizes {
-  std::int64_t N = 4096;  // elements; 0 or more
-  std::int64_t K = 16;    // coefficients of each kind; 1 or more
+  std::int64_t N = 4096;  // elements, 0 or more
+  std::int64_t K = 16;    // coefficients of each kind, 1 or more
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {

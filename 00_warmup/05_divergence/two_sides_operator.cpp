@@ -1,4 +1,4 @@
-// The elements of two kinds as the tests, the ladder and the X-ray know them.
+// The elements of two kinds as operators, for the tests, the ladder and the X-ray.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -70,7 +70,7 @@ struct TwoSides {
       return "the even elements are missing: does every warp take an odd element's side?\n";
     if (equals([&](std::int64_t i) { return element(a, i, i % 2 == 1).value; }))
       return "equals the result with the two sides exchanged\n";
-    // A warp takes elements of one kind: its lane has i = 64 w + 2 lane + kind.
+    // A warp computes elements of one kind, so its lane has i = 64 w + 2 lane + kind.
     if (equals([&](std::int64_t i) { return element(a, i, i % 64 / 2 % 2 == 0).value; }))
       return "equals the result with the side chosen by the lane's number, not by the element's\n";
     if (a.K > 1 && equals([&](std::int64_t i) {
@@ -81,7 +81,8 @@ struct TwoSides {
   }
 
  private:
-  // Where only the odd elements are wrong: what they equal. Of few products more than one thing.
+  // Explains results that are wrong for odd elements only. With few products several mistakes give
+  // the same result.
   template <typename Equals>
   static std::string explain_odd(const TwoSidesArgs& a, const Equals& equals,
                                  const std::vector<double>& right) {

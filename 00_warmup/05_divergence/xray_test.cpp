@@ -13,7 +13,7 @@ const bool registered = ladder::testing::register_budget(
     "parity_by_warp", "two_sides", {.loads = 1 + 5, .stores = 1, .atomics = 0}, kShape);
 const bool bounds = ladder::testing::register_bounds("parity_split", "two_sides", kShape);
 
-// The README's table: 4096 elements, 128 warps, 16 coefficients of each kind.
+// The README's table has 4096 elements, 128 warps and 16 coefficients of each kind.
 constexpr std::uint64_t kWarps = 128, kCoefficients = 16;
 
 Kernel kernel_of(const std::string& implementation) {
@@ -43,7 +43,7 @@ TEST(ParityByWarp, RunsOneSideInEveryWarp) {
   EXPECT_EQ(kernel[kGlobalStoreSectors], 8 * kWarps);
 }
 
-// ./ladder exercise shows what this prints.
+// ./ladder exercise shows this output.
 TEST(RequestsOfParityByWarp, KeepsItsBudget) {
   const double each =
       static_cast<double>(kernel_of("parity_by_warp")[kGlobalLoadRequests]) / kWarps;

@@ -1,8 +1,8 @@
 // 00.06 stencil: the mean of an element and its neighbours, from global and from shared memory.
-// Change: rewrite: a block loads its part of x into shared memory once; its threads read it there.
+// Change: rewrite. A block loads its part of x into shared memory once, where its threads read it.
 // Why:    2 R + 1 threads need the same element, and shared memory saves their global loads.
-// Needs:  any N, R up to 32; any CUDA GPU.
-// Costs:  768 bytes of shared memory and one barrier per block. See README for what was measured.
+// Needs:  any N, R up to 32, and any CUDA GPU.
+// Costs:  768 bytes of shared memory and one barrier per block. See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

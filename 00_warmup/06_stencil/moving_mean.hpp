@@ -9,13 +9,13 @@
 
 namespace warmup {
 
-struct MovingMean;  // the operator: moving_mean_operator.cpp
+struct MovingMean;  // the operator, in moving_mean_operator.cpp
 
 constexpr std::int64_t kMostRadius = 32;
 
 struct MovingMeanSizes {
-  std::int64_t N = 4096;  // elements; 0 or more
-  std::int64_t R = 4;     // neighbours on each side; 0 to kMostRadius
+  std::int64_t N = 4096;  // elements, 0 or more
+  std::int64_t R = 4;     // neighbours on each side, 0 to kMostRadius
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {

@@ -1,4 +1,4 @@
-// The moving mean as the tests, the ladder and the X-ray know it.
+// The moving mean as an operator, for the tests, the ladder and the X-ray.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -53,7 +53,7 @@ struct MovingMean {
       return outputs[0].equals(other);
     };
     if (a.R == 0) return "";
-    // Shared memory that no thread has written holds NaN in the emulator.
+    // In the emulator, unwritten shared memory holds NaN.
     if (equals([&](std::int64_t i) { return i % kTile + a.R >= kTile ? NAN : right[i]; }))
       return "wrong where a tile needs its right halo\n";
     if (equals([&](std::int64_t i) { return i % kTile < a.R ? NAN : right[i]; }))
@@ -62,7 +62,7 @@ struct MovingMean {
           return i % kTile < a.R || i % kTile + a.R >= kTile ? NAN : right[i];
         }))
       return "wrong where a tile needs its halo, left and right\n";
-    // What is not NaN is right: some threads read a tile that others had not written yet.
+    // All elements that are not NaN are right, so some threads read a tile too early.
     if (equals([&](std::int64_t i) { return std::isnan(y[i]) ? NAN : right[i]; }))
       return "some threads read the tile before others wrote it: is a barrier missing?\n";
     if (equals([&](std::int64_t i) {
@@ -71,7 +71,8 @@ struct MovingMean {
       return "equals the means around the elements R further to the right\n";
     if (equals([&](std::int64_t i) { return right[i] * static_cast<double>(2 * a.R + 1); }))
       return "equals the sum, not the mean\n";
-    // A halo that was brought from elsewhere: for thread t of the block, with its own element x[i].
+    // A halo from a wrong index. The index is given for thread t of the block, with its own element
+    // x[i].
     using From = std::function<std::int64_t(std::int64_t i)>;
     const From left = [&](std::int64_t i) { return i - a.R; };
     const From right_halo = [](std::int64_t i) { return i + kTile; };

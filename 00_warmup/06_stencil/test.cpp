@@ -28,7 +28,7 @@ const bool registered =
 const bool hole = register_hole("stencil_shared", "Hole2IsRightInAnyOrder", "moving_mean",
                                 {{"N", 300}, {"R", 3}});
 
-// y of two blocks, R = 3. NaN lies in front of x and behind it.
+// y of two blocks, R = 3. There is NaN before and after x.
 constexpr std::int64_t kTile = 128, kElements = 2 * kTile, kRadius = 3;
 float number(std::int64_t i) {
   return i < 0 || i >= kElements ? 0.0f : static_cast<float>(i * 7919 % 4093);
@@ -50,14 +50,15 @@ std::vector<float> means(const std::string& schedule) {
   ladder::launch<MovingMean>(ladder::find_implementation("stencil_shared"), args);
   device.synchronize();
   device.download(y.data(), y_device, y.size() * sizeof(float));
-  forget_what_the_xray_saw();  // races for want of a barrier are the next hole's
+  forget_what_the_xray_saw();  // races without a barrier are tested by the next hole
   EXPECT_EQ(cudaFree(x_device), cudaSuccess);
   EXPECT_EQ(cudaFree(y_device), cudaSuccess);
   return y;
 }
 
-// The mean around element i of two blocks: the first of a block with a left halo from x[own + offset], where x[own] is the own element of
-// the thread that brings it; or the last with such a right halo.
+// The mean around element i of two blocks, either the first element of a block, with a left halo
+// from x[own + offset], or the last one, with such a right halo. x[own] is the own element of the
+// thread that loads the halo.
 float mean_around(std::int64_t i, bool left, std::int64_t offset) {
   float sum = 0;
   for (std::int64_t t = 0; t < kRadius; ++t)
@@ -67,8 +68,9 @@ float mean_around(std::int64_t i, bool left, std::int64_t offset) {
   return sum / static_cast<float>(2 * kRadius + 1);
 }
 
-// Also where the barrier is missing: the thread that runs last in its block finds the whole tile. In the emulator's order "forward" this is
-// the thread with the right halo, in "reverse" the one with the left halo.
+// This works without the barrier, too, because the thread that runs last in its block finds the
+// whole tile. In the emulator's order "forward" this is the thread with the right halo, in
+// "reverse" the one with the left halo.
 TEST(stencil_shared, Hole1BringsBothHalos) {
   if (ladder::testing::device_is_missing(ladder::find_implementation("stencil_shared"))) return;
   for (const bool left : {true, false}) {

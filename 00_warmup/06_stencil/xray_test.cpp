@@ -6,7 +6,7 @@ namespace {
 
 using namespace emulator::xray;
 
-// Three blocks, the last with 44 elements; halos of 3 elements.
+// Three blocks, the last with 44 elements, and halos of 3 elements.
 const ladder::Shape kShape = {{"N", 300}, {"R", 3}};
 const bool registered = ladder::testing::register_budget("stencil_shared", "moving_mean",
                                                          {.loads = (300 + 4 * 3) / 300.0,
@@ -20,7 +20,7 @@ Kernel kernel_of(const std::string& implementation, const ladder::Shape& shape) 
   return ladder::testing::xray_of(implementation, "moving_mean", shape);
 }
 
-// The README's table: 32 blocks of 4 warps.
+// The README's table has 32 blocks of 4 warps.
 constexpr std::uint64_t kN = 4096, kR = 4, kBlocks = kN / 128, kWarps = kN / 32;
 const ladder::Shape kReadmeShape = {{"N", kN}, {"R", kR}};
 
@@ -35,7 +35,8 @@ TEST(StencilGlobal, FetchesAnElementForEachOfItsNeighbours) {
 
 TEST(StencilShared, FetchesAnElementOnceAndOnceMoreAtATilesEdge) {
   const Kernel kernel = kernel_of("stencil_shared", kReadmeShape);
-  // Each warp loads its own elements; each block's first warp also loads the left and the right halo, where there is one.
+  // Each warp loads its own elements, and each block's first warp also loads the left and the right
+  // halo if there is one.
   EXPECT_EQ(kernel[kGlobalLoadRequests], kWarps + 2 * (kBlocks - 1));
   EXPECT_EQ(kernel.buffer("x").loads().accesses, kN + 2 * kR * (kBlocks - 1));
   EXPECT_EQ(kernel.buffer("x").loads().accesses_per_element.most, 2u);

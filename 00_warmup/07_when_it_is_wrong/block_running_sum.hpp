@@ -10,12 +10,12 @@
 
 namespace warmup {
 
-struct BlockRunningSum;  // the operator: block_running_sum_operator.cpp
+struct BlockRunningSum;  // the operator, in block_running_sum_operator.cpp
 
 constexpr int kRunningBlock = 128;
 
 struct BlockRunningSumSizes {
-  std::int64_t N = 2048;  // elements; 0 or more
+  std::int64_t N = 2048;  // elements, 0 or more
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
@@ -49,7 +49,7 @@ struct View {
   std::int64_t strides[3] = {};  // in elements
 };
 
-// True if the view's elements are contiguous in index order: the last index changes fastest.
+// True if the view's elements are contiguous in index order, with the last index changing fastest.
 bool is_contiguous(const View& view);
 
 // True if a kernel may read that address.

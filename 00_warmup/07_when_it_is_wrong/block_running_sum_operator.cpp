@@ -1,4 +1,4 @@
-// The running sum in blocks as the tests, the ladder and the X-ray know it.
+// The running sum in blocks as an operator, for the tests, the ladder and the X-ray.
 #include <cmath>
 #include <vector>
 

@@ -1,9 +1,9 @@
 // 00.07 when it is wrong: a running sum with two barriers per step, and tools to look into it.
-// Change: rewrite: chosen threads of chosen blocks print or stop; host code checks views, pointers.
-// Why:    a wrong kernel reports nothing: one has to watch its threads, and to check every error.
-// Needs:  any N; any CUDA GPU.
-// Costs:  15 barriers per block of 128 elements; the watched kernel is a second one.
-//         See README for what was measured.
+// Change: rewrite. Chosen threads of chosen blocks print or stop. Host code checks views, pointers.
+// Why:    a wrong kernel reports nothing, so one has to watch its threads and to check every error.
+// Needs:  any N and any CUDA GPU.
+// Costs:  15 barriers per block of 128 elements. The watched kernel is a second one.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   for (int step = 1; step < kThreads; step *= 2) {
     const float earlier = tid >= step ? sum_smem[tid - step] : 0.0f;
-    __syncthreads();  // all threads have read; elements may be overwritten
+    __syncthreads();  // all threads have read, so elements may be overwritten
     const float sum = sum_smem[tid] + earlier;
     sum_smem[tid] = sum;
     if constexpr (kWatched) {
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kThreads)
                static_cast<double>(earlier), static_cast<double>(sum));
       }
     }
-    __syncthreads();  // all elements are updated; the next step may read them
+    __syncthreads();  // all elements are updated, so the next step may read them
   }
   if (i < args.N) args.y[i] = sum_smem[tid];
 }

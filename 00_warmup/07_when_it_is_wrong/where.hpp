@@ -1,4 +1,4 @@
-// Conditions on blockIdx or threadIdx as text: "=0,>1" is x == 0 and y > 1. An empty one is true.
+// Conditions on blockIdx or threadIdx as text. "=0,>1" is x == 0 and y > 1. An empty one is true.
 #pragma once
 
 #include <stdexcept>

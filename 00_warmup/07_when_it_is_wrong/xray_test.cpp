@@ -22,7 +22,7 @@ Kernel kernel_of(const ladder::Shape& shape) {
   return ladder::testing::xray_of("block_running_sum", "block_running_sum", shape);
 }
 
-// The README's table: 16 blocks of four warps.
+// The README's table has 16 blocks of four warps.
 constexpr std::uint64_t kBlocks = 16, kWarps = 4 * kBlocks;
 
 TEST(BlockRunningSum, WaitsTwiceAStep) {
@@ -30,14 +30,15 @@ TEST(BlockRunningSum, WaitsTwiceAStep) {
   EXPECT_EQ(kernel[kBarriers], (1 + 2 * kSteps) * kBlocks);
   EXPECT_EQ(kernel[kGlobalLoadRequests], kWarps);
   EXPECT_EQ(kernel[kGlobalStoreRequests], kWarps);
-  // A step reads each warp's own sums; the earlier ones only in warps with threads that have one: 4, 4, 4, 4, 4, 3 and 2.
+  // In a step each warp reads its own sums. Earlier sums are read only by warps with threads
+  // that have one, which are 4, 4, 4, 4, 4, 3 and 2.
   EXPECT_EQ(kernel[kSharedLoadRequests], (kSteps * 4 + 25 + 4) * kBlocks);
   EXPECT_EQ(kernel[kSharedStoreRequests], (1 + kSteps) * kWarps);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_TRUE(kernel.errors.empty());
 }
 
-// Always in the emulator: on a GPU no later call of the process would succeed.
+// In the emulator only, because on a GPU no later call of the process would succeed.
 TEST(WatchRunningSum, StopsInTheChosenThread) {
   float *x = nullptr, *y = nullptr;
   ASSERT_EQ(cudaMalloc(&x, 300 * sizeof(float)), cudaSuccess);

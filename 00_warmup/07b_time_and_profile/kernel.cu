@@ -1,8 +1,8 @@
 // 00.07b time and profile: a launch's mean time by two events, and two streams in parallel.
-// Change: rewrite: lesson 01's sum in eight pieces; one piece is copied while another is added.
-// Why:    copies take longer than the sum, and need no SM: no kernel has to wait for all the data.
-// Needs:  any N; any CUDA GPU; copies overlap if the host's arrays come from cudaMallocHost.
-// Costs:  device memory for two pieces of a, b, c; two streams, four events. See README for times.
+// Change: rewrite. Lesson 01's sum in eight parts, of which one is copied while another is added.
+// Why:    copies need more time than the sum, but no SM, so no kernel has to wait for all the data.
+// Needs:  any N and CUDA GPU. Copies overlap if the host's arrays come from cudaMallocHost.
+// Costs:  device memory for two parts of a, b and c, two streams, four events. See README.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::unique_ptr<float, decltype(&cudaFree)> device_memory(std::int64_t elements)
   return {static_cast<float*>(memory), cudaFree};
 }
 
-// Enqueues a copy; the runtime infers from the pointers which memory they are in.
+// Enqueues a copy. The runtime infers from the pointers which memory they are in.
 void copy(float* to, const float* from, std::int64_t elements, cudaStream_t stream) {
   CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<std::size_t>(elements) * sizeof(float),
                              cudaMemcpyDefault, stream));

@@ -1,4 +1,4 @@
-// The mean time of a launch, and c = a + b in pieces that are copied while others are added.
+// The mean time of a launch, and c = a + b in parts that are copied while others are added.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,11 +15,11 @@ constexpr int kPieces = 8;
 // The first `warm_up` calls are not timed, the next `launches` calls, at least 1, are.
 float mean_milliseconds(const std::function<void(cudaStream_t)>& launch, int warm_up, int launches);
 
-// c = a + b; returns when c is complete. The arrays are in host or device memory. Only copies of
-// device memory and of memory from cudaMallocHost overlap with kernels.
+// c = a + b, which is complete when the call returns. The arrays are in host or device memory. Only
+// copies of device memory and of memory from cudaMallocHost overlap with kernels.
 void add_in_pieces(const VectorAddArgs& args);
 
-// Enqueues the kernel alone: c = a + b for arrays in device memory.
+// Enqueues the kernel alone, c = a + b for arrays in device memory.
 void launch_add_piece(const float* a, const float* b, float* c, std::int64_t N,
                       cudaStream_t stream);
 

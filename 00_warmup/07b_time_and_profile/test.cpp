@@ -121,8 +121,8 @@ class OneWarp {
   float* memory_ = nullptr;
 };
 
-// Launches that the host makes last: its own clock says how long those that are timed take together. What else the machine does may come
-// between the two clocks, so one of some tries has to agree.
+// The host sleeps in these launches, and its own clock measures the timed ones together. Other
+// work of the machine can come between the two clocks, so one of several tries has to agree.
 void expect_mean_of_known_launches(int warm_up) {
   using Clock = std::chrono::steady_clock;
   constexpr int kLaunches = 3;
@@ -148,14 +148,14 @@ void expect_mean_of_known_launches(int warm_up) {
 
 TEST(vector_add_in_pieces, Hole1TimesTheLaunchesBehindTheWarmUp) {
   if (no_gpu()) return;
-#ifdef EMULATOR_LAUNCH  // only the emulator says in which order things were done
+#ifdef EMULATOR_LAUNCH  // only the emulator records the order of operations
   const OneWarp work;
   constexpr int kWarmUp = 3, kLaunches = 5;
   emulator::reset();
   int elsewhere = 0;
   work.mean(kWarmUp, kLaunches, elsewhere);
   cudaDeviceSynchronize();
-  const std::string log = emulator::stream_log();  // k: a kernel, e: an event
+  const std::string log = emulator::stream_log();  // k is a kernel, e an event
   ASSERT_TRUE(log.find('d') == std::string::npos)
       << "WRONG RESULT: an event was recorded in the default stream, not in the one of the "
          "launches: give cudaEventRecord the stream";
@@ -185,7 +185,7 @@ TEST(vector_add_in_pieces, Hole2CopiesWaitForTheKernelBefore) {
 
 TEST(vector_add_in_pieces, Hole3KernelsWaitForTheirCopies) {
   if (no_gpu()) return;
-  expect_right_sums_under("forward");  // no copy is done before somebody waits for it
+  expect_right_sums_under("forward");  // no copy is done before a call waits for it
 }
 
 #ifdef EMULATOR_LAUNCH
@@ -208,7 +208,8 @@ TEST(vector_add_in_pieces, CopiesAPieceWhileAnotherIsAdded) {
 }
 #endif
 
-// Memory of a vector is no memory that a copy can use by itself: the copy is done when its call returns. The sums are right all the same.
+// A copy cannot use a vector's memory directly, so it is complete when its call returns. The sums
+// are right all the same.
 TEST(vector_add_in_pieces, TakesAnyMemoryOfTheHost) {
   if (no_gpu()) return;
   for (const std::int64_t N : {1, 8, 100}) {

@@ -12,7 +12,8 @@ const bool registered = ladder::testing::register_budget(
     "vector_add_in_pieces", "vector_add", {.loads = 2, .stores = 1, .atomics = 0, .host_bytes = 12},
     {{"N", 1000}});
 
-// 1,000 elements: eight launches of 125, each of one block; its first four warps have work, the last of them for 29 lanes.
+// 1,000 elements are eight launches of 125, each of one block. Its first four warps have work, the
+// last of them for 29 lanes.
 TEST(AddInPieces, TouchesEachNumberOnce) {
   const Kernel kernel =
       ladder::testing::xray_of("vector_add_in_pieces", "vector_add", {{"N", 1000}});

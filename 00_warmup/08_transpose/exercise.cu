@@ -1,7 +1,7 @@
 // 00.08 transpose: y = x transposed, first without and then with a tile in shared memory.
-// Change: rewrite: a block reads rows of a tile, and writes its columns, which are rows of y.
-// Why:    reads and writes by rows fill whole sectors; shared memory swaps rows and columns.
-// Needs:  any M and N up to 2,097,120 (65,535 tiles); fp32.
+// Change: rewrite. A block reads rows of a tile and writes its columns, which are rows of y.
+// Why:    reads and writes by rows fill whole sectors. Shared memory swaps rows and columns.
+// Needs:  any M and N up to 2,097,120 (65,535 tiles), in fp32.
 // Costs:  one read and one write per element, a tile of shared memory, a barrier. See README.
 #include <cuda_runtime.h>
 
@@ -18,8 +18,8 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of a tile; a warp has a row
-constexpr int kRows = 8;   // rows of a block of 32 x 8 threads: four passes per tile
+constexpr int kTile = 32;  // rows and columns of a tile, with a row per warp
+constexpr int kRows = 8;   // rows of a block of 32 x 8 threads, which needs four passes per tile
 constexpr int kTileThreads = kTile * kRows;
 
 // Blocks along a side of x. The grid's y dimension is at most 65535.
@@ -76,10 +76,10 @@ constexpr int row_pitch(int columns) {
 
 constexpr int kWideTile = 64, kVec = 4;
 constexpr int kVectors = kWideTile / kVec;         // per row of a tile
-constexpr int kWideThreads = kVectors * kVectors;  // each has 4 x 4 elements
+constexpr int kWideThreads = kVectors * kVectors;  // each computes 4 x 4 elements
 
 // Shared memory is accessed in vectors. Vector v of row n has index v ^ (n / 4), so that eight
-// threads that store or load at once have eight different indices modulo 8, which are all 32 banks.
+// threads that store or load at once use eight different indices modulo 8, which are all 32 banks.
 __global__ void __launch_bounds__(kWideThreads) transpose_wide_kernel(TransposeArgs args) {
   __shared__ float4 tile_smem[kWideTile][kVectors];
   // Blocks that start together write to the same rows of y.

@@ -9,7 +9,7 @@
 
 namespace {
 
-// Smaller than a tile, a tile, more than one, and ragged.
+// Smaller than a tile, one tile, several tiles, and a partial one.
 bool register_transpose(const char* name) {
   return ladder::testing::register_suite(
       "transpose", name,
@@ -25,14 +25,14 @@ const bool registered =
 
 using warmup::register_hole;
 
-// The third hole's light is the X-ray's: the kernel is right without it.
+// The third hole's light is the X-ray's, because the kernel is right without it.
 const bool holes[] = {
     register_hole("transpose_at_the_write", "Hole1ReadsAndWritesItsElements", "transpose",
                   {{"M", 37}, {"N", 70}}),
     register_hole("transpose_unpadded", "Hole2TurnsTiles", "transpose", {{"M", 37}, {"N", 70}}),
     register_hole("transpose_wide", "Hole4TurnsVectors", "transpose", {{"M", 36}, {"N", 72}})};
 
-// A grid's second side has 65,535 blocks at most.
+// A grid's y dimension is limited to 65,535 blocks.
 TEST(transpose_tiled, RefusesMoreRowsThanAGridHolds) {
   warmup::TransposeArgs args;
   args.M = 65535 * 32 + 1, args.N = 0;

@@ -1,4 +1,4 @@
-// y = x transposed: y(n, m) = x(m, n).
+// y = x transposed, so that y(n, m) = x(m, n).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace warmup {
 
-struct Transpose;  // the operator: transpose_operator.cpp
+struct Transpose;  // the operator, in transpose_operator.cpp
 
 struct TransposeSizes {
   std::int64_t M = 1024, N = 500;  // rows and columns of x, 0 or more

@@ -1,4 +1,4 @@
-// The transpose as the tests, the ladder and the X-ray know it.
+// The transpose as an operator, for the tests, the ladder and the X-ray.
 #include <Eigen/Core>
 #include <limits>
 

@@ -8,7 +8,7 @@ using namespace emulator::xray;
 
 // Ragged, in more than one tile of each side.
 const ladder::Shape kRagged = {{"M", 70}, {"N", 45}};
-// The same in whole vectors: in one tile of 64 columns, and two of 64 rows.
+// The same in whole vectors, which are in one tile of 64 columns and two of 64 rows.
 const ladder::Shape kRaggedVectors = {{"M", 72}, {"N", 44}};
 bool register_budget_of(const char* name) {
   return ladder::testing::register_budget(name, "transpose",
@@ -29,7 +29,7 @@ const bool bounds =
     ladder::testing::register_bounds("transpose_unpadded", "transpose", kRagged) &&
     ladder::testing::register_bounds("transpose_wide", "transpose", kRaggedVectors);
 
-Kernel xray_of(const char* name) {  // 128 x 64: 8192 elements, 256 warps
+Kernel xray_of(const char* name) {  // 128 x 64 are 8192 elements and 256 warps
   const ladder::Shape shape = {{"M", 128}, {"N", 64}};
   return ladder::testing::xray_of(name, "transpose", shape);
 }
@@ -52,7 +52,7 @@ TEST(transpose_at_the_read, ReadsThirtyTwoSectorsARequestAndWritesFour) {
   EXPECT_EQ(kernel[kGlobalStoreSectors], 4 * kRequests);
 }
 
-// A column of a tile without padding lies in one bank: 32 rounds in place of one.
+// A column of a tile without padding is in one bank, so it needs 32 wavefronts instead of one.
 TEST(transpose_unpadded, HasThirtyOneBankConflictsARequest) {
   const Kernel kernel = xray_of("transpose_unpadded");
   EXPECT_EQ(kernel[kGlobalLoadRequests], kRequests);
@@ -75,7 +75,7 @@ TEST(transpose_tiled, IsCoalescedAndFreeOfBankConflicts) {
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u) << "the budget is no bank conflict";
 }
 
-// ./ladder exercise shows what this prints.
+// ./ladder exercise shows this output.
 TEST(BankConflictsOfTransposeTiled, KeepsItsBudget) {
   const Kernel kernel = xray_of("transpose_tiled");
   const double each =

@@ -1,8 +1,8 @@
 // 00.09 sum: the sum of a vector, by atomics, by a tree in shared memory, by shuffles.
-// Change: rewrite: threads add each other's sums, half as many each time, before one adds to y.
-// Why:    atomics on one address wait for each other; the additions of a tree's level do not.
-// Needs:  any N; fp32; steps 3 and 4: x aligned to 16 bytes.
-// Costs:  one read per element; an atomic per element, then one per block, then none. See README.
+// Change: rewrite. Threads add each other's sums, half as many each time, before one adds to y.
+// Why:    atomics on one address wait for each other, but the additions of a tree's level do not.
+// Needs:  any N, fp32. Steps 3 and 4 need x aligned to 16 bytes.
+// Costs:  one read per element. Per element an atomic, then one per block, then none. See README.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -20,11 +20,10 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
-constexpr int kVec = 4;      // floats in 16 bytes
-constexpr int kSpeaker = 1;  // the thread that stores its block's sum; all have it, so any could
-constexpr int kInFlight =
-    4;  // loads of 16 bytes that a thread has in flight before it adds the first
-constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: the most that an SM holds
+constexpr int kVec = 4;       // floats in 16 bytes
+constexpr int kSpeaker = 1;   // the thread that stores its block's sum, which all of them hold
+constexpr int kInFlight = 4;  // 16-byte loads of a thread before it adds the first
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads are the most that an SM holds
 
 unsigned blocks_for(std::int64_t N) {
   const std::int64_t blocks = (N + kThreads - 1) / kThreads;
@@ -49,14 +48,14 @@ __global__ void __launch_bounds__(kThreads) sum_tree_kernel(SumArgs args) {
 
 // ---- Step 3: shuffles, and 16-byte loads in flight ----
 
-// The sum over the lanes of a warp; every lane gets it.
+// The sum over the lanes of a warp, returned to every lane.
 __device__ float warp_sum(float x) {
   // TODO(2): roughly 2 lines; each lane adds the value of the lane whose index differs in one bit, for each of the five bits;
   // TODO(2): budget: five shuffles, no shared memory.
   return x;
 }
 
-// The sum over the threads of a block; every thread gets it.
+// The sum over the threads of a block, returned to every thread.
 __device__ float block_sum(float x) {
   __shared__ float of_warp_smem[kWarps];
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
@@ -66,8 +65,8 @@ __device__ float block_sum(float x) {
   return warp_sum(lane < kWarps ? of_warp_smem[lane] : 0.0f);
 }
 
-// This thread's sum: every vector whose index is its own modulo the grid's threads, and at most one
-// of the last N % 4 elements.
+// This thread's sum of every vector whose index is its own modulo the grid's threads, and of at
+// most one of the last N % 4 elements.
 __device__ float thread_sum(const float* x, std::int64_t N) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
@@ -105,7 +104,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Launchers ----
 
-// At most as many blocks as run at once; each thread has a vector or more.
+// At most as many blocks as run at once, with a vector or more for each thread.
 unsigned blocks_at_once(std::int64_t N) {
   const std::int64_t most =
       std::int64_t{kBlocksPerMultiprocessor} * ladder::cuda::multiprocessor_count();

@@ -7,7 +7,7 @@
 
 namespace warmup {
 
-struct Sum;  // the operator: sum_operator.cpp
+struct Sum;  // the operator, in sum_operator.cpp
 
 struct SumSizes {
   std::int64_t N = 1000000;  // 0 or more

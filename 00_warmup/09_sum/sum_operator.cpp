@@ -1,4 +1,4 @@
-// The sum of a vector as the tests, the ladder and the X-ray know it.
+// The sum of a vector as an operator, for the tests, the ladder and the X-ray.
 #include <Eigen/Core>
 #include <functional>
 #include <utility>
@@ -18,8 +18,8 @@ struct Sum {
     return {{{x.sum()}, {x.norm()}}};
   }
 
-  // Each misconception is a choice of elements. The thread of an element is that of a block of 256, whose threads take single
-  // elements or vectors of four.
+  // Each misconception is a choice of elements. An element's thread is its thread in a block of
+  // 256, whose threads load single elements or vectors of four.
   static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
     constexpr std::int64_t kThreads = 256, kWarp = 32, kVec = 4;
     const SumArgs& a = problem.args<SumArgs>();

@@ -3,7 +3,7 @@
 
 namespace {
 
-// Less than a warp, ragged, exactly a block of vectors, several blocks.
+// Less than a warp, a partial block, exactly a block of vectors, several blocks.
 bool register_sum(const char* name, bool repeatable, const std::vector<ladder::Border>& borders) {
   return ladder::testing::register_suite("sum", name,
                                          {.repeatable = repeatable,
@@ -11,11 +11,12 @@ bool register_sum(const char* name, bool repeatable, const std::vector<ladder::B
                                           .borders = borders});
 }
 
-// A turn of the grid is 8 blocks of 256 vectors for each multiprocessor; threads with four vectors and more have four loads in flight.
+// An iteration of the grid covers 8 blocks of 256 vectors per SM. Threads with four vectors and
+// more keep four loads in flight.
 constexpr std::int64_t kBlock = 256 * 4, kTurn = 2 * 8 * kBlock;
 const ladder::Border kTurns{
     .size = "N", .at = {kTurn, 3 * kTurn, 4 * kTurn}, .step = 4, .multiprocessors = 2};
-// The second pass has one block: its second turn begins with the sum of block 1025.
+// The second pass has one block, and its second iteration begins with the sum of block 1025.
 const ladder::Border kSecondPass{.size = "N", .at = {kBlock * kBlock}, .step = 4};
 
 // Atomic additions come in any order, and each order rounds in its own way.

@@ -6,7 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// The first output is one element: all that a sum of 5003 elements may cost. 20 blocks of 256 elements, or 5 of 1024.
+// Budgets are per element of the first output, which is one element, so they are the whole cost of
+// a sum of 5003 elements, in 20 blocks of 256 elements or 5 of 1024.
 const ladder::Shape kShape = {{"N", 5003}};
 const bool registered =
     ladder::testing::register_budget(

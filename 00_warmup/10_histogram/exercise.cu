@@ -1,8 +1,8 @@
 // 00.10 histogram: how many of N integers fall into each bin.
-// Change: rewrite: each block counts in shared-memory bins of its own, then adds them to all bins.
-// Why:    shared-memory atomics wait for no other block; global memory gets one per block and bin.
-// Needs:  values from 0 to BINS - 1, 16-byte aligned; 1 to 12,288 bins (48 KB) for step 2.
-// Costs:  each value is read once; N global atomics, then at most BINS per block. See README.
+// Change: rewrite. Each block counts in its own shared-memory bins, then adds them to all bins.
+// Why:    shared-memory atomics wait for no other block. Global memory gets one per block and bin.
+// Needs:  values from 0 to BINS - 1, 16-byte aligned, and 1 to 12,288 bins (48 KB) for step 2.
+// Costs:  each value is read once. N global atomics, then at most BINS per block. See README.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kVec = 4;                      // integers in 16 bytes
-constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: the most that an SM holds
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads are the most that an SM holds
 constexpr std::int64_t kMostBins = 48 * 1024 / sizeof(std::int32_t);
 
 // ---- Step 1: all threads of the grid count in one array ----

@@ -7,12 +7,12 @@
 
 namespace warmup {
 
-struct Histogram;  // the operator: histogram_operator.cpp
+struct Histogram;  // the operator, in histogram_operator.cpp
 
 struct HistogramSizes {
   std::int64_t N = 1000000;  // values, 0 or more
   std::int64_t BINS = 256;   // 1 or more
-  bool one_bin = false;      // test inputs: all values in bin 0
+  bool one_bin = false;      // test inputs with all values in bin 0
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
@@ -20,7 +20,7 @@ struct HistogramSizes {
   }
 };
 
-// Integers, although kStorage has the name of every operator's default.
+// Integers, although kStorage is the name of every operator's default.
 struct HistogramArgs : HistogramSizes {
   static constexpr const char* kStorage = "fp32";
   const std::int32_t* values = nullptr;  // (N), from 0 to BINS - 1

@@ -1,4 +1,4 @@
-// The histogram as the tests, the ladder and the X-ray know it.
+// The histogram as an operator, for the tests, the ladder and the X-ray.
 #include <algorithm>
 
 #include "00_warmup/10_histogram/histogram.hpp"
@@ -10,7 +10,7 @@ namespace warmup {
 struct Histogram {
   using Case = ladder::SizedCase<HistogramSizes>;
   static double fma_count(const HistogramArgs&) { return 0; }
-  static double additions(const HistogramArgs&) { return 0; }  // of integers: none is rounded
+  static double additions(const HistogramArgs&) { return 0; }  // integer additions do not round
 
   static bool draw(ladder::Problem& problem, const std::string& input,
                    ladder::Generator& generator) {

@@ -1,8 +1,8 @@
 // 00.10 histogram: how many of N integers fall into each bin.
-// Change: rewrite: each block counts in shared-memory bins of its own, then adds them to all bins.
-// Why:    shared-memory atomics wait for no other block; global memory gets one per block and bin.
-// Needs:  values from 0 to BINS - 1, 16-byte aligned; 1 to 12,288 bins (48 KB) for step 2.
-// Costs:  each value is read once; N global atomics, then at most BINS per block. See README.
+// Change: rewrite. Each block counts in its own shared-memory bins, then adds them to all bins.
+// Why:    shared-memory atomics wait for no other block. Global memory gets one per block and bin.
+// Needs:  values from 0 to BINS - 1, 16-byte aligned, and 1 to 12,288 bins (48 KB) for step 2.
+// Costs:  each value is read once. N global atomics, then at most BINS per block. See README.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kVec = 4;                      // integers in 16 bytes
-constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads: the most that an SM holds
+constexpr int kBlocksPerMultiprocessor = 8;  // 8 x 256 threads are the most that an SM holds
 constexpr std::int64_t kMostBins = 48 * 1024 / sizeof(std::int32_t);
 
 // ---- Step 1: all threads of the grid count in one array ----
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kThreads) histogram_private_kernel(HistogramAr
   const int bins = static_cast<int>(args.BINS), tid = threadIdx.x;
   for (int bin = tid; bin < bins; bin += kThreads)
     bins_smem[bin] = 0;
-  __syncthreads();  // all bins are 0; threads may count in them
+  __syncthreads();  // all bins are 0, so threads may count in them
 
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + tid;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kThreads) histogram_private_kernel(HistogramAr
   const std::int64_t last = vectors * kVec + thread;
   if (last < args.N) atomicAdd(&bins_smem[args.values[last]], 1);
 
-  __syncthreads();  // all of the block's values are counted; the bins may be read
+  __syncthreads();  // all of the block's values are counted, so the bins may be read
   for (int bin = tid; bin < bins; bin += kThreads) {
     if (bins_smem[bin] != 0) atomicAdd(args.counts + bin, bins_smem[bin]);
   }

@@ -3,11 +3,12 @@
 
 namespace {
 
-// More bins than a block has threads, too.
+// Also covers more bins than threads in a block.
 const ladder::Support kSupport{.sizes = {{"N", {1039, 1, 256, 4100}}, {"BINS", {300, 37, 1, 256}}},
                                .options = {{"one_bin", {"false", "true"}}}};
 
-// A turn of the grid is 8 blocks of 256 times four values for each multiprocessor. 48 KB of shared memory are 12,288 bins.
+// An iteration of the grid covers 8 blocks of 256 times four values per SM. 48 KB of shared memory
+// are 12,288 bins.
 ladder::Support with_private_bins() {
   ladder::Support support = kSupport;
   support.most = {{"BINS", 12288}};

@@ -6,7 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// Per bin of 37: 4103 values, or 1025 vectors and 3 more; at most one atomic for each of 5 blocks.
+// Budgets are per bin. 37 bins share the loads of 4103 values, or of 1025 vectors and 3 more, and
+// each bin gets at most one atomic from each of 5 blocks.
 const ladder::Shape kShape = {{"N", 4103}, {"BINS", 37}};
 const bool registered =
     ladder::testing::register_budget(
@@ -34,7 +35,7 @@ TEST(histogram_global, HasAnAtomicPerValue) {
   EXPECT_EQ(kernel[kAtomicCollisions], 836u);  // lanes that share a bin by chance
 }
 
-// All 32 lanes of a request want the same bin.
+// All 32 lanes of a request add to the same bin.
 TEST(histogram_global, CollidesMostInOneBin) {
   const Kernel kernel = xray_of("histogram_global", "true");
   EXPECT_EQ(kernel[kAtomics], 4096u);
@@ -60,7 +61,7 @@ TEST(histogram_private, HasOneAtomicPerBlockForOneBin) {
   EXPECT_EQ(kernel[kAtomicCollisions], 0u);
 }
 
-// ./ladder exercise shows what this prints.
+// ./ladder exercise shows this output.
 TEST(BinsThatAreZero, KeepsItsBudget) {
   constexpr double kBlocks = 4;
   ladder::testing::expect_within_budget(

@@ -1,8 +1,8 @@
 // 00.11 rows: softmax and RMSNorm, a warp per row, and a row that stays in registers.
-// Change: rewrite: lanes exchange sums and maxima by shuffles; then registers keep the row.
+// Change: rewrite. Lanes exchange sums and maxima by shuffles. Then registers keep the row.
 // Why:    the first output needs the row's sum, so a row is read again, from memory or registers.
-// Needs:  any M, N; fp32. In registers: N a multiple of 4 up to 8192, arrays aligned to 16 bytes.
-// Costs:  three or two reads per element, then one; one write. See README for what was measured.
+// Needs:  any M, N, fp32. In registers N a multiple of 4 up to 8192, arrays aligned to 16 bytes.
+// Costs:  three or two reads per element, then one, and one write. See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
 constexpr int kVec = 4;    // floats in 16 bytes
-constexpr int kHeld = 32;  // floats of a row that a thread keeps: eight loads of 16 bytes in flight
+constexpr int kHeld = 32;  // floats of a row that a thread keeps, eight 16-byte loads in flight
 
 // ---- Every lane gets the sum, or the maximum, over the lanes of its warp ----
 
@@ -95,7 +95,7 @@ __device__ float row_max(float x, float* of_warp_smem) {
   return warp_max(of_warp_smem[lane % kWarps]);
 }
 
-// The column of thread threadIdx.x's i-th vector: adjacent threads have adjacent vectors.
+// The column of thread threadIdx.x's i-th vector. Adjacent threads have adjacent vectors.
 template <int kRowThreads>
 __device__ int column_of(int i) {
   return (i * kRowThreads + static_cast<int>(threadIdx.x)) * kVec;
@@ -120,7 +120,7 @@ template <int kRowThreads>
 __global__ void __launch_bounds__(kThreads) softmax_rows_kernel(SoftmaxArgs args) {
   __shared__ float of_warp_smem[2][kWarps];
   const std::int64_t m = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  if (m >= args.M) return;  // a whole warp, and never where a block has one row
+  if (m >= args.M) return;  // a whole warp, and only if a block has several rows
   const int N = static_cast<int>(args.N);
   alignas(sizeof(float4)) float x[kHeld];
   load_row<kRowThreads>(x, args.x + m * N, N, -INFINITY);

@@ -10,11 +10,11 @@
 
 namespace warmup {
 
-struct Softmax;  // the operators: rows_operator.cpp
+struct Softmax;  // the operators, in rows_operator.cpp
 struct RmsNorm;
 
 struct SoftmaxSizes {
-  std::int64_t M = 512, N = 1024;  // rows, and elements of a row; 0 or more
+  std::int64_t M = 512, N = 1024;  // rows, and elements of a row, both 0 or more
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {
@@ -35,7 +35,7 @@ struct SoftmaxArgs : SoftmaxSizes {
 };
 
 struct RmsNormSizes {
-  std::int64_t M = 512, N = 1024;  // rows, and elements of a row; 0 or more
+  std::int64_t M = 512, N = 1024;  // rows, and elements of a row, both 0 or more
   float eps = 1e-5f;               // more than 0, so that a row of zeros stays zeros
 
   template <typename Self, typename Visit>

@@ -1,4 +1,4 @@
-// Softmax and RMSNorm as the tests, the ladder and the X-ray know them.
+// Softmax and RMSNorm as operators, for the tests, the ladder and the X-ray.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -15,12 +15,12 @@ namespace rows {
 using Values = std::vector<double>;
 using Result = std::vector<float>;
 
-// Lane of a warp that has a column: single elements or vectors of four, one lane after the other.
+// Lane of the warp that reads a column. Lanes read single elements or vectors of four, in order.
 std::int64_t lane(std::int64_t column, bool vectors) {
   return (vectors ? column / 4 : column) % 32;
 }
 
-// Whether the columns of lane 0 are right, and most others wrong: each lane's all by the same factor.
+// Whether the columns of lane 0 are right, and most others wrong by the same factor within a lane.
 bool only_lane_0_is_right(const Result& result, const Values& truth, std::int64_t N, bool vectors) {
   std::int64_t wrong = 0, others = 0, alike = 0;
   std::map<std::pair<std::int64_t, std::int64_t>, double> factors;  // of a row's lane
@@ -43,7 +43,7 @@ bool only_lane_0_is_right(const Result& result, const Values& truth, std::int64_
   return 2 * wrong > others && alike > 0;
 }
 
-// Adds those of a row's terms whose lanes are in the same half of a warp as `column`.
+// Adds the terms of a row whose lanes are in the same half of a warp as `column`.
 template <typename Term>
 double half_sum(std::int64_t column, std::int64_t N, bool vectors, const Term& term) {
   double sum = 0;
@@ -60,7 +60,8 @@ struct Softmax {
   static double fma_count(const SoftmaxArgs& a) { return 2.0 * a.M * a.N; }
   static double additions(const SoftmaxArgs& a) { return static_cast<double>(a.N); }
 
-  // Every second row lies below 0, with a large magnitude far below: a largest element that begins at 0 leaves only zeros to add.
+  // Every second row is below 0, with a large magnitude, so that a maximum that starts at 0 leaves
+  // only zeros to add.
   static bool draw(ladder::Problem& problem, const std::string& input,
                    ladder::Generator& generator) {
     const Case& c = problem.as<Case>();
@@ -87,7 +88,8 @@ struct Softmax {
     return {{y}};
   }
 
-  // exp(x) in fp32 is infinite above 88.7: then so is the row's sum, and every y is 0 or no number. Other rows are right.
+  // exp(x) in fp32 is infinite above 88.7. The row's sum is then infinite, too, and every y is 0 or
+  // NaN. Other rows are right.
   static bool overflows_without_the_maximum(const SoftmaxArgs& a, const rows::Result& y,
                                             const rows::Values& truth) {
     bool any = false;
@@ -105,7 +107,7 @@ struct Softmax {
     return any;
   }
 
-  // The registers of a warp hold 1,024 elements of a row, those of a block 8,192.
+  // A warp's registers hold 1,024 elements of a row, and a block's 8,192.
   static rows::Values with_zeros_behind_the_row(const SoftmaxArgs& a) {
     const std::int64_t held = a.N <= 1024 ? 1024 : 8192;
     rows::Values y;
@@ -154,7 +156,8 @@ struct RmsNorm {
   static double fma_count(const RmsNormArgs& a) { return 2.0 * a.M * a.N; }
   static double additions(const RmsNormArgs& a) { return static_cast<double>(a.N); }
 
-  // `divisor`: of a row's sum of squares, what x is divided by. The weight is left out where `weighted` is false.
+  // `divisor` maps a row's sum of squares to the divisor of x. Without `weighted` the weight is
+  // omitted.
   template <typename Divisor>
   static rows::Values with(const RmsNormArgs& a, const Divisor& divisor, bool weighted = true) {
     rows::Values y;

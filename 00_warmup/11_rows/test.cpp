@@ -30,8 +30,9 @@ bool register_rms_norm(const char* name) {
 const bool registered = register_softmax("softmax_warp") && register_softmax("softmax_rows") &&
                         register_rms_norm("rms_norm_warp") && register_rms_norm("rms_norm_rows");
 
-// Each row has one number so large that its exp alone is infinite: whoever does not find it has no number there. Rows have it in different
-// columns, which together are all places that a lane or a vector has.
+// Each row contains one number so large that its exp alone is infinite, so a maximum without it
+// leads to NaN. The rows have it in different columns, which together cover all lanes and all
+// elements of a vector.
 void expect_found(const char* name, std::int64_t M, std::int64_t N) {
   const ladder::Implementation i = ladder::find_implementation(name);
   const auto column = [=](std::int64_t m) { return (N / M * m + m % 4) % N; };
@@ -60,7 +61,7 @@ KERNEL_TEST(softmax_rows, FindsTheLargestInAnyColumn) {
 
 using warmup::register_hole;
 
-// RMSNorm needs the sum, too. A row of 100 elements is a warp's, one of 1100 a block's.
+// RMSNorm needs the sum, too. A row of 100 elements is computed by a warp, one of 1100 by a block.
 const bool holes[] = {
     register_hole("softmax_warp", "Hole1AddsUpALanesSums", "softmax", {{"M", 5}, {"N", 70}}),
     register_hole("softmax_warp", "Hole2DoesNotOverflow", "softmax", {{"M", 5}, {"N", 70}},

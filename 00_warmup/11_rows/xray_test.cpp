@@ -7,7 +7,8 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::register_budget;
 
-// Softmax reads x three times, and each lane the row's first element once more. RMSNorm reads x twice, and the weight.
+// Softmax reads x three times, and each lane the row's first element once more. RMSNorm reads x
+// twice, and the weight.
 const ladder::Shape kRagged = {{"M", 5}, {"N", 70}};
 const ladder::Shape kVectors = {{"M", 5}, {"N", 100}};
 const bool registered =
@@ -25,7 +26,7 @@ Kernel xray_of(const char* op, const char* name, std::int64_t N) {
   return ladder::testing::xray_of(name, op, {{"M", 8}, {"N", N}});
 }
 
-// 8 rows of 256 elements: 64 requests of 4 bytes a lane for all of x.
+// 8 rows of 256 elements are 64 requests of 4 bytes per lane for all of x.
 TEST(softmax_warp, ReadsARowThreeTimesAndExchangesItTwice) {
   const Kernel kernel = xray_of("softmax", "softmax_warp", 256);
   EXPECT_EQ(kernel[kGlobalLoadRequests], 3u * 64 + 8);
@@ -42,7 +43,7 @@ TEST(softmax_rows, ReadsAWarpsRowOnceAndHasNoBarrier) {
   EXPECT_EQ(kernel[kBarriers], 0u);
 }
 
-// 2048 elements: 8 vectors for each of 256 threads would be 8192.
+// 2048 elements, although 8 vectors for each of 256 threads would be 8192.
 TEST(softmax_rows, ReadsABlocksRowOnceWithTwoBarriers) {
   const Kernel kernel = xray_of("softmax", "softmax_rows", 2048);
   EXPECT_EQ(kernel[kGlobalLoadRequests], 8u * 2048 / 128);
@@ -59,7 +60,7 @@ TEST(rms_norm_warp, ReadsARowTwice) {
   EXPECT_EQ(kernel[kShuffles], 8u * 5);
 }
 
-// ./ladder exercise shows what this prints.
+// ./ladder exercise shows this output.
 TEST(SectorsOfRmsNormWarp, KeepsItsBudget) {
   ladder::testing::expect_within_budget(xray_of("rms_norm", "rms_norm_warp", 256),
                                         kGlobalLoadSectors, kGlobalLoadRequests, 4,

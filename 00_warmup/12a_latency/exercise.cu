@@ -1,7 +1,7 @@
-// 12a latency: y = factor * x with four 16-byte loads in flight per thread; a ring for latencies.
-// Change: rewrite: a thread issues all its loads before it waits for the first.
+// 12a latency: y = factor * x with four 16-byte loads per thread in flight, a ring for latencies.
+// Change: rewrite. A thread issues all its loads before it waits for the first.
 // Why:    memory speed is bytes in flight divided by latency, so more bytes in flight are faster.
-// Needs:  any N; x and y aligned to 16 bytes.
+// Needs:  any N, and x and y aligned to 16 bytes.
 // Costs:  16 registers for loads in flight, and fewer threads for small N.
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// y = factor * x: as little arithmetic as possible, so that only memory matters.
+// y = factor * x, with as little arithmetic as possible, so that only memory matters.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace warmup {
 
-struct Scale;  // the operator: scale_operator.cpp
+struct Scale;  // the operator, in scale_operator.cpp
 
 struct ScaleSizes {
   std::int64_t N = 65536;  // 0 or more

@@ -1,4 +1,4 @@
-// y = factor * x as the tests, the ladder and the X-ray know it.
+// y = factor * x as an operator, for the tests, the ladder and the X-ray.
 #include <algorithm>
 #include <cmath>
 

@@ -1,8 +1,8 @@
-// 12a latency: one thread walks a ring; the time per step is the latency of one load.
-// Change: rewrite: nothing is computed, and nothing is in flight but one load.
+// 12a latency: one thread walks a ring, and the time per step is the latency of one load.
+// Change: rewrite. Nothing is computed, and only one load is in flight.
 // Why:    a load whose address is the previous value cannot begin before that value arrives.
-// Needs:  a ring (kernel.cu makes it); for shared memory at most 4,096 elements.
-// Costs:  one thread of the whole GPU works. See README for what was measured.
+// Needs:  a ring (kernel.cu makes it), of at most 4,096 elements for shared memory.
+// Costs:  one thread of the whole GPU works. See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -14,7 +14,7 @@ Kernel scaled(std::int64_t N) {
   return ladder::testing::xray_of("scale_in_flight", "scale", {{"N", N}});
 }
 
-// It counts the first warp's accesses. ./ladder exercise shows what this prints.
+// It counts the first warp's accesses. ./ladder exercise shows this output.
 TEST(StoresBeforeTheLastLoad, KeepsItsBudget) {
   const Kernel kernel = scaled(4096);
   unsigned loads = 0, bytes_of_a_lane = 0, stores = 0, stores_before_the_last_load = 0;

@@ -1,8 +1,8 @@
 // 12b roofline: a kernel with chosen arithmetic, its occupancy, and kernels under the roofline.
-// Change: rewrite: lesson 12a's y = factor * x with any number of FMAs, not one multiplication.
-// Why:    with few FMAs memory takes longer, with many the arithmetic: one kernel on both sides.
+// Change: rewrite. Lesson 12a's y = factor * x with any number of FMAs, not one multiplication.
+// Why:    few FMAs take less time than memory, many take more. One kernel covers both sides.
 // Needs:  any N, up to 2^20 rounds.
-// Costs:  8 bytes and 2 * rounds operations per element. See README for what was measured.
+// Costs:  8 bytes and 2 * rounds operations per element. See README for measurements.
 #include <cuda_runtime.h>
 
 #include <algorithm>

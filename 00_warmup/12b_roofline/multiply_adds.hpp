@@ -1,4 +1,4 @@
-// y = x after any number of FMAs: any amount of arithmetic per byte.
+// y = x after any number of FMAs, which is any amount of arithmetic per byte.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace warmup {
 
-struct MultiplyAdds;  // the operator: multiply_adds_operator.cpp
+struct MultiplyAdds;  // the operator, in multiply_adds_operator.cpp
 
 // y = x after `rounds` times x = factor * x + 1.
 struct MultiplyAddsSizes {

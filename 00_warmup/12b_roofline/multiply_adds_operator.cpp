@@ -1,4 +1,4 @@
-// y = x after many multiply-adds, as the tests, the ladder and the X-ray know it.
+// y = x after many FMAs as an operator, for the tests, the ladder and the X-ray.
 #include <cmath>
 
 #include "00_warmup/12b_roofline/multiply_adds.hpp"

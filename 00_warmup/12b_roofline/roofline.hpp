@@ -1,4 +1,4 @@
-// The roofline: the least time of a kernel, by its bytes and operations.
+// The roofline is the least time of a kernel, by its bytes and operations.
 #pragma once
 
 #include <array>
@@ -19,16 +19,17 @@ struct Machine {
 struct Place {
   double intensity = 0;       // operations per byte
   double seconds = 0;         // the least time
-  bool memory_bound = false;  // bytes take longer than operations
+  bool memory_bound = false;  // bytes need more time than operations
 };
 
 // Bytes, operations and both rates are more than 0.
 Place place(const Work& work, const Machine& machine);
 
-// Three kernels of this chapter, all in fp32: y = factor * x of lesson 12a with n elements, each
-// array moved once; the mean of 9 neighbours of lesson 06 with n elements, each array moved once, 8
-// additions and a multiplication; and the product of two n x n matrices of lesson 14 with tiles of
-// 32 x 32, the bytes that its threads load from global memory (without stores).
+// Three kernels of this chapter, all in fp32. The first is y = factor * x of lesson 12a with n
+// elements, each array moved once. The second is the mean of 9 neighbours of lesson 06 with n
+// elements, each array moved once, 8 additions and a multiplication. The third is the product of
+// two n x n matrices of lesson 14 with tiles of 32 x 32, with the bytes that its threads load from
+// global memory (without stores).
 std::array<Work, 3> three_kernels(double n);
 
 }  // namespace warmup

@@ -38,19 +38,19 @@ const std::vector<Block> kBlocks = {
     {65, 16, 0, 21},   // 3 warps each
     {16, 16, 0, 32},   // a warp, though half of it is not there
     {96, 32, 0, 21},   // 64 / 3
-    {96, 129, 0, 4},  // 3 warps in each part: 12, not the 15 that the registers of all parts together would do for
-    {256, 128, 0, 2},      // 4 warps in each part
-    {256, 129, 0, 1},      // 136 * 32 registers a warp, 3 warps in each part
-    {256, 40, 0, 6},       // 12 warps in each part
-    {256, 33, 0, 6},       // as with 40
-    {384, 160, 0, 1},      // 3 warps in each part
-    {416, 160, 0, 0},      // 13 warps, and there is space for 12
-    {1024, 65, 0, 0},      // 32 warps, and there is space for 28
+    {96, 129, 0, 4},   // 3 warps in each part make 12, where all registers together would hold 15
+    {256, 128, 0, 2},  // 4 warps in each part
+    {256, 129, 0, 1},  // 136 * 32 registers a warp, 3 warps in each part
+    {256, 40, 0, 6},   // 12 warps in each part
+    {256, 33, 0, 6},   // as with 40
+    {384, 160, 0, 1},  // 3 warps in each part
+    {416, 160, 0, 0},  // 13 warps, and there is space for 12
+    {1024, 65, 0, 0},  // 32 warps, and there is space for 28
     {128, 32, 16384, 13},  // 17 KB each
     {128, 32, 6272, 16},   // 16 by warps and 32 by shared memory
     {64, 32, 6272, 32},    // 7296 bytes each
     {64, 32, 6273, 31},    // 7424 bytes each
-    {64, 32, 6476, 30},    // 7552 bytes each; of 7500, not rounded up, there would be 31
+    {64, 32, 6476, 30},    // 7552 bytes each, and 7500, not rounded up, would give 31
     {32, 255, 0, 8},       // 2 warps in each part
     {128, 32, 232448, 1},  // all that a block may have
     {128, 32, 232449, 0}, {1025, 16, 0, 0}, {128, 256, 0, 0},
@@ -60,7 +60,7 @@ int rounded_up(int number, int to) {
   return (number + to - 1) / to * to;
 }
 
-// What comes out if one rule is forgotten.
+// The result if one rule is forgotten.
 struct Misconception {
   std::string words;
   std::function<int(int warps, int registers, int shared)> blocks;
@@ -167,9 +167,9 @@ TEST(multiply_adds, Hole2PlacesAKernelUnderTheRoof) {
   } const cases[] = {
       {{.bytes = 8e12, .operations = 1e12}, 0.125, 2, true},
       {{.bytes = 1e12, .operations = 120e12}, 120, 2, false},
-      {{.bytes = 4e12, .operations = 60e12}, 15, 1, false},  // at the ridge
-      {{.bytes = 4e12, .operations = 30e12}, 7.5, 1, true},  // computing would take half a second
-      {{.bytes = 4e12, .operations = 90e12}, 22.5, 1.5, false},  // moving would take a second
+      {{.bytes = 4e12, .operations = 60e12}, 15, 1, false},      // at the ridge
+      {{.bytes = 4e12, .operations = 30e12}, 7.5, 1, true},      // computing alone is half a second
+      {{.bytes = 4e12, .operations = 90e12}, 22.5, 1.5, false},  // moving alone is a second
   };
   for (const auto& each : cases) {
     const warmup::Place is = place(each.work, machine);

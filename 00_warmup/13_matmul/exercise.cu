@@ -1,8 +1,8 @@
 // 13 matmul: C = act(A B + bias), a thread for each element of C.
 // Change: none, this is the first product.
-// Why:    the grid only gives indices; the kernel maps them to elements of C and finishes the sums.
-// Needs:  any M, N and K; bias and ReLU as options; any CUDA GPU.
-// Costs:  each thread reads a row of A and a column of B itself: 2 K loads for K FMAs.
+// Why:    the grid gives only indices. The kernel maps them to elements of C and finishes the sums.
+// Needs:  any M, N and K, with bias and ReLU as options, and any CUDA GPU.
+// Costs:  each thread reads a row of A and a column of B itself, which are 2 K loads for K FMAs.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace warmup {
 namespace {
 
-// Rows and columns of C per block: a warp has 32 adjacent elements of a row.
+// Rows and columns of C per block, in which a warp has 32 adjacent elements of a row.
 constexpr int kRows = 8, kColumns = 32;
 
 __global__ void __launch_bounds__(kRows* kColumns) matmul_naive_kernel(const MatmulArgs args) {

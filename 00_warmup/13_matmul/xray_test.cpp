@@ -6,7 +6,7 @@ namespace {
 
 using namespace emulator::xray;
 
-// K = 12: a row of A, a column of B and a bias for each element.
+// K = 12. Each element reads a row of A, a column of B and a bias.
 const bool registered = ladder::testing::register_budget(
     "matmul_naive", "matmul", {.loads = 2 * 12 + 1, .stores = 1}, {{"M", 5}, {"N", 7}, {"K", 12}},
     {{"with_bias", "true"}, {"relu", "true"}});
@@ -24,7 +24,8 @@ TEST(MatmulNaive, FetchesARowForEachColumnAndAColumnForEachRow) {
   EXPECT_EQ(kernel.buffer("c").stores().accesses_per_element.most, 1u);
 }
 
-// A warp has 32 neighbours of one row of C: one element of A for all, 32 neighbours of B, 32 neighbours of C.
+// A warp computes 32 neighbours in one row of C from one element of A for all lanes and 32
+// neighbours in B.
 TEST(MatmulNaive, FillsTheSectorsOfBAndC) {
   const Kernel kernel = naive({{"M", 16}, {"N", 64}, {"K", 24}});
   const std::uint64_t warps = 16 * 64 / kWarpSize;

@@ -1,7 +1,7 @@
 // 14 tiles: C = act(A B + bias), a block computes a tile of C from tiles of A and B.
-// Change: rewrite of 00.13: along K, a block's threads fetch tiles of A and B into shared memory.
-// Why:    an element of A is fetched once per tile of columns, not per column; likewise B's.
-// Needs:  any M, N and K: elements past an edge are 0 in shared memory. Blocks of 1024 threads.
+// Change: rewrite of 00.13. Along K, a block's threads fetch tiles of A and B into shared memory.
+// Why:    an element of A is fetched once per tile of columns, not per column. B's are likewise.
+// Needs:  any M, N and K. Elements past an edge are 0 in shared memory. Blocks of 1024 threads.
 // Costs:  two barriers per tile, and two loads from shared memory per FMA.
 #include <cuda_runtime.h>
 
@@ -15,7 +15,7 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of each of the three tiles; one thread per element
+constexpr int kTile = 32;  // rows and columns of each tile, with one thread per element
 
 __global__ void __launch_bounds__(kTile* kTile) matmul_tiles_kernel(const MatmulArgs args) {
   __shared__ float a_smem[kTile][kTile], b_smem[kTile][kTile];

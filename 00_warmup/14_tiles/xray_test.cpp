@@ -6,7 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// Two tiles of columns, two of rows: each element of A and of B twice. Each of the four blocks has two tiles along K.
+// Two tiles of columns and two of rows, so each element of A and of B is loaded twice. Each of the
+// four blocks has two tiles along K.
 const bool registered = ladder::testing::register_budget(
     "matmul_tiles", "matmul",
     {.loads = (2 * 37 * 40 + 2 * 40 * 45) / (37.0 * 45.0),

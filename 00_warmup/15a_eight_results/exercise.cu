@@ -1,7 +1,7 @@
 // 15a eight results: C = act(A B + bias), a thread's registers sum eight elements of a column of C.
-// Change: rewrite. A block of 512 threads computes 64 x 64 elements; fetches are divided anew.
-// Why:    a value of B in a register serves eight FMAs: 9 shared-memory loads for 8, not 16.
-// Needs:  any M, N and K; any CUDA GPU.
+// Change: rewrite. A block of 512 threads computes 64 x 64 elements, with another split of fetches.
+// Why:    a value of B in a register serves eight FMAs, with 9 shared-memory loads for 8, not 16.
+// Needs:  any M, N and K, and any CUDA GPU.
 // Costs:  eight registers for the accumulators. A is still loaded from shared memory for each FMA.
 #include <cuda_runtime.h>
 
@@ -37,12 +37,12 @@ __global__ void __launch_bounds__(kThreads) matmul_eight_results_kernel(const Ma
       a_smem[i / kDepth][i % kDepth] = m < M && a_k < K ? args.a[m * K + a_k] : 0.0f;
       b_smem[i / kTile][i % kTile] = b_k < K && n < N ? args.b[b_k * N + n] : 0.0f;
     }
-    __syncthreads();  // both tiles are complete; all threads may read them
+    __syncthreads();  // both tiles are complete, so all threads may read them
     for (int k = 0; k < kDepth; ++k) {
       // TODO(1): roughly 3 lines; add this k's product to each of the kSide sums; sum[i] is of row + i and column
       // TODO(1): budget: 9 reads of shared memory, 8 multiply-adds
     }
-    __syncthreads();  // all threads have read the tiles; they may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
 
   for (int i = 0; i < kSide; ++i) {

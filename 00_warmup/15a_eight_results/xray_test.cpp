@@ -6,8 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// A tile of rows, two of columns: each element of A twice, each of B once. Both blocks have two tiles along K, and walk through the 64
-// columns and rows of these with 16 warps.
+// One tile of rows and two of columns, so each element of A is loaded twice and each of B once.
+// Both blocks have two tiles along K, and walk through their 64 columns and rows with 16 warps.
 const bool registered =
     ladder::testing::register_budget("matmul_eight_results", "matmul",
                                      {.loads = (2 * 37 * 40 + 40 * 70) / (37.0 * 70.0),

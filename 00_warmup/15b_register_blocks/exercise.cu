@@ -1,7 +1,7 @@
 // 15b register blocks: C = act(A B + bias), 8 x 8 elements of C in the registers of each thread.
-// Change: rewrite of the inner loop. A thread has 8 columns, too; a block of 256 threads 128 x 128.
+// Change: rewrite of the inner loop. A thread has 8 columns, too, and a 256-thread block 128 x 128.
 // Why:    16 elements from shared memory serve 64 FMAs. Lesson 15a loads 9 for 8.
-// Needs:  any M, N, K; any CUDA GPU. At most 128 registers per thread, so an SM holds two blocks.
+// Needs:  any M, N, K and CUDA GPU. At most 128 registers per thread, so an SM holds two blocks.
 // Costs:  small products have few blocks. Loads are 4 bytes wide, and threads wait for every tile.
 #include <cuda_runtime.h>
 
@@ -20,7 +20,7 @@ constexpr int kTile = 128;  // rows and columns of C per block
 constexpr int kDepth = 8;   // columns of A and rows of B in shared memory at a time
 constexpr int kSide = 8;    // rows and columns of C per thread
 
-// A warp computes 32 rows and 64 columns: its lanes form 4 rows of 8, each lane with 4 x 4
+// A warp computes 32 rows and 64 columns. Its lanes form 4 rows of 8, each lane with 4 x 4
 // elements, and the same again 16 rows and 32 columns further. Adjacent lanes share their columns,
 // every second lane its rows, so half a warp loads 16 bytes per lane in one wavefront.
 __device__ int row_of(int i) {
@@ -34,7 +34,7 @@ __device__ int column_of(int j) {
 
 __global__ void __launch_bounds__(kThreads, 2)
     matmul_register_blocks_kernel(const MatmulArgs args) {
-  // Rows of odd length: the rows that a warp reads are in different banks.
+  // Rows of odd length, so that the rows that a warp reads are in different banks.
   __shared__ float a_smem[kTile][kDepth + 1];
   __shared__ float b_smem[kDepth][kTile];
   const std::int64_t M = args.M, N = args.N, K = args.K;
@@ -50,13 +50,13 @@ __global__ void __launch_bounds__(kThreads, 2)
       a_smem[i / kDepth][i % kDepth] = m < M && a_k < K ? args.a[m * K + a_k] : 0.0f;
       b_smem[i / kTile][i % kTile] = b_k < K && n < N ? args.b[b_k * N + n] : 0.0f;
     }
-    __syncthreads();  // both tiles are complete; all threads may read them
+    __syncthreads();  // both tiles are complete, so all threads may read them
     for (int k = 0; k < kDepth; ++k) {
       float a[kSide], b[kSide];
       // TODO(1): roughly 8 lines; load 8 elements of a column of A's tile and 8 of a row of B's, then add all 64 products
       // TODO(1): budget: 16 reads of shared memory, 64 multiply-adds
     }
-    __syncthreads();  // all threads have read the tiles; they may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
 
   for (int i = 0; i < kSide; ++i) {

@@ -6,13 +6,13 @@ namespace {
 
 using namespace emulator::xray;
 
-// One tile of rows, two of columns: each element of A twice, each of B once.
+// One tile of rows and two of columns, so each element of A is loaded twice and each of B once.
 const bool registered = ladder::testing::register_budget(
     "matmul_register_blocks", "matmul",
     {.loads = (2 * 37 * 12 + 12 * 131) / (37.0 * 131.0), .stores = 1},
     {{"M", 37}, {"N", 131}, {"K", 12}});
 
-// One block, four tiles along K: 16 loads from shared memory for 64 multiply-adds.
+// One block with four tiles along K, and 16 loads from shared memory for 64 FMAs.
 constexpr std::uint64_t kTile = 128, kK = 32, kMultiplyAdds = kTile * kTile * kK / kWarpSize;
 
 Kernel one_block(const char* implementation) {
@@ -22,7 +22,7 @@ Kernel one_block(const char* implementation) {
 
 TEST(ReadsOfSharedMemory, KeepsItsBudget) {
   const Kernel kernel = one_block("matmul_register_blocks");
-  // ./ladder exercise shows what this prints.
+  // ./ladder exercise shows this output.
   const double each = 64.0 * static_cast<double>(kernel[kSharedLoadRequests]) / kMultiplyAdds;
   ladder::testing::expect_within_budget(each, 16,
                                         "reads of shared memory used, per 64 multiply-adds");
@@ -45,7 +45,7 @@ TEST(MatmulRegisterBlocks, ReadsSharedMemorySixteenTimesFor64MultiplyAdds) {
   EXPECT_EQ(after[kSharedLoadBankConflicts], 0u);
 }
 
-// What is worse than before.
+// Counters that are worse than before.
 TEST(MatmulRegisterBlocks, StoresWithConflictsAndToSixteenSectors) {
   const Kernel before = one_block("matmul_eight_results"),
                after = one_block("matmul_register_blocks");

@@ -1,7 +1,7 @@
 // 15c wide loads: C = act(A B + bias), 16 bytes at a time.
-// Change: rewrite. All copies move four floats at a time; A's tile is transposed in shared memory.
-// Why:    a column of A's tile becomes a row: two loads for 8 elements, so 4 requests feed 64 FMAs.
-// Needs:  any M, N; K below 2^31 - 9; for 16-byte loads K and N multiples of 4, arrays aligned.
+// Change: rewrite. All copies move four floats at a time. A's tile is transposed in shared memory.
+// Why:    a column of A's tile becomes a row, so 8 elements need two loads and 64 FMAs four.
+// Needs:  any M, N and K below 2^31 - 9. 16-byte loads need K, N multiples of 4, arrays aligned.
 // Costs:  a second kernel for all other shapes and addresses. Threads still wait for every tile.
 #include <cuda_runtime.h>
 
@@ -23,11 +23,11 @@ constexpr int kTile = 128;  // rows and columns of C per block
 constexpr int kDepth = 8;   // columns of A and rows of B in shared memory at a time
 constexpr int kSide = 8;    // rows and columns of C per thread
 
-// Padding of four floats after each row of the transposed tile: a warp stores 16 of A's rows and
-// two groups of four k in different banks, and rows still begin at multiples of 16 bytes.
+// Padding of four floats after each row of the transposed tile. A warp then stores 16 of A's rows
+// and two groups of four k in different banks, and rows still begin at multiples of 16 bytes.
 constexpr int kSpace = 4;
 
-// A warp computes 32 rows and 64 columns: its lanes form 4 rows of 8, each lane with 4 x 4
+// A warp computes 32 rows and 64 columns. Its lanes form 4 rows of 8, each lane with 4 x 4
 // elements, and the same again 16 rows and 32 columns further. Adjacent lanes share their columns,
 // every second lane its rows, so half a warp loads 16 bytes per lane in one wavefront.
 __device__ int row_of(int i) {
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_wide_loads_kernel(const Ma
   for (std::int64_t first_k = 0; first_k < K; first_k += kDepth) {
     fetch();
     store();
-    __syncthreads();  // both tiles are complete; all threads may read them
+    __syncthreads();  // both tiles are complete, so all threads may read them
 #pragma unroll
     for (int k = 0; k < kDepth; ++k) {
       alignas(16) float a[kSide], b[kSide];
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_wide_loads_kernel(const Ma
           sum[i][j] += a[i] * b[j];
       }
     }
-    __syncthreads();  // all threads have read the tiles; they may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
 
 #pragma unroll  // an index of sum unknown at compile time would put sum into local memory

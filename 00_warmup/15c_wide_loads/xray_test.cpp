@@ -6,8 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// A tile of rows, two of columns, each with two tiles along K, and eight warps that walk through 16 columns and rows. A load of 16
-// bytes is one.
+// One tile of rows and two of columns, each with two tiles along K, and eight warps that walk
+// through 16 columns and rows. A load of 16 bytes counts once.
 const bool registered =
     ladder::testing::register_budget("matmul_wide_loads", "matmul",
                                      {.loads = (2 * 37 * 12 + 12 * 132) / 4 / (37.0 * 132.0),
@@ -27,7 +27,7 @@ Kernel one_block(const char* implementation) {
   return ladder::testing::xray_of(implementation, "matmul", {{"M", 128}, {"N", 128}, {"K", 16}});
 }
 
-// For 64 multiply-adds of a thread four loads of 16 bytes, not sixteen of four.
+// 64 FMAs of a thread need four loads of 16 bytes, not sixteen of four.
 TEST(MatmulWideLoads, AsksAQuarterAsOften) {
   const Kernel before = one_block("matmul_register_blocks"), after = one_block("matmul_wide_loads");
   for (const Counter counter : {kSharedLoadRequests, kGlobalLoadRequests, kGlobalStoreRequests})

@@ -1,5 +1,5 @@
 // 15d double buffer: C = act(A B + bias), the next tiles are in flight during the products.
-// Change: from 00.15c: two tiles each of A and B; the next are in registers during a product.
+// Change: from 00.15c, with two tiles each of A and B. The next are in registers during a product.
 // Why:    a tile's loads overlap with 512 FMAs per thread, and one barrier per tile is enough.
 // Needs:  as 15c.
 // Costs:  twice the shared memory. The eight registers of a4 and b4 are also in use in products.
@@ -23,11 +23,11 @@ constexpr int kTile = 128;  // rows and columns of C per block
 constexpr int kDepth = 8;   // columns of A and rows of B in shared memory at a time
 constexpr int kSide = 8;    // rows and columns of C per thread
 
-// Padding of four floats after each row of the transposed tile: a warp stores 16 of A's rows and
-// two groups of four k in different banks, and rows still begin at multiples of 16 bytes.
+// Padding of four floats after each row of the transposed tile. A warp then stores 16 of A's rows
+// and two groups of four k in different banks, and rows still begin at multiples of 16 bytes.
 constexpr int kSpace = 4;
 
-// A warp computes 32 rows and 64 columns: its lanes form 4 rows of 8, each lane with 4 x 4
+// A warp computes 32 rows and 64 columns. Its lanes form 4 rows of 8, each lane with 4 x 4
 // elements, and the same again 16 rows and 32 columns further. Adjacent lanes share their columns,
 // every second lane its rows, so half a warp loads 16 bytes per lane in one wavefront.
 __device__ int row_of(int i) {

@@ -4,7 +4,7 @@
 
 using warmup::register_hole;
 
-// Two pairs of tiles, and three: the third takes the first one's place.
+// Two pairs of tiles, and three, of which the third overwrites the first.
 const ladder::Shape kTwo = {{"M", 37}, {"N", 132}, {"K", 12}},
                     kThree = {{"M", 37}, {"N", 132}, {"K", 20}};
 

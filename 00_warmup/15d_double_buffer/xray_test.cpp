@@ -10,7 +10,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// A tile of rows, two of columns, each with three tiles along K: the first buffer is used again. A load of 16 bytes is one.
+// One tile of rows and two of columns, each with three tiles along K, so that the first buffer is
+// used again. A load of 16 bytes counts once.
 const bool registered = ladder::testing::register_budget(
     "matmul_double_buffer", "matmul",
     {.loads = (2 * 37 * 20 + 20 * 132) / 4 / (37.0 * 132.0),
@@ -29,7 +30,7 @@ Kernel counted(const char* implementation, std::int64_t K) {
   return ladder::testing::xray_of(implementation, "matmul", {{"M", 128}, {"N", 128}, {"K", K}});
 }
 
-// What the first warp reads, in order.
+// The loads of the first warp, in order.
 std::vector<std::string> loads_of(const Kernel& kernel) {
   std::vector<std::string> order;
   for (const Step& s : kernel.steps) {
@@ -40,7 +41,7 @@ std::vector<std::string> loads_of(const Kernel& kernel) {
   return order;
 }
 
-// Of the four loads of two tiles of A and two of B.
+// Counts the four loads of two tiles of A and two of B.
 TEST(LoadsOfTheNextTiles, KeepsItsBudget) {
   const std::vector<std::string> order = loads_of(counted("matmul_double_buffer", 16));
   const auto first = std::find(order.begin(), order.end(), "shared");

@@ -1,8 +1,8 @@
-// 16a fragments: C = act(A B + bias) in bf16; an instruction multiplies 16 x 16 by 16 x 8.
+// 16a fragments: C = act(A B + bias) in bf16, where an instruction multiplies 16 x 16 by 16 x 8.
 // Change: rewrite. The three matrices of an instruction are spread over the registers of a warp.
-// Why:    a tensor core does 2,048 FMAs per instruction of a warp; an FMA instruction does 32.
-// Needs:  any M, N and K; sm_80. A block is one warp and has 16 x 8 elements of C.
-// Costs:  lanes load their elements from global memory, two bytes at a time: 16b has tiles again.
+// Why:    per warp, a tensor core instruction does 2,048 FMAs and an FMA instruction does 32.
+// Needs:  any M, N and K, and sm_80. A block is one warp and computes 16 x 8 elements of C.
+// Costs:  lanes load their elements from global memory, two bytes at a time. 16b adds tiles again.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -29,19 +29,19 @@ struct Place {
   int row, column;
 };
 
-// A (16 x 16): register i of a lane, 0 to 3, holds the element here and its right neighbour.
+// A (16 x 16). Register i of a lane, 0 to 3, holds the element here and its right neighbour.
 __device__ Place place_in_a(int lane, int i) {
   // TODO(1): roughly 3 lines; the row and the column; budget: no access to memory
   return {};  // until hole 1 is filled
 }
 
-// B (16 x 8): register i of a lane, 0 or 1, holds the element here and the one below it.
+// B (16 x 8). Register i of a lane, 0 or 1, holds the element here and the one below it.
 __device__ Place place_in_b(int lane, int i) {
   // TODO(2): roughly 3 lines; the same for B; budget: no access to memory
   return {};  // until hole 2 is filled
 }
 
-// C (16 x 8): register i of a lane, 0 to 3, holds the element here.
+// C (16 x 8). Register i of a lane, 0 to 3, holds the element here.
 __device__ Place place_in_c(int lane, int i) {
   // TODO(3): roughly 3 lines; the same for C, of which a register has one element; budget: no access to memory
   return {};  // until hole 3 is filled
@@ -53,7 +53,7 @@ __device__ bfloat16 element(const bfloat16* x, std::int64_t rows, std::int64_t c
   return row < rows && column < columns ? x[row * columns + column] : bfloat16{0};
 }
 
-// Two elements in one register: the first in its lower half.
+// Two elements in one register, the first in its lower half.
 __device__ std::uint32_t two(bfloat16 first, bfloat16 second) {
   return first.bits | static_cast<std::uint32_t>(second.bits) << 16;
 }

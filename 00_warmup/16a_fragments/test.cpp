@@ -4,7 +4,7 @@
 
 using warmup::register_hole;
 
-// Two tiles of rows, two of columns, two products along K; the last of each is ragged.
+// Two tiles of rows, two of columns, two products along K, and the last of each is partial.
 const ladder::Shape kShape = {{"M", 21}, {"N", 13}, {"K", 27}};
 
 const bool holes_registered = register_hole("matmul_fragments", "Hole1KnowsTheElementsOfA",

@@ -6,13 +6,14 @@ namespace {
 
 using namespace emulator::xray;
 
-// Two tiles of columns and two of rows: each element of A and of B twice, with the zeros beyond an edge not read.
+// Two tiles of columns and two of rows, so each element of A and of B is loaded twice. Zeros past
+// an edge are not read.
 const bool registered = ladder::testing::register_budget(
     "matmul_fragments", "matmul",
     {.loads = (2 * 21 * 27 + 2 * 27 * 13) / (21.0 * 13.0), .stores = 1},
     {{"M", 21}, {"N", 13}, {"K", 27}}, {}, {}, "bf16");
 
-// One instruction does 16 x 8 x 16 multiply-adds.
+// One instruction does 16 x 8 x 16 FMAs.
 TEST(MatmulFragments, MultipliesWithOneInstructionFor16By8By16) {
   constexpr std::uint64_t kM = 32, kN = 24, kK = 48;
   const Kernel kernel = ladder::testing::xray_of("matmul_fragments", "matmul",
@@ -24,7 +25,7 @@ TEST(MatmulFragments, MultipliesWithOneInstructionFor16By8By16) {
   EXPECT_EQ(kernel.buffer("b").loads().accesses_per_element.most, kM / 16);
   // Eight elements of A and four of B for each lane, each a request of the warp.
   EXPECT_EQ(kernel[kGlobalLoadRequests], kProducts * (8 + 4));
-  // Of A a request touches eight rows, of B four.
+  // A request touches eight rows of A, or four of B.
   EXPECT_EQ(kernel.buffer("a").loads().sectors, kProducts * 8 * 8);
   EXPECT_EQ(kernel.buffer("b").loads().sectors, kProducts * 4 * 4);
   EXPECT_EQ(kernel[kBarriers], 0u);

@@ -1,8 +1,8 @@
-// 16b tensor tiles: C = act(A B + bias) in bf16; tiles in shared memory, 64 x 64 sums per warp.
+// 16b tensor tiles: C = act(A B + bias) in bf16, tiles in shared memory, 64 x 64 sums per warp.
 // Change: rewrite. The tiles of 15b with the fragments of 16a, loaded from shared memory.
 // Why:    an element is fetched once for 128 rows or columns of C. 12 fragments serve 32 MMAs.
-// Needs:  any M, N, K; sm_80. Rows of 16-byte vectors are fetched by vectors, others by elements.
-// Costs:  fragments load by register or element, with bank conflicts; threads wait for every tile.
+// Needs:  any M, N, K, sm_80. Rows of 16-byte vectors are fetched by vectors, others by elements.
+// Costs:  fragments load by register or element, with bank conflicts. Threads wait for every tile.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -40,8 +40,8 @@ using TileA = Tile<kDepth>;                // kTile rows
 using TileB = Tile<kTile>;                 // kDepth rows
 constexpr int kElements = kTile * kDepth;  // elements of either tile
 
-// Fetches a 16-byte vector, 8 elements of a row, of which the first `count` exist; the others
-// become 0. `aligned`: vectors exist as a whole or not at all, and begin at multiples of 16 bytes.
+// Fetches a 16-byte vector, 8 elements of a row, of which the first `count` exist. The others
+// become 0. If `aligned`, vectors exist entirely or not at all, and begin at multiples of 16 bytes.
 __device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, int count, bool aligned) {
   if (aligned) {
     uint4 unit = make_uint4(0, 0, 0, 0);
@@ -53,7 +53,7 @@ __device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, int count, b
   }
 }
 
-// Fetches kRows rows of a matrix of `stride` columns; `rows` rows and `columns` columns exist.
+// Fetches kRows rows of a matrix with `stride` columns, of which `rows` x `columns` exist.
 template <int kRows, typename Tile>
 __device__ void fetch_tile(Tile to_smem, const bfloat16* from, std::int64_t stride, int rows,
                            int columns, bool aligned) {
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   tiles::Accumulator c[kSide][kSide][2] = {};
   for (int tile = 0; tile < count; ++tile) {
     fetch(tile);
-    __syncthreads();  // both tiles are complete; all threads may read them
+    __syncthreads();  // both tiles are complete, so all threads may read them
 #pragma unroll
     for (int k = 0; k < kDepth; k += kBlock) {
       FragmentA a[kSide];
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       // TODO(3): roughly 7 lines; load the fragments of the warp's 64 rows and 64 columns, then multiply all pairs
       // TODO(3): budget: 48 loads of the warp from shared memory for 32 products
     }
-    __syncthreads();  // all threads have read the tiles; they may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
 
 #pragma unroll

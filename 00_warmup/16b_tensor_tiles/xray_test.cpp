@@ -6,7 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// One block: each element once, one at a time, because rows of 70 elements do not begin at multiples of 16 bytes.
+// One block loads each element once, one at a time, because rows of 70 elements do not begin at
+// multiples of 16 bytes.
 const bool registered = ladder::testing::register_budget(
     "matmul_tensor_tiles", "matmul", {.loads = (75 * 70 + 70 * 70) / (75.0 * 70.0), .stores = 1},
     {{"M", 75}, {"N", 70}, {"K", 70}}, {}, {}, "bf16");
@@ -36,7 +37,8 @@ TEST(MatmulTensorTiles, FetchesEachElementOnce) {
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
 }
 
-// A: 16 loads of four bytes, of eight rows that begin in the same bank. B: 32 loads of two bytes, of four such rows.
+// A needs 16 loads of four bytes, of eight rows that begin in the same bank. B needs 32 loads of
+// two bytes, of four such rows.
 TEST(MatmulTensorTiles, LoadsFragmentsWithBankConflicts) {
   const Kernel kernel = one_tile();
   EXPECT_EQ(kernel[kSharedLoadRequests], kSteps * (16 + 32));

@@ -1,8 +1,8 @@
 // 16c ldmatrix: C = act(A B + bias) in bf16, one instruction loads a fragment's four registers.
-// Change: from 00.16b: lanes name the rows of four 8 x 8 matrices; ldmatrix distributes elements.
-// Why:    a fragment of A took four loads of a warp, two fragments of B eight. Now each takes one.
-// Needs:  as 16b; rows of 16 bytes that begin at multiples of 16 bytes in shared memory.
-// Costs:  the eight rows of a matrix are in the same banks: each matrix takes eight wavefronts.
+// Change: from 00.16b. Lanes name the rows of four 8 x 8 matrices, ldmatrix distributes elements.
+// Why:    a fragment of A needed four loads of a warp, and two of B eight. Now each needs one.
+// Needs:  as 16b, and rows of 16 bytes that begin at multiples of 16 bytes in shared memory.
+// Costs:  the eight rows of a matrix are in the same banks, so each matrix takes eight wavefronts.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -41,8 +41,8 @@ using TileA = Tile<kDepth>;                // kTile rows
 using TileB = Tile<kTile>;                 // kDepth rows
 constexpr int kElements = kTile * kDepth;  // elements of either tile
 
-// Fetches a 16-byte vector, 8 elements of a row, of which the first `count` exist; the others
-// become 0. `aligned`: vectors exist as a whole or not at all, and begin at multiples of 16 bytes.
+// Fetches a 16-byte vector, 8 elements of a row, of which the first `count` exist. The others
+// become 0. If `aligned`, vectors exist entirely or not at all, and begin at multiples of 16 bytes.
 __device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, int count, bool aligned) {
   if (aligned) {
     uint4 unit = make_uint4(0, 0, 0, 0);
@@ -54,7 +54,7 @@ __device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, int count, b
   }
 }
 
-// Fetches kRows rows of a matrix of `stride` columns; `rows` rows and `columns` columns exist.
+// Fetches kRows rows of a matrix with `stride` columns, of which `rows` x `columns` exist.
 template <int kRows, typename Tile>
 __device__ void fetch_tile(Tile to_smem, const bfloat16* from, std::int64_t stride, int rows,
                            int columns, bool aligned) {
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   tiles::Accumulator c[kSide][kSide][2] = {};
   for (int tile = 0; tile < count; ++tile) {
     fetch(tile);
-    __syncthreads();  // both tiles are complete; all threads may read them
+    __syncthreads();  // both tiles are complete, so all threads may read them
 #pragma unroll
     for (int k = 0; k < kDepth; k += kBlock) {
       FragmentA a[kSide];
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           tiles::multiply(c[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // all threads have read the tiles; they may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
 
 #pragma unroll

@@ -26,7 +26,8 @@ TEST(LoadsFromSharedMemory, KeepsItsBudget) {
   ladder::testing::expect_within_budget(each, 8, "loads from shared memory used, per 32 products");
 }
 
-// Four matrices of eight rows each: a row of A's tile has 128 bytes, one of B's 256, so all eight begin in the same bank.
+// Four matrices of eight rows each. A row of A's tile is 128 bytes long, and one of B's 256, so all
+// eight begin in the same bank.
 TEST(MatmulLdmatrix, LoadsAFragmentWithOneRequestAndManyTurns) {
   const Kernel before = one_tile("matmul_tensor_tiles"), after = one_tile("matmul_ldmatrix");
   EXPECT_EQ(before[kSharedLoadRequests], kSteps * 48);

@@ -1,7 +1,7 @@
 // 16d swizzle: C = act(A B + bias) in bf16, tiles without bank conflicts.
-// Change: from 00.16c: a row's 16-byte vectors are swizzled. load_a, load_b are now common/cuda's.
-// Why:    eight rows of a matrix are then in different banks: four wavefronts for ldmatrix, not 32.
-// Needs:  as 16c. No padding is added: a row is as long as before.
+// Change: from 00.16c. A row's 16-byte vectors are swizzled. load_a, load_b are now common/cuda's.
+// Why:    eight rows of a matrix are now in different banks. ldmatrix takes 4 wavefronts, not 32.
+// Needs:  as 16c. No padding is added, so a row is as long as before.
 // Costs:  an exclusive or per address of a lane. All threads still wait for every tile.
 #include <cuda_runtime.h>
 
@@ -33,7 +33,7 @@ constexpr int kWarpTile = 64;              // rows and columns of C per warp
 constexpr int kBlock = 16;                 // rows, columns and depth of two adjacent MMAs
 constexpr int kSide = kWarpTile / kBlock;  // blocks along a side of a warp's tile
 
-// Contiguous rows of elements in shared memory; place() orders the 16-byte vectors of each row.
+// Contiguous rows of elements in shared memory. place() orders the 16-byte vectors of each row.
 template <int kColumns_>
 struct Tile {
   using Element = bfloat16;
@@ -54,8 +54,8 @@ using TileA = Tile<kDepth>;                // kTile rows
 using TileB = Tile<kTile>;                 // kDepth rows
 constexpr int kElements = kTile * kDepth;  // elements of either tile
 
-// Fetches a 16-byte vector, 8 elements of a row, of which the first `count` exist; the others
-// become 0. `aligned`: vectors exist as a whole or not at all, and begin at multiples of 16 bytes.
+// Fetches a 16-byte vector, 8 elements of a row, of which the first `count` exist. The others
+// become 0. If `aligned`, vectors exist entirely or not at all, and begin at multiples of 16 bytes.
 __device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, int count, bool aligned) {
   if (aligned) {
     uint4 unit = make_uint4(0, 0, 0, 0);
@@ -67,7 +67,7 @@ __device__ void fetch_unit(bfloat16* to_smem, const bfloat16* from, int count, b
   }
 }
 
-// Fetches kRows rows of a matrix of `stride` columns; `rows` rows and `columns` columns exist.
+// Fetches kRows rows of a matrix with `stride` columns, of which `rows` x `columns` exist.
 template <int kRows, typename Tile>
 __device__ void fetch_tile(Tile to_smem, const bfloat16* from, std::int64_t stride, int rows,
                            int columns, bool aligned) {
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   tiles::Accumulator c[kSide][kSide][2] = {};
   for (int tile = 0; tile < count; ++tile) {
     fetch(tile);
-    __syncthreads();  // both tiles are complete; all threads may read them
+    __syncthreads();  // both tiles are complete, so all threads may read them
 #pragma unroll
     for (int k = 0; k < kDepth; k += kBlock) {
       FragmentA a[kSide];
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           tiles::multiply(c[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // all threads have read the tiles; they may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
 
 #pragma unroll

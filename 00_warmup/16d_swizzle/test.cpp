@@ -4,7 +4,7 @@
 
 using warmup::register_hole;
 
-// One ragged tile, two steps along K, of which the second is ragged.
+// One partial tile with two steps along K, of which the second is partial, too.
 const ladder::Shape kShape = {{"M", 75}, {"N", 70}, {"K", 70}};
 
 const bool holes_registered =

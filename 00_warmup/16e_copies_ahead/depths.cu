@@ -1,7 +1,7 @@
 // 16e copies ahead, depths: the same kernel with one to four stages, Triton's num_stages.
 // Change: kStages is a template parameter, and four of its values are registered.
 // Why:    it measures the gain per stage. With one stage no copy is in flight during the products.
-// Needs:  as 16d; 32 KB of shared memory per stage.
+// Needs:  as 16d, and 32 KB of shared memory per stage.
 // Costs:  with four stages an SM of an H200 holds one block, with one to three two.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     __pipeline_commit();
     // Later groups may still be in flight.
     __pipeline_wait_prior(kStages - 1);
-    __syncthreads();  // this stage is complete; all threads may read it
+    __syncthreads();  // this stage is complete, so all threads may read it
     const TileA a_tile{stage(tile)};
     const TileB b_tile{stage(tile) + kElements};
 #pragma unroll
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           tiles::multiply(c[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // all threads have read this stage; it may be refilled
+    __syncthreads();  // all threads have read this stage, which may now be refilled
   }
 
 #pragma unroll

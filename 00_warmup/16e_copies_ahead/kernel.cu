@@ -1,7 +1,7 @@
 // 16e copies ahead: C = act(A B + bias) in bf16, asynchronous copies of tiles during the products.
-// Change: from 00.16d: kStages pairs of tiles, kStages - 1 in flight. Layout of common/cuda.
+// Change: from 00.16d, with kStages pairs of tiles, kStages - 1 in flight. Layout of common/cuda.
 // Why:    in 16d warps wait for tiles, then multiply. A copy needs no register and no thread.
-// Needs:  as 16d; 32 KB of shared memory per stage.
+// Needs:  as 16d, and 32 KB of shared memory per stage.
 // Costs:  with four stages an SM holds one block, with three two.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     __pipeline_commit();
     // Later groups may still be in flight.
     __pipeline_wait_prior(kStages - 1);
-    __syncthreads();  // this stage is complete; all threads may read it
+    __syncthreads();  // this stage is complete, so all threads may read it
     const TileA a_tile{stage(tile)};
     const TileB b_tile{stage(tile) + kElements};
 #pragma unroll
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           tiles::multiply(c[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // all threads have read this stage; it may be refilled
+    __syncthreads();  // all threads have read this stage, which may now be refilled
   }
 
 #pragma unroll

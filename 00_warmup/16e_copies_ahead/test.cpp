@@ -4,8 +4,8 @@
 
 using warmup::register_hole;
 
-// One ragged tile, four tiles along K, so that a stage is used again; the last one is ragged. Rows begin at multiples of 16 bytes: only
-// then they are copied asynchronously.
+// One partial tile, and four tiles along K, so that a stage is used again. The last one is partial.
+// Rows begin at multiples of 16 bytes, because only then they are copied asynchronously.
 const ladder::Shape kShape = {{"M", 75}, {"N", 72}, {"K", 200}};
 
 const bool holes_registered =

@@ -10,7 +10,8 @@ constexpr std::uint64_t kTile = 128, kDepth = 64, kTiles = 5;
 constexpr std::uint64_t kUnit = 8;                                   // elements of a copy
 constexpr std::uint64_t kCopies = (kTile + kTile) * kDepth / kUnit;  // of a pair of tiles
 
-// One block, four tiles along K. Only those of the first one may be waited for at once: nothing can be done before.
+// One block with four tiles along K. Only the first tiles may be waited for at once, because no
+// work precedes them.
 const bool registered = ladder::testing::register_budget(
     "matmul_copies_ahead", "matmul",
     {.loads = (75 * 200 + 200 * 72) / (75.0 * 72.0 * kUnit),

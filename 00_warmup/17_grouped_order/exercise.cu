@@ -1,5 +1,5 @@
 // 17 grouped order: C = act(A B + bias) in bf16, simultaneous blocks compute nearby tiles of C.
-// Change: from 00.16e: blocks take groups of 16 rows of tiles, and in a group column by column.
+// Change: from 00.16e. Blocks take groups of 16 rows of tiles, and in a group column by column.
 // Why:    an H200 runs 264 blocks at once. Groups need about half as many rows of A, columns of B.
 // Needs:  as 16e.
 // Costs:  four divisions per block. Small products, with one wave of blocks, gain nothing.
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     if (tile + kStages - 1 < count) fetch(tile + kStages - 1);
     __pipeline_commit();
     __pipeline_wait_prior(kStages - 1);  // later groups may be in flight
-    __syncthreads();                     // this stage is complete; all threads may read it
+    __syncthreads();                     // this stage is complete, so all threads may read it
     const TileA a_tile{stage(tile)};
     const TileB b_tile{stage(tile) + kElements};
 #pragma unroll
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           tiles::multiply(c[i][j], a[i], b[j]);
       }
     }
-    __syncthreads();  // all threads have read this stage; it may be refilled
+    __syncthreads();  // all threads have read this stage, which may now be refilled
   }
 
 #pragma unroll

@@ -13,7 +13,8 @@ namespace {
 using warmup::grouped_place;
 using warmup::TilePlace;
 
-// Every tile has one block: inside of C, and no tile twice. The last group is ragged for most of these.
+// Every tile has one block, which is inside of C, and no tile occurs twice. The last group is
+// partial for most of these.
 TEST(matmul_grouped, Hole1TakesEachTileOnce) {
   for (std::int64_t down = 1; down <= 9; ++down) {
     for (std::int64_t across = 1; across <= 5; ++across) {
@@ -35,7 +36,7 @@ TEST(matmul_grouped, Hole1TakesEachTileOnce) {
   }
 }
 
-// 5 x 3 tiles in groups of 2: the last group has one row.
+// 5 x 3 tiles in groups of 2, so the last group has one row.
 TEST(matmul_grouped, Hole1WalksAGroupByColumns) {
   const std::vector<std::vector<std::int64_t>> blocks = {
       {0, 2, 4}, {1, 3, 5}, {6, 8, 10}, {7, 9, 11}, {12, 13, 14}};
@@ -59,9 +60,10 @@ TEST(GroupedPlace, IsRowOrderInGroupsOfOne) {
   }
 }
 
-// swizzle2d, as the notes quote it from Triton, gives a program of a two-dimensional grid another place. With the number of the
-// program it is the same order in whole groups. In a ragged last group its row comes from the number in the whole grid, not in the
-// group: here the two rows of that group are swapped.
+// swizzle2d, as the notes quote it from Triton, maps a program of a two-dimensional grid to another
+// tile. With the program's linear number it is the same order in whole groups. In a partial last
+// group its row depends on the number in the whole grid, not in the group, which swaps the two rows
+// of that group here.
 TEST(GroupedPlace, IsTheSameForATwoDimensionalGridInWholeGroups) {
   constexpr std::int64_t kDown = 5, kAcross = 5, kGroup = 3;
   for (std::int64_t i = 0; i < kDown; ++i) {
@@ -76,7 +78,8 @@ TEST(GroupedPlace, IsTheSameForATwoDimensionalGridInWholeGroups) {
   }
 }
 
-// Strips, that is rows and columns of tiles, that the blocks of a wave need, added up over all waves: 264 blocks, 64 x 64 tiles.
+// Strips, which are rows or columns of tiles, that the blocks of a wave need, added up over all
+// waves of 264 blocks for 64 x 64 tiles.
 std::int64_t strips(std::int64_t group) {
   constexpr std::int64_t kSide = 64, kWave = 264;
   std::size_t all = 0;

@@ -11,7 +11,7 @@ const bool registered = ladder::testing::register_budget(
     {.loads = (2 * 140 * 9 + 2 * 9 * 130) / (140.0 * 130.0), .stores = 1, .uses_places_once = true},
     {{"M", 140}, {"N", 130}, {"K", 9}}, {}, {}, "bf16");  // four blocks, a tile of each
 
-// The order of blocks changes neither what a block moves nor what it multiplies.
+// The order of blocks changes neither the bytes that a block moves nor its products.
 TEST(MatmulGrouped, DoesTheSameInAnotherOrder) {
   const ladder::Shape shape = {{"M", 256}, {"N", 256}, {"K", 64}};
   const Kernel before =

@@ -1,4 +1,4 @@
-// c = act(a b + bias) for each of B batches: each has its own matrix a, and all share b.
+// c = act(a b + bias) for each of B batches. Each batch has its own matrix a, and all share b.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace warmup {
 
-struct BatchedMatmul;  // the operator: batched_matmul_operator.cpp
+struct BatchedMatmul;  // the operator, in batched_matmul_operator.cpp
 
 struct BatchedMatmulSizes {
-  // 0 or more: batches, rows of a and c, columns of b and c, columns of a and rows of b
+  // All 0 or more. Batches, rows of a and c, columns of b and c, columns of a and rows of b.
   std::int64_t B = 4, M = 48, N = 160, K = 64;
   bool with_bias = false;  // one number per column of c is added
-  bool gelu = false;       // act is x Phi(x); otherwise the identity
+  bool gelu = false;       // act is x Phi(x), otherwise the identity
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {

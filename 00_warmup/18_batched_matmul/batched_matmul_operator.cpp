@@ -1,4 +1,4 @@
-// The batched matrix product as the tests, the ladder and the X-ray know it.
+// The batched matrix product as an operator, for the tests, the ladder and the X-ray.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -40,7 +40,7 @@ struct BatchedMatmul {
   }
   static std::vector<double> values(const Matrix& c) { return {c.data(), c.data() + c.size()}; }
 
-  // The batches' rows, one below the other: all are multiplied by the same b.
+  // The batches' rows, one below the other, because all are multiplied by the same b.
   static std::vector<ladder::Truth> truth(const ladder::Problem& problem, ladder::Arithmetic) {
     const BatchedMatmulArgs& x = problem.args<BatchedMatmulArgs>();
     const Matrix a = matrix_of(x.a, x.B * x.M, x.K), b = matrix_of(x.b, x.K, x.N);
@@ -49,7 +49,7 @@ struct BatchedMatmul {
     return {{values(finished(x, product(a, b))), values(squares.cwiseSqrt())}};
   }
 
-  // A wrong answer is computed only when a result is wrong already: the shapes of tests are small.
+  // Wrong answers are computed only after a failure, and for the small shapes of tests.
   static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
     const BatchedMatmulArgs& x = problem.args<BatchedMatmulArgs>();
     const std::vector<double>& right = *outputs[0].truth;
@@ -67,7 +67,7 @@ struct BatchedMatmul {
       return "was written only where m < N and n < M: the mask has M and N exchanged\n";
 
     const Matrix b = matrix_of(x.b, x.K, x.N);
-    // Row m of batch i lies at place(i) + m * K.
+    // Row m of batch i begins at place(i) + m * K.
     const auto with_batches_at = [&](const std::function<std::int64_t(std::int64_t)>& place) {
       Matrix a = Matrix::Zero(x.B * x.M, x.K);
       for (std::int64_t i = 0; i < a.size(); ++i) {
@@ -95,7 +95,7 @@ struct BatchedMatmul {
     const bool activates_first =
         x.gelu && x.bias != nullptr && equals(with_bias(x, ab.unaryExpr(&gelu)));
     if (x.gelu) {
-      if (equals(with_bias(x, ab)))  // of K = 0 elements the two are the same
+      if (equals(with_bias(x, ab)))  // the two are equal for K = 0
         return activates_first
                    ? "equals the product without the activation, or with it before the bias\n"
                    : "equals the product without the activation\n";

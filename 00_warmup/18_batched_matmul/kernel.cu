@@ -1,8 +1,8 @@
 // 18 batched matmul: c = act(a b + bias) for each batch, with one b for all batches.
-// Change: rewrite of 14 for a new operator: a block also finds its batch. GELU instead of ReLU.
-// Why:    one launch for all batches; one for each would leave SMs idle if a batch has few tiles.
-// Needs:  any B, M, N, K: elements past an edge are 0 in shared memory. Blocks of 1024 threads.
-// Costs:  as 14 for each batch: every batch and tile of rows fetches b again.
+// Change: rewrite of 14 for a new operator. A block also finds its batch. GELU instead of ReLU.
+// Why:    all batches share a launch. One for each would leave SMs idle if a batch has few tiles.
+// Needs:  any B, M, N, K. Elements past an edge are 0 in shared memory. Blocks of 1024 threads.
+// Costs:  as 14 for each batch, because every batch and tile of rows fetches b again.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of each of the three tiles; one thread per element
+constexpr int kTile = 32;  // rows and columns of each tile, with one thread per element
 constexpr float kRootHalf = 0.70710678f;  // 1 / sqrt(2)
 
 __device__ float finished(const BatchedMatmulArgs& args, float sum, std::int64_t n) {
@@ -48,10 +48,10 @@ __global__ void __launch_bounds__(kTile* kTile)
     const std::int64_t a_k = first_k + column, b_k = first_k + row;
     a_smem[row][column] = m < M && a_k < K ? a[m * K + a_k] : 0.0f;
     b_smem[row][column] = b_k < K && n < N ? args.b[b_k * N + n] : 0.0f;
-    __syncthreads();  // both tiles are complete; all threads may read them
+    __syncthreads();  // both tiles are complete, so all threads may read them
     for (int k = 0; k < kTile; ++k)
       sum += a_smem[row][k] * b_smem[k][column];
-    __syncthreads();  // all threads have read the tiles; they may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
   if (m < M && n < N) c[m * N + n] = finished(args, sum, n);
 }

@@ -10,7 +10,7 @@
 
 using warmup::register_hole;
 
-// The first one reads nothing of a: a wrong batch is for the second one to name.
+// The first one reads nothing of a, because the second one detects a wrong batch.
 const bool holes_registered =
     register_hole("batched_matmul_tiles", "Hole1AddsTheBiasAndThenAppliesGelu", "batched_matmul",
                   {{"B", 1}, {"M", 5}, {"N", 45}, {"K", 0}},

@@ -6,8 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// For each batch: two tiles of columns, two of rows, each element of a and of b twice; the bias once for each element of c. Each of the
-// 3 * 4 blocks has two tiles along K.
+// For each batch two tiles of columns and two of rows, so each element of a and of b is loaded
+// twice, and the bias once for each element of c. Each of the 3 * 4 blocks has two tiles along K.
 const bool registered = ladder::testing::register_budget(
     "batched_matmul_tiles", "batched_matmul",
     {.loads = (2 * 37 * 40 + 2 * 40 * 45) / (37.0 * 45.0) + 1,
@@ -31,7 +31,7 @@ TEST(BatchedMatmulTiles, FetchesBAnewForEachBatch) {
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
 }
 
-// The same 32 rows: in 32 batches of one row, and as one matrix.
+// The same 32 rows in 32 batches of one row, and as one matrix.
 TEST(BatchedMatmulTiles, WastesItsTilesWhereABatchHasOneRow) {
   constexpr std::uint64_t kRows = 32, kN = 64, kK = 64;
   const Kernel batches = batched({{"B", kRows}, {"M", 1}, {"N", kN}, {"K", kK}});

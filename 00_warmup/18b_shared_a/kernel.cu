@@ -1,8 +1,8 @@
 // 18b shared a: c = a b + bias for each batch, with one a for all batches.
-// Change: rewrite of 18 for another operator: all batches' columns in a row; threads find batches.
+// Change: rewrite of 18 for another operator. All batches' columns in a row. Threads find batches.
 // Why:    a tile can have columns of several batches, so only the last tile has unused columns.
-// Needs:  any B, M, N, K: elements past an edge are 0 in shared memory. Blocks of 1024 threads.
-// Costs:  a division per thread; a warp reads two memory ranges where a tile changes batches.
+// Needs:  any B, M, N, K. Elements past an edge are 0 in shared memory. Blocks of 1024 threads.
+// Costs:  a division per thread. A warp reads two memory ranges where a tile changes batches.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of each of the three tiles; one thread per element
+constexpr int kTile = 32;  // rows and columns of each tile, with one thread per element
 
 __global__ void __launch_bounds__(kTile* kTile) shared_a_kernel(const SharedAMatmulArgs args) {
   __shared__ float a_smem[kTile][kTile], b_smem[kTile][kTile];
@@ -35,10 +35,10 @@ __global__ void __launch_bounds__(kTile* kTile) shared_a_kernel(const SharedAMat
     a_smem[row][column] = m < M && a_k < K ? args.a[m * K + a_k] : 0.0f;
     // Each column of b's tile is from its own batch.
     b_smem[row][column] = b_k < K && batch < B ? args.b[(batch * K + b_k) * N + n] : 0.0f;
-    __syncthreads();  // both tiles are complete; all threads may read them
+    __syncthreads();  // both tiles are complete, so all threads may read them
     for (int k = 0; k < kTile; ++k)
       sum += a_smem[row][k] * b_smem[k][column];
-    __syncthreads();  // all threads have read the tiles; they may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
   if (m >= M || batch >= B) return;
   if (args.bias != nullptr) sum += args.bias[batch];

@@ -1,4 +1,4 @@
-// c = a b + bias for each of B batches: each has its own matrix b, and all share a.
+// c = a b + bias for each of B batches. Each batch has its own matrix b, and all share a.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace warmup {
 
-struct SharedAMatmul;  // the operator: shared_a_operator.cpp
+struct SharedAMatmul;  // the operator, in shared_a_operator.cpp
 
 struct SharedAMatmulSizes {
-  // 0 or more: batches, rows of a and c, columns of b and c, columns of a and rows of b
+  // All 0 or more. Batches, rows of a and c, columns of b and c, columns of a and rows of b.
   std::int64_t B = 8, M = 64, N = 49, K = 64;
   bool with_bias = false;  // one number per batch is added
 

@@ -1,4 +1,5 @@
-// The batched matrix product with one left matrix as the tests, the ladder and the X-ray know it.
+// The batched matrix product with one left matrix as an operator, for the tests, the ladder and the
+// X-ray.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -66,7 +67,7 @@ struct SharedAMatmul {
     return {c};
   }
 
-  // A wrong answer is computed only when a result is wrong already: the shapes of tests are small.
+  // Wrong answers are computed only after a failure, and for the small shapes of tests.
   static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
     const SharedAMatmulArgs& x = problem.args<SharedAMatmulArgs>();
     const std::vector<double>& right = *outputs[0].truth;

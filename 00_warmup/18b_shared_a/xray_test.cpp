@@ -6,7 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// 3 * 21 columns are two tiles of columns; two of rows. Each of the four blocks has two tiles along K.
+// 3 * 21 columns are two tiles of columns, with two tiles of rows. Each of the four blocks has two
+// tiles along K.
 const bool registered = ladder::testing::register_budget(
     "shared_a_tiles", "shared_a_matmul",
     {.loads = (2 * 37 * 40 + 2 * 3 * 40 * 21) / (3 * 37.0 * 21.0) + 1,
@@ -18,7 +19,7 @@ Kernel shared_a(const ladder::Shape& shape) {
   return ladder::testing::xray_of("shared_a_tiles", "shared_a_matmul", shape);
 }
 
-// Of 8 batches of 20 columns: five tiles side by side. A tile of its own for each batch would make eight.
+// 8 batches of 20 columns are five adjacent tiles. A separate tile for each batch would make eight.
 TEST(SharedATiles, LeavesNoPartOfATileOver) {
   constexpr std::uint64_t kB = 8, kM = 32, kN = 20, kK = 32, kTile = 32;
   const Kernel kernel = shared_a({{"B", kB}, {"M", kM}, {"N", kN}, {"K", kK}});
@@ -33,7 +34,8 @@ TEST(SharedATiles, LeavesNoPartOfATileOver) {
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
 }
 
-// 8 batches, 32 rows of b: 80 bytes of a row of 20 do not end at a sector's edge, 96 bytes of a row of 24 do.
+// 8 batches with 32 rows of b. The 80 bytes of a row of 20 do not end at a sector's edge, and the
+// 96 bytes of a row of 24 do.
 TEST(SharedATiles, TouchesFiveSectorsForFourWhereBatchesDoNotEndAtThem) {
   const auto loads_of_b = [](std::int64_t N) {
     return shared_a({{"B", 8}, {"M", 32}, {"N", N}, {"K", 32}}).buffer("b").loads();

@@ -1,8 +1,8 @@
 // 19 conv2d: a window of weights moves over images. A warp's lanes are taps, then results.
-// Change: rewrite: a new operator. Step 1 has a warp per result, step 2 a thread, as lesson 13.
-// Why:    a window of 3 x 3 fills 9 lanes of a warp; a row of results fills all 32.
+// Change: rewrite for a new operator. Step 1 has a warp per result, step 2 a thread, as lesson 13.
+// Why:    a window of 3 x 3 fills 9 lanes of a warp, but a row of results fills all 32.
 // Needs:  any sizes of images, window, stride and padding.
-// Costs:  each pixel is read per tap of the window and channel of y: 19b fetches it less often.
+// Costs:  each pixel is read per tap of the window and channel of y. 19b fetches it less often.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kWarpSize = 32, kThreads = 256;
 
-// An element of y: image, channel, row, column.
+// Image, channel, row and column of an element of y.
 struct Place {
   std::int64_t b, m, oy, ox;
 };
@@ -30,7 +30,7 @@ __device__ Place place_of(const Conv2dArgs& args, std::int64_t i, std::int64_t O
   return {plane / args.M, plane % args.M, row % OH, i % OW};
 }
 
-// The term of tap (c, ky, kx) of the window: a weight times the pixel below it.
+// The term of tap (c, ky, kx) of the window, which is a weight times the pixel below it.
 __device__ float term(const Conv2dArgs& args, const Place& at, std::int64_t c, std::int64_t ky,
                       std::int64_t kx) {
   const float weight = args.weight[((at.m * args.C + c) * args.KH + ky) * args.KW + kx];
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kThreads)
 
   float sum = 0.0f;
   for (std::int64_t c = 0; c < args.C; ++c) {
-    // The tile has taps that the window does not have.
+    // The tile contains taps outside the window.
     // TODO(2): roughly 4 lines; each lane has its taps of the tile; add the terms of those that the window has
     // TODO(2): budget: one term for each tap of the window
   }
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Launchers ----
 
-// Checks the arguments. Returns the number of blocks if a result takes `threads_each` threads.
+// Checks the arguments. Returns the number of blocks if a result needs `threads_each` threads.
 unsigned conv2d_blocks(const Conv2dArgs& args, std::int64_t threads_each) {
   ladder::validate_lists(args);
   return blocks_of_tiles("B * M * H * W", 1, 1,

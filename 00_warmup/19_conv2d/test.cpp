@@ -26,7 +26,8 @@ const bool holes_registered =
                    {"stride", 2},
                    {"pad", 1}});
 
-// A window of 5 x 7 has a tile of 8 x 8 places: two for each lane. One of 9 x 5 has 16 x 8: four.
+// A window of 5 x 7 needs a tile of 8 x 8 taps, two for each lane. One of 9 x 5 needs 16 x 8, four
+// for each lane.
 const ladder::Support kSupport{
     .sizes = {{"B", {2, 1}},
               {"M", {3, 1, 8}},

@@ -6,7 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// 27 places of the window, a pixel and a weight for each, and the bias. Without padding each place has a pixel.
+// 27 taps of the window, a pixel and a weight for each, and the bias. Without padding each tap has
+// a pixel.
 const ladder::Shape kRagged = {{"B", 2},  {"M", 3},  {"C", 3},      {"H", 9},  {"W", 11},
                                {"KH", 3}, {"KW", 3}, {"stride", 2}, {"pad", 0}};
 const bool registered =
@@ -20,7 +21,7 @@ const ladder::Shape kPadded = {{"B", 2},  {"M", 3},  {"C", 2},      {"H", 6},  {
 const bool bounds = ladder::testing::register_bounds("conv2d_window", "conv2d", kPadded) &&
                     ladder::testing::register_bounds("conv2d_direct", "conv2d", kPadded);
 
-// The README's table: 4 channels of 8 x 32 results.
+// The README's table has 4 channels of 8 x 32 results.
 constexpr std::uint64_t kResults = 4 * 8 * 32, kChannels = 3, kWindow = 9;
 Kernel kernel_of(const std::string& implementation, std::int64_t stride = 1) {
   return ladder::testing::xray_of(implementation, "conv2d",
@@ -57,7 +58,7 @@ TEST(Conv2dDirect, HasARequestForEachPlaceOfTheWindowAndAllLanesInIt) {
   EXPECT_EQ(x.sectors, 4176u);
 }
 
-// 4 rows of 32 results: a lane's pixel is the second one from its neighbour's.
+// 4 rows of 32 results, in which the pixels of adjacent lanes are two apart.
 TEST(Conv2dDirect, TouchesNearlyTwiceAsManySectorsWhereTheStrideIsTwo) {
   const Kernel kernel = kernel_of("conv2d_direct", 2);
   const Traffic& x = kernel.buffer("x").loads();

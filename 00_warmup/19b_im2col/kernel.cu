@@ -1,8 +1,8 @@
 // 19b im2col: lesson 19's convolution as a matrix product, with a matrix that is never stored.
-// Change: rewrite of 18b for another operator: b's elements are pixels below taps; bias per row.
+// Change: rewrite of 18b for another operator. b's elements are pixels below taps. Bias per row.
 // Why:    a tile in shared memory serves 32 channels of y and 32 results of each.
 // Needs:  any sizes of images, window, stride and padding. Blocks of 1024 threads.
-// Costs:  divisions per element of a tile: its row gives the tap, its column the window's position.
+// Costs:  divisions per element of a tile. Its row gives the tap, its column the window's position.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of each of the three tiles; one thread per element
+constexpr int kTile = 32;  // rows and columns of each tile, with one thread per element
 
-// Row k of im2col's matrix, in the column of (oy, ox) of image b: the pixel below tap k.
+// Row k of im2col's matrix, in the column of (oy, ox) of image b, which is the pixel below tap k.
 __device__ float unrolled(const Conv2dArgs& args, std::int64_t k, std::int64_t b, std::int64_t oy,
                           std::int64_t ox) {
   // The weights of a channel of y are in the order c, ky, kx.
@@ -48,10 +48,10 @@ __global__ void __launch_bounds__(kTile* kTile)
     const std::int64_t a_k = first_k + column, b_k = first_k + row;
     a_smem[row][column] = m < M && a_k < K ? args.weight[m * K + a_k] : 0.0f;
     b_smem[row][column] = b_k < K && batch < B ? unrolled(args, b_k, batch, oy, ox) : 0.0f;
-    __syncthreads();  // both tiles are complete; all threads may read them
+    __syncthreads();  // both tiles are complete, so all threads may read them
     for (int k = 0; k < kTile; ++k)
       sum += a_smem[row][k] * b_smem[k][column];
-    __syncthreads();  // all threads have read the tiles; they may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
   if (m >= M || batch >= B) return;
   args.y[((batch * M + m) * OH + oy) * OW + ox] = sum + args.bias[m];

@@ -4,7 +4,7 @@
 
 using warmup::register_hole;
 
-// The first has one result for each image and channel of y.
+// The first shape gives one result for each image and channel of y.
 const bool holes_registered =
     register_hole("conv2d_im2col", "Hole1FindsTheTapOfARow", "conv2d",
                   {{"B", 3},

@@ -6,7 +6,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// 27 taps, 40 places of the window: one tile along K, two of columns and two of rows. Without padding each tap has a pixel.
+// 27 taps and 40 window positions are one tile along K, two of columns and two of rows. Without
+// padding each tap has a pixel.
 const bool registered =
     ladder::testing::register_budget("conv2d_im2col", "conv2d",
                                      {.loads = (2 * 37 * 27 + 2 * 27 * 40) / (37.0 * 40.0) + 1,

@@ -1,5 +1,5 @@
 // 20a int8: C = A W with weights of 8 bits, from the quantisation of W to its product.
-// Change: rewrite: W is stored as 8-bit integers, with a scale and a zero point for each group. A
+// Change: rewrite. W is stored as 8-bit integers, with a scale and a zero point for each group. A
 //         tile becomes fp32 when it is stored in shared memory.
 // Why:    a weight is 1 byte in global memory, not 4.
 // Needs:  any M, N, K and GROUP. Blocks of 1024 threads.
@@ -18,11 +18,11 @@
 namespace warmup {
 namespace {
 
-constexpr int kTile = 32;  // rows and columns of each of the three tiles; one thread per element
-constexpr int kThreads = 256;                      // threads per block that quantise
+constexpr int kTile = 32;      // rows and columns of each tile, with one thread per element
+constexpr int kThreads = 256;  // threads per block that quantise
 constexpr float kMiddle = 128.0f, kMost = 255.0f;  // of 8-bit integers
 
-// ---- Step 1: W becomes integers. A thread has a group ----
+// ---- Step 1: W becomes integers, a group per thread ----
 
 __global__ void __launch_bounds__(kThreads) quantize_kernel(const QuantizeArgs args) {
   const std::int64_t N = args.N;
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads) quantize_kernel(const QuantizeArgs a
   if (i >= (args.K + args.GROUP - 1) / args.GROUP * N) return;
   const std::int64_t n = i % N, first = i / N * args.GROUP, end = min(first + args.GROUP, args.K);
 
-  float least = 0.0f, most = 0.0f;  // 0 is always in the range: it must stay 0
+  float least = 0.0f, most = 0.0f;  // 0 is always in the range, because it must stay 0
   for (std::int64_t k = first; k < end; ++k) {
     least = fminf(least, args.r[k * N + n]);
     most = fmaxf(most, args.r[k * N + n]);
@@ -48,14 +48,14 @@ __global__ void __launch_bounds__(kThreads) quantize_kernel(const QuantizeArgs a
 
 // ---- Step 2: the product ----
 
-// q - zero: an integer, so it is exact in fp32.
+// q - zero is an integer, so it is exact in fp32.
 __device__ float centred(const LowBitArgs<8>& args, std::int64_t k, std::int64_t n) {
   float q = args.w[k * args.N + n];
   q -= args.zero != nullptr ? args.zero[k / args.GROUP * args.N + n] : kMiddle;
   return q;
 }
 
-// kChannel: all weights of a column share one scale, which is applied to the finished sum.
+// With kChannel all weights of a column share one scale, which is applied to the finished sum.
 template <bool kChannel>
 __global__ void __launch_bounds__(kTile* kTile) int8_tiles_kernel(const LowBitArgs<8> args) {
   __shared__ float a_smem[kTile][kTile], w_smem[kTile][kTile];
@@ -75,11 +75,11 @@ __global__ void __launch_bounds__(kTile* kTile) int8_tiles_kernel(const LowBitAr
       if (!kChannel) weight *= args.scale[w_k / args.GROUP * N + n];
     }
     w_smem[row][column] = weight;
-    __syncthreads();  // both tiles are complete; all threads may read them
+    __syncthreads();  // both tiles are complete, so all threads may read them
     for (int k = 0; k < kTile; ++k)
       sum += a_smem[row][k] * w_smem[k][column];
     // The next tiles use the same buffers.
-    __syncthreads();  // all threads have read the tiles; they may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
   if (m >= M || n >= N) return;
   if (kChannel && K > 0) sum *= args.scale[n];

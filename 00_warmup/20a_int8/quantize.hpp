@@ -1,4 +1,4 @@
-// Real numbers as 8-bit integers: q = r / scale + zero, rounded.
+// Real numbers as 8-bit integers q = r / scale + zero, rounded.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace warmup {
 
-struct Quantize;  // the operator: quantize_operator.cpp
+struct Quantize;  // the operator, in quantize_operator.cpp
 
 struct QuantizeSizes {
-  std::int64_t K = 256, N = 96;  // 0 or more: rows and columns of r
-  std::int64_t GROUP = 64;       // 1 to kMostGroup: numbers of a column that share a scale
+  std::int64_t K = 256, N = 96;  // rows and columns of r, 0 or more
+  std::int64_t GROUP = 64;       // numbers of a column that share a scale, 1 to kMostGroup
   bool symmetric = false;        // every zero point is 128
 
   std::int64_t groups() const { return (K + GROUP - 1) / GROUP; }

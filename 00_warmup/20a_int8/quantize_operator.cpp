@@ -1,4 +1,4 @@
-// Quantisation as the tests, the ladder and the X-ray know it.
+// Quantisation as an operator, for the tests, the ladder and the X-ray.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,9 +16,9 @@ struct Quantize {
   }
   static double additions(const QuantizeArgs&) { return 2; }
 
-  // Whole multiples of a scale and a little more, so that no right kernel rounds to another number. Each group has the ends of its range;
-  // a symmetric one has only one of them, and the lower one where the column is odd.
-  // Every eighth column has zeros alone.
+  // Whole multiples of a scale and a little more, so that no right kernel rounds to another number.
+  // Each group contains the ends of its range. A symmetric one contains only one of them, which is
+  // the lower one in odd columns. Every eighth column contains only zeros.
   static bool draw(ladder::Problem& problem, const std::string& input,
                    ladder::Generator& generator) {
     const Case& c = problem.as<Case>();
@@ -48,7 +48,8 @@ struct Quantize {
   struct Result {
     Values q, scale, zero;
   };
-  // `magnitude` of the group's least and largest: what a symmetric scale is made of.
+  // `magnitude` maps a group's least and largest number to the number that a symmetric scale is
+  // computed from.
   template <typename Magnitude>
   static Result quantized(const QuantizeArgs& x, const Magnitude& magnitude, bool with_zero = true,
                           bool to_nearest = true) {

@@ -4,7 +4,7 @@
 
 namespace {
 
-// GROUP: smaller than a tile and across its edges, all of K, and all but one row of it.
+// GROUP is smaller than a tile and across its edges, all of K, and all but one row of it.
 const bool registered =
     ladder::testing::register_suite(
         "quantize", "quantize_groups",
@@ -24,8 +24,8 @@ const bool registered =
                      {.size = "K", .at = {32, 64}},
                      {.size = "GROUP", .at = {69}, .others = {{"K", 70}}}}});
 
-// Around 0 half of the range lies on either side: the zero point is rint(127.5), and the largest value would be rint(255.5) = 256, which has
-// no byte.
+// In a range around 0, half of the numbers are on either side. The zero point is rint(127.5), and
+// the largest value would be rint(255.5) = 256, which does not fit in a byte.
 KERNEL_TEST(quantize_groups, KeepsTheLargestOfARangeAroundZero) {
   for (const float largest : {1.0f, 3.0f, 0.1f}) {
     const ladder::Implementation i = ladder::find_implementation("quantize_groups");

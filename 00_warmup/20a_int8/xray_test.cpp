@@ -8,8 +8,8 @@ using namespace emulator::xray;
 
 const ladder::Shape kRaggedProduct = {{"M", 37}, {"N", 45}, {"K", 40}, {"GROUP", 20}};
 
-// Every number of r is read twice. Then per element of c: two tiles of columns and two of rows; a byte, a scale and a zero point for each
-// weight of a tile.
+// Every number of r is read twice. The product has two tiles of columns and two of rows, and reads
+// a byte, a scale and a zero point for each weight of a tile.
 const bool registered =
     ladder::testing::register_budget("quantize_groups", "quantize",
                                      {.loads = 2, .stores = 1 + 2.0 * 4 / 100},
@@ -34,7 +34,7 @@ TEST(int8_tiles, ReadsAByteForEachWeight) {
   EXPECT_EQ(kernel[kBarriers], 2 * (kM / kTile) * (kN / kTile) * (kK / kTile));
 }
 
-// With groups a scale for each weight of each tile; with a channel one for each element of C.
+// Groups need a scale for each weight of each tile, a channel one for each element of C.
 TEST(int8_tiles, ReadsAScaleForEachWeightOrForEachElementOfC) {
   EXPECT_EQ(tiles(32, "true").buffer("scale").loads().accesses, 2u * 64 * 96);
   EXPECT_EQ(tiles(64, "true").buffer("scale").loads().accesses, 64u * 96);

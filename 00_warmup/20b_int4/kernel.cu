@@ -1,9 +1,9 @@
 // 20b int4: C = A W, a row of C at a time, with packed weights of 4 bits.
-// Change: rewrite: no tile of W in shared memory. A thread loads words of four columns, 16 bytes at
-//         a time, for 32 weights; a block's threads share 32 columns and interleave along K.
-// Why:    with one row each weight is used once: the time is that of reading them, without pauses.
-// Needs:  weights that begin at a multiple of 4 bytes; GROUP 32, 64, 128 and so on, or K or more;
-//         elements of A that are 0, or from 2^-41 to below 2^59 in magnitude: add_part adds 32.
+// Change: rewrite. No tile of W in shared memory. A thread loads words of four columns, 16 bytes at
+//         a time, for 32 weights. A block's threads share 32 columns and interleave along K.
+// Why:    with one row each weight is used once, so reading them without pauses sets the time.
+// Needs:  weights that begin at a multiple of 4 bytes, GROUP 32, 64, 128 and so on, or K or more,
+//         and elements of A that are 0 or from 2^-41 to below 2^59 in magnitude (add_part adds 32).
 // Costs:  each row of A reads all weights. 128 registers per thread, a third for parts in flight.
 #include <cuda_runtime.h>
 
@@ -23,14 +23,14 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
-constexpr int kAcross = 8;                   // threads across: 128 bytes of each row of words
-constexpr int kSlices = kThreads / kAcross;  // threads down: they share K
+constexpr int kAcross = 8;                   // threads across, for 128 bytes of each row of words
+constexpr int kSlices = kThreads / kAcross;  // threads down, which share K
 constexpr int kAhead = 2;                    // parts in flight per thread
 constexpr int kChunk = 8192;                 // elements of A in shared memory at a time
 constexpr int kSpace =
-    4;  // floats after each part of A: the slices of a warp load from different banks
+    4;  // floats after each part of A, so that a warp's slices load from different banks
 
-// Nibble 0 to 7 of a word as a float, without a conversion: int4_parts.hpp explains why.
+// Nibble 0 to 7 of a word as a float, without a conversion, as int4_parts.hpp explains.
 __device__ float in_place(unsigned word, int nibble) {
   unsigned bits = word;
   if (nibble >= kPlaces) bits >>= 4 * kPlaces;
@@ -38,14 +38,14 @@ __device__ float in_place(unsigned word, int nibble) {
   return __uint_as_float(bits);
 }
 
-// Loads words of W with __ldcs: they are used once, and should not replace reused data in L1.
+// Loads words of W with __ldcs because they are used once and should not replace reused data in L1.
 template <bool kWide>
 __device__ uint4 words_of(const unsigned* w, std::int64_t left) {
   if (kWide) return __ldcs(reinterpret_cast<const uint4*>(w));
   return four_of<uint4, false>(w, left);
 }
 
-// Requests a part. Elements past W's edges keep old values: a is 0 there, or no result is stored.
+// Requests a part. Past W's edges elements keep old values, but a is 0 or no result is stored.
 template <bool kWide>
 __device__ void fetch(const LowBitArgs<4>& args, int group_shift, int number, std::int64_t n,
                       Part& part) {
@@ -61,7 +61,7 @@ __device__ void fetch(const LowBitArgs<4>& args, int group_shift, int number, st
     part.zero = four_of<uchar4, kWide>(args.zero + scales, left);
 }
 
-// `a`: its elements for this part, in shared memory.
+// `a` points to the part's elements in shared memory.
 __device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns]) {
   float of_q[kColumns] = {}, of_a = 0.0f;
 #pragma unroll
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   constexpr int kTurn = kAhead * kSlices;  // parts per iteration, of all threads
   for (int first = 0; first < parts; first += kTurn) {
     if (first % (kChunk / kPart) == 0) {
-      __syncthreads();  // all threads have read the previous chunk; it may be overwritten
+      __syncthreads();  // all threads have read the previous chunk, which may now be overwritten
       const int needed = (parts - first + kSlices - 1) / kSlices * kSlices;
       const int nibble = threadIdx.x % 2 * 4;  // for the first of four elements of A
 #pragma unroll 8
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
         four.w *= power_of_2(kUp - 4 * place_of(nibble + 3));
         *reinterpret_cast<float4*>(&a_smem[i / kPart][i % kPart]) = four;
       }
-      __syncthreads();  // this chunk is complete; all threads may read it
+      __syncthreads();  // this chunk is complete, so all threads may read it
     }
 #pragma unroll
     for (int p = 0; p < kAhead; ++p) {

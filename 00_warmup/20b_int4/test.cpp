@@ -3,7 +3,8 @@
 
 namespace {
 
-// A part is 32 k, a turn of the block 64 parts, a chunk of A 8192 k. Where K or N are no multiples of 4 nothing is read in fours.
+// A part is 32 k, an iteration of the block 64 parts, a chunk of A 8192 k. If K or N is no multiple
+// of 4, nothing is read in fours.
 const bool registered = ladder::testing::register_suite(
     "int4_matmul", "int4_row",
     {.sizes = {{"M", {3, 1}},

@@ -10,7 +10,8 @@ namespace {
 
 using namespace emulator::xray;
 
-// Per element of c: 13 words of its column, of 128 parts that are fetched; each of the two blocks of a row reads all of A.
+// The loads per element of c are 13 words of its column, out of 128 parts that are fetched. Each of
+// the two blocks of a row reads all of A.
 const ladder::Shape kRagged = {{"M", 2}, {"N", 37}, {"K", 100}, {"GROUP", 32}};
 const bool registered = ladder::testing::register_budget(
     "int4_row", "int4_matmul",
@@ -38,7 +39,8 @@ TEST(int4_row, ReadsEachWordOnceInFullSectors) {
   EXPECT_EQ(w.requests, w.bytes_asked / (16 * kWarpSize));
 }
 
-// A part of 32 k has one, and a group four parts. A row of A is read once by each of two blocks.
+// A part of 32 k needs one, and a group is four parts. A row of A is read once by each of two
+// blocks.
 TEST(int4_row, ReadsAScaleForEachPart) {
   const Kernel kernel = row();
   EXPECT_EQ(kernel.buffer("scale").loads().accesses, kN / 4 * kK / 32);
@@ -54,7 +56,7 @@ TEST(int4_row, HasThreeBarriersAndNoBankConflictAndNoAtomic) {
   EXPECT_EQ(kernel[kAtomics], 0u);
 }
 
-// The first warp's global requests, in their order: weights of two parts before A.
+// The first warp's global requests in order, with the weights of two parts before A.
 TEST(int4_row, AsksForEightWordsBeforeA) {
   const Kernel kernel = row();
   std::vector<std::string> order;

@@ -1,10 +1,10 @@
 // 20c split-K: C = A W with weights of 4 bits, K split over several blocks.
-// Change: rewrite of the ends: a block has 32 columns and a part of K. Partial sums of the same
+// Change: rewrite of the ends. A block has 32 columns and a part of K. Partial sums of the same
 //         columns are added by atomics, or stored and added by a second kernel.
-// Why:    few columns make few blocks; with K split, all SMs have work.
+// Why:    few columns make few blocks, but with K split, all SMs have work.
 // Needs:  as 20b. A split has 1024 k or a multiple of it.
-// Costs:  atomics: C is set to 0 before, and the last bits of a result may change from call to
-//         call. Second pass: memory for all partial sums, and one more launch.
+// Costs:  with atomics, C is set to 0 before, and the last bits of a result may change from call to
+//         call. A second pass needs memory for all partial sums, and one more launch.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -25,14 +25,14 @@ namespace warmup {
 namespace {
 
 constexpr int kThreads = 256, kWarpSize = 32, kWarps = kThreads / kWarpSize;
-constexpr int kAcross = 8;                   // threads across: 128 bytes of each row of words
-constexpr int kSlices = kThreads / kAcross;  // threads down: they share K
+constexpr int kAcross = 8;                   // threads across, for 128 bytes of each row of words
+constexpr int kSlices = kThreads / kAcross;  // threads down, which share K
 constexpr int kAhead = 3;                    // parts in flight per thread
 constexpr int kChunk = 9216;                 // elements of A in shared memory at a time
 constexpr int kSpace =
-    4;  // floats after each part of A: the slices of a warp load from different banks
+    4;  // floats after each part of A, so that a warp's slices load from different banks
 
-// Nibble 0 to 7 of a word as a float, without a conversion: int4_parts.hpp explains why.
+// Nibble 0 to 7 of a word as a float, without a conversion, as int4_parts.hpp explains.
 __device__ float in_place(unsigned word, int nibble) {
   unsigned bits = word;
   if (nibble >= kPlaces) bits >>= 4 * kPlaces;
@@ -40,8 +40,8 @@ __device__ float in_place(unsigned word, int nibble) {
   return __uint_as_float(bits);
 }
 
-// Requests a part before `end`. Elements past it, or past the edges of W, keep old values: a is 0
-// there, or no result is stored.
+// Requests a part before `end`. Elements past it, or past the edges of W, keep old values, but a is
+// 0 there, or no result is stored.
 template <bool kWide>
 __device__ void fetch(const LowBitArgs<4>& args, int group_shift, int number, int end,
                       std::int64_t n, Part& part) {
@@ -58,7 +58,7 @@ __device__ void fetch(const LowBitArgs<4>& args, int group_shift, int number, in
     part.zero = four_of<uchar4, kWide>(args.zero + scales, left);
 }
 
-// `a`: its elements for this part, in shared memory.
+// `a` points to the part's elements in shared memory.
 __device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns]) {
   float of_q[kColumns] = {}, of_a = 0.0f;
 #pragma unroll
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   constexpr int kTurn = kAhead * kSlices;  // parts per iteration, of all threads
   for (int first = begin; first < end; first += kTurn) {
     if ((first - begin) % (kChunk / kPart) == 0) {
-      __syncthreads();  // all threads have read the previous chunk; it may be overwritten
+      __syncthreads();  // all threads have read the previous chunk, which may now be overwritten
       const int needed = (end - first + kSlices - 1) / kSlices * kSlices;
       const int nibble = threadIdx.x % 2 * 4;  // for the first of four elements of A
 #pragma unroll 8
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
         four.w *= power_of_2(kUp - 4 * place_of(nibble + 3));
         *reinterpret_cast<float4*>(&a_smem[i / kPart][i % kPart]) = four;
       }
-      __syncthreads();  // this chunk is complete; all threads may read it
+      __syncthreads();  // this chunk is complete, so all threads may read it
     }
 #pragma unroll
     for (int p = 0; p < kAhead; ++p) {
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   }
 }
 
-// The second pass: c is the sum of the splits' partial sums, in their order.
+// The second pass, in which c is the sum of the splits' partial sums, in their order.
 __global__ void __launch_bounds__(kThreads)
     add_splits_kernel(const float* partial, int splits, std::int64_t count, float* c) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Launchers ----
 
-// The launch for a problem; blocks is 0 if there is no work.
+// The launch for a problem, with no blocks if there is no work.
 struct Launch {
   unsigned blocks = 0;
   int group_shift = 0;  // parts per group, as a power of 2
@@ -207,7 +207,7 @@ Launch prepared(const LowBitArgs<4>& args) {
   return launch;
 }
 
-// partial: memory for splits * M * N numbers, or null.
+// `partial` is memory for splits * M * N numbers, or null.
 void start(const LowBitArgs<4>& args, const Launch& launch, float* partial) {
   const auto kernel = in_fours(args) ? int4_split_kernel<true> : int4_split_kernel<false>;
   kernel<<<launch.blocks, kThreads>>>(args, launch.group_shift, launch.parts_each, launch.splits,

@@ -3,9 +3,9 @@
 
 namespace {
 
-// K is split after each 1024, where blocks are few; a chunk of A is 9216 k. On one multiprocessor two blocks are enough, and K = 10,300 is
-// one split with two chunks. Three rounds of 1024 are two splits there, and seven on two are four: the last split has one round, the others
-// two.
+// K is split after each 1024 if there are few blocks, and a chunk of A is 9216 k. On one SM two
+// blocks are enough, and K = 10,300 is one split with two chunks. Three units of 1024 are two
+// splits there, and seven on two are four, of which the last split has one unit and the others two.
 bool register_split(const char* name, bool repeatable) {
   return ladder::testing::register_suite(
       "int4_matmul", name,

@@ -6,8 +6,9 @@ namespace {
 
 using namespace emulator::xray;
 
-// Two rows of two blocks, two splits: per element of c 138 words of its column, 35 parts with a scale and a zero point, and each of the
-// two blocks of a row reads all of A. Then an atomic for each split, or a partial sum that is stored and read.
+// Two rows of two blocks, two splits. An element of c needs 138 words of its column, and 35 parts
+// with a scale and a zero point, and each of the two blocks of a row reads all of A. Each split
+// then needs an atomic, or a partial sum that is stored and read.
 const ladder::Shape kRagged = {{"M", 2}, {"N", 37}, {"K", 1100}, {"GROUP", 32}};
 constexpr double kLoads = (2 * 138 * 37 + 2 * 2 * 35 * 37 + 2 * 2 * 1100) / (2 * 37.0);
 const bool registered =

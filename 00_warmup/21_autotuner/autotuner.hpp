@@ -1,4 +1,4 @@
-// A small autotuner: it remembers the fastest of several ways to compute the same, for each key.
+// A small autotuner that remembers, for each key, the fastest of several ways to compute the same.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ struct Candidate {
   std::function<void()> launch;
 };
 
-// The cost of a candidate, to be minimised: seconds, or a count.
+// The cost of a candidate, to be minimised, in seconds or as a count.
 using Cost = std::function<double(std::size_t candidate)>;
 
 class Autotuner {
  public:
-  // Reads `file`, if it exists; with an empty name no choice is kept. Throws std::invalid_argument
+  // Reads `file`, if it exists. With an empty name no choice is kept. Throws std::invalid_argument
   // if the file is not an autotuner's, because it would be overwritten.
   explicit Autotuner(std::string file);
 
@@ -45,22 +45,23 @@ class Autotuner {
   std::map<std::string, std::string> names_;  // names of the best candidates, by key
 };
 
-// The median of some calls, in seconds, with CUDA events; the first call is not counted.
+// The median of some calls, in seconds, with CUDA events. The first call is not counted.
 double seconds_of(const std::function<void()>& launch);
 
-// The best candidate for these sizes, by the process's tuner: by time, in the emulator by count.
+// The best candidate for these sizes, by the process's tuner, which uses `by_count` in the emulator
+// and time elsewhere.
 std::size_t tuned(const std::string& what, std::int64_t M, std::int64_t N, std::int64_t K,
                   const std::vector<Candidate>& candidates, const Cost& by_count);
 
-// A kernel of this lesson: a tile of C is tile x tile, a thread has side x side, and shared memory
-// has depth columns of A.
+// A kernel of this lesson, in which a tile of C is tile x tile, a thread computes side x side, and
+// shared memory holds depth columns of A.
 struct TileChoice {
   int tile, side, depth;
 };
 // All kernels, with the functions that launch them.
 std::vector<std::pair<TileChoice, void (*)(const MatmulArgs&)>> tile_kernels();
 
-// Cycles of the busiest of 132 SMs, by count: one for 4 FMAs of a warp or a shared-memory request.
+// Counted cycles of the busiest of 132 SMs, one for 4 FMAs of a warp or a shared-memory request.
 double cycles_by_count(const TileChoice& choice, std::int64_t M, std::int64_t N, std::int64_t K);
 
 }  // namespace warmup

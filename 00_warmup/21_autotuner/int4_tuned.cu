@@ -30,7 +30,7 @@ void int4_tuned(const LowBitArgs<4>& args) {
   std::vector<Candidate> candidates;
   for (const auto& [name, launch] : kLowBitKernels)
     candidates.push_back({name, [&args, launch = launch] { launch(args); }});
-  // By count: the k of the busiest block slot, of two per SM. A further launch counts as kLaunch.
+  // Counts the k of the busiest block slot, of two per SM. A further launch counts as kLaunch.
   const auto by_count = [&](std::size_t i) {
     constexpr std::int64_t kPlaces = 2 * 132, kSplit = 1024, kLaunch = 1024;
     const std::int64_t blocks = args.M * ((args.N + 31) / 32), most = args.K / kSplit + 1;

@@ -1,9 +1,9 @@
 // 21 autotuner: C = act(A B + bias), by the fastest kernel for the sizes.
-// Change: rewrite: tile, side and depth are template parameters. A host class tries a list of
+// Change: rewrite. Tile, side and depth are template parameters. A host class tries a list of
 //         kernels, once for each key, and keeps the names of the fastest in a file.
 // Why:    the best tile depends on the sizes and on the GPU, so it has to be measured.
 // Needs:  any sizes. The first call for a key is not recorded in a CUDA graph.
-//         LADDER_AUTOTUNER_FILE names the file; without it no choice is kept.
+//         LADDER_AUTOTUNER_FILE names the file. Without it no choice is kept.
 // Costs:  the first call for a key launches every candidate six times. All candidates are compiled.
 #include <cuda_runtime.h>
 
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kTile / kSide * (kTile / kSide))
       a_smem[i / kDepth][i % kDepth] = m < M && a_k < K ? args.a[m * K + a_k] : 0.0f;
       b_smem[i / kTile][i % kTile] = b_k < K && n < N ? args.b[b_k * N + n] : 0.0f;
     }
-    __syncthreads();  // both tiles are complete; all threads may read them
+    __syncthreads();  // both tiles are complete, so all threads may read them
     for (int k = 0; k < kDepth; ++k) {
       float a[kSide], b[kSide];
       for (int i = 0; i < kSide; ++i) {
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kTile / kSide * (kTile / kSide))
           sum[i][j] += a[i] * b[j];
       }
     }
-    __syncthreads();  // all threads have read the tiles; they may be overwritten
+    __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
   for (int i = 0; i < kSide; ++i) {
     for (int j = 0; j < kSide; ++j) {
@@ -140,7 +140,7 @@ std::size_t Autotuner::best(const std::string& key, const std::vector<Candidate>
   return best;
 }
 
-// Writes a second file first: a reader of the file sees the old one or the new one, never a part.
+// Writes a second file first, so that a reader sees the old file or the new one, never a part.
 void Autotuner::save() const {
   if (file_.empty()) return;
   const std::string beside = file_ + ".new";

@@ -27,7 +27,7 @@ const bool registered = ladder::testing::register_suite(
     {.sizes = {{"M", {37, 1, 64}}, {"N", {45, 1, 64}}, {"K", {20, 1, 32}}},
      .options = {{"with_bias", {"false", "true"}}, {"relu", {"false", "true"}}}});
 
-// Only one of them is the best by count.
+// All candidates are tested, because only one of them is the best by count.
 void every_candidate_is_right(const ladder::Implementation& tuned) {
   const auto problem =
       ladder::testing::case_of("matmul", {{"M", 131}, {"N", 70}, {"K", 37}},
@@ -72,7 +72,7 @@ TEST(matmul_tuned, Hole1KeyRoundsRowsUpToAPowerOf2) {
 
 // ---- The tuner ----
 
-// Candidates with given costs, and how often each was asked for its own.
+// Candidates with given costs, and the number of times that each one's cost was requested.
 struct Costs {
   std::vector<double> costs;
   std::vector<int> asked = std::vector<int>(costs.size());
@@ -222,7 +222,8 @@ KERNEL_TEST(matmul_tuned, SecondsAreOfSixCalls) {
   EXPECT_EQ(calls, 6);
 }
 
-// By count one row wants small tiles, which give work to more multiprocessors, and a large product wants large ones.
+// By count, small tiles are best for one row because they give work to more SMs, and large tiles
+// are best for a large product.
 TEST(matmul_tuned, CountsFavourSmallTilesForFewElements) {
   const auto best = [](std::int64_t M, std::int64_t N, std::int64_t K) {
     int tile = 0;

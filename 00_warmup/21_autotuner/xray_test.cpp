@@ -25,7 +25,7 @@ Kernel xray_of(const TileChoice& wanted, std::int64_t M, std::int64_t N, std::in
       ladder::xray(one, *problem, [](const auto&, const auto&, auto) { return std::string(); })));
 }
 
-// A tile alone, two steps of the depth: what is counted is what the X-ray sees.
+// A single tile with two steps of the depth, for which the count equals the X-ray's.
 TEST(matmul_tuned, CountsTheRequestsThatTheXraySees) {
   for (const auto& [choice, launch] : warmup::tile_kernels()) {
     const std::int64_t K = 2 * choice.depth;

@@ -1,9 +1,9 @@
 // 01 naive_cpu: linear attention, as a running state and as a score matrix.
 // Change: none, this is the first kernel of the second operator.
-// Why:    two orders: (phi(q) phi(K)^T) V costs T_q * T_k, phi(q) (phi(K)^T V) T_q + T_k.
+// Why:    two orders. (phi(q) phi(K)^T) V costs T_q * T_k, phi(q) (phi(K)^T V) T_q + T_k.
 // Needs:  a C++20 compiler. Any sizes, both feature maps, key lengths, T_q != T_k.
-// Costs:  one thread; every step loads and stores a whole state (or a row of scores).
-//         See README for what was measured.
+// Costs:  one thread. Every step loads and stores a whole state (or a row of scores).
+//         See README for measurements.
 #include "common/operators/linear_attention/linear_attention.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ float phi(FeatureMap map, float x) {
   return x > 0.0f ? x + 1.0f : std::exp(x);
 }
 
-// S += k^T v, "vector times vector transposed": S (K, V), k (K), v (V).
+// S += k^T v, the column vector k^T times the row vector v, for S (K, V), k (K), v (V).
 void vvt_dot(const float* k, const float* v, float* S, std::int64_t K, std::int64_t V) {
   for (std::int64_t ik = 0; ik < K; ++ik) {
     for (std::int64_t iv = 0; iv < V; ++iv)
@@ -33,7 +33,7 @@ void vvt_dot(const float* k, const float* v, float* S, std::int64_t K, std::int6
   }
 }
 
-// o = q S, "vector times matrix": q (K), S (K, V), o (V).
+// o = q S, the vector q times the matrix S, for q (K), S (K, V), o (V).
 void vm_dot(const float* q, const float* S, float* o, std::int64_t K, std::int64_t V) {
   for (std::int64_t iv = 0; iv < V; ++iv)
     o[iv] = 0.0f;
@@ -61,7 +61,7 @@ void check(const LinearAttentionArgs& args) {
   }
 }
 
-// The state form: KV = sum phi(k)^T v and z = sum phi(k) grow key by key.
+// The state form, in which KV = sum phi(k)^T v and z = sum phi(k) grow key by key.
 void linear_attention(const LinearAttentionArgs& args) {
   check(args);
   const std::int64_t T_q = args.T_q, T_k = args.T_k, H = args.H, K = args.K, V = args.V;
@@ -73,7 +73,7 @@ void linear_attention(const LinearAttentionArgs& args) {
       std::fill(z.begin(), z.end(), 0.0f);
       std::int64_t seen = 0;  // keys added to kv and z
       for (std::int64_t l = 0; l < T_q; ++l) {
-        // Causal: query l sees keys up to l. Full: the first query already sees all keys.
+        // A causal query l sees keys up to l. Without the mask the first query sees all keys.
         const std::int64_t visible = args.causal ? std::min(keys, l + 1) : keys;
         for (; seen < visible; ++seen) {
           const std::int64_t key_row = (b * T_k + seen) * H + h;
@@ -100,7 +100,7 @@ void linear_attention(const LinearAttentionArgs& args) {
   }
 }
 
-// The quadratic form: one row of scores phi(q) . phi(k) per query, which ends at the mask.
+// The quadratic form, with one row of scores phi(q) . phi(k) per query, which ends at the mask.
 void linear_attention_quadratic(const LinearAttentionArgs& args) {
   check(args);
   const std::int64_t T_q = args.T_q, T_k = args.T_k, H = args.H, K = args.K, V = args.V;

@@ -1,5 +1,5 @@
 // 02.02 loop_order: one exp for each key row and step, and a row of the state from left to right.
-// Change: from 02.00: the loops over columns and key rows are swapped, with exp between them.
+// Change: from 02.00. The loops over columns and key rows are swapped, with exp between them.
 // Why:    02.00 computes each exp V times, and reads down the state's columns, V floats apart.
 // Needs:  a compiler with OpenMP. All options of chapter 01.
 // Costs:  every key row loads and stores the output's row. See README.
@@ -23,7 +23,7 @@ void wkv(const ladder::WkvArgs& args) {
       const std::int64_t head = b * H + h;
 
       // Declared inside the loop, so that no two threads share it.
-      std::vector<float> state(K * V);  // (K, V): S of the current head
+      std::vector<float> state(K * V);  // S of the current head, (K, V)
       for (std::int64_t i = 0; i < K * V; ++i) {
         state[i] = args.initial_state != nullptr ? args.initial_state[head * K * V + i] : 0.0f;
       }
@@ -35,7 +35,7 @@ void wkv(const ladder::WkvArgs& args) {
         const float* k = args.k + row * K;  // (K)
         const float* v = args.v + row * V;  // (V)
         const float* u = args.u + h * K;    // (K)
-        // RWKV-5 has one decay per head and key channel: its strides over batch and time are zero.
+        // RWKV-5's decay is per head and channel, so its strides over batch and time are zero.
         const float* log_w =
             args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;  // (K)
 

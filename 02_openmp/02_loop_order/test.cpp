@@ -5,7 +5,7 @@ namespace {
 
 using namespace openmp;
 
-// As many as key rows, steps and heads: the number of value columns does not matter.
+// One exp per key row, step and head, whatever the number of value columns.
 TEST(wkv_loop_order, Hole1ComputesEachExpOnce) {
   constexpr long kB = 2, kT = 20, kH = 3, kK = 8;
   for (const long V : {1, 5, 64}) {

@@ -1,6 +1,6 @@
 // 02.03 simd: value columns in SIMD lanes, by the compiler.
-// Change: rewrite of 02.02's inner loops: `omp simd` promises separate rows; row factors load once.
-// Why:    the compiler cannot tell which arrays overlap: it checks, or does one column at a time.
+// Change: rewrite of 02.02's inner loops. `omp simd` promises separate rows. Row factors load once.
+// Why:    the compiler cannot see which arrays overlap, so it checks, or does one column at a time.
 // Needs:  a compiler with OpenMP. All options of chapter 01.
 // Costs:  every step still loads and stores the state in the cache. See README.
 #include <algorithm>
@@ -25,7 +25,7 @@ void wkv(const ladder::WkvArgs& args) {
       const std::int64_t head = b * H + h;
 
       // Declared inside the loop, so that no two threads share it.
-      std::vector<float> state(K * V);  // (K, V): S of the current head
+      std::vector<float> state(K * V);  // S of the current head, (K, V)
       for (std::int64_t i = 0; i < K * V; ++i) {
         state[i] = args.initial_state != nullptr ? args.initial_state[head * K * V + i] : 0.0f;
       }
@@ -37,7 +37,7 @@ void wkv(const ladder::WkvArgs& args) {
         const float* k = args.k + row * K;  // (K)
         const float* v = args.v + row * V;  // (V)
         const float* u = args.u + h * K;    // (K)
-        // RWKV-5 has one decay per head and key channel: its strides over batch and time are zero.
+        // RWKV-5's decay is per head and channel, so its strides over batch and time are zero.
         const float* log_w =
             args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;  // (K)
 

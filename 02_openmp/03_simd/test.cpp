@@ -7,7 +7,8 @@ namespace {
 
 using namespace openmp;
 
-// As wide as the compiler makes any loop on this machine: it may prefer half of the widest registers.
+// The expected width is the widest that the compiler uses for any loop on this machine, because it
+// may prefer half of the widest registers.
 TEST(wkv_simd, Hole1IsVectorisedInEachWidth) {
   calls_of_exp("wkv_simd", {.B = 1, .T = 20, .H = 2, .K = 8, .V = 37}, /*threads=*/2);
   if (HasFailure()) return;
@@ -47,7 +48,7 @@ TEST(wkv_simd, Hole1IsVectorisedInEachWidth) {
   EXPECT_GE(report.widest, 16) << report.text;
 }
 
-// The same file in narrower vectors; 37 columns leave a remainder in each width.
+// The same file in narrower vectors. In each width, 37 columns leave a remainder.
 TEST(wkv_simd, IsRightInEachWidth) {
   for (const char* name : {"wkv_simd_4", "wkv_simd_8"}) {
     SCOPED_TRACE(name);

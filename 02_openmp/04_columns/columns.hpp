@@ -13,7 +13,7 @@ struct Columns {
 // one.
 Columns columns_of(std::int64_t part, std::int64_t parts, std::int64_t V);
 
-// Parts per head: enough for all threads, and at most one for each cache line.
+// Parts per head, enough for all threads, and at most one for each cache line.
 std::int64_t parts_of(std::int64_t threads, std::int64_t heads, std::int64_t V);
 
 }  // namespace openmp

@@ -1,5 +1,5 @@
 // 02.04 columns: several threads share a head's value columns.
-// Change: rewrite of 02.03's outer loops: threads get parts of heads, cut at cache lines.
+// Change: rewrite of 02.03's outer loops. Threads get parts of heads, cut at cache lines.
 // Why:    with fewer heads than cores, some cores have no work.
 // Needs:  a compiler with OpenMP. All options of chapter 01.
 // Costs:  each part computes the exps of all key rows, and allocates a whole state. See README.
@@ -49,7 +49,7 @@ void wkv(const ladder::WkvArgs& args) {
 
       // Declared inside the loop, so that no two threads share it.
       std::vector<float> state(
-          K * V);  // (K, V): S of the current head, of which a part uses only its columns
+          K * V);  // S of the current head, (K, V), of which a part uses only its columns
       for (std::int64_t i = 0; i < K * V; ++i) {
         state[i] = args.initial_state != nullptr ? args.initial_state[head * K * V + i] : 0.0f;
       }
@@ -61,7 +61,7 @@ void wkv(const ladder::WkvArgs& args) {
         const float* k = args.k + row * K;  // (K)
         const float* v = args.v + row * V;  // (V)
         const float* u = args.u + h * K;    // (K)
-        // RWKV-5 has one decay per head and key channel: its strides over batch and time are zero.
+        // RWKV-5's decay is per head and channel, so its strides over batch and time are zero.
         const float* log_w =
             args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;  // (K)
 

@@ -70,7 +70,7 @@ TEST(wkv_columns, Hole2HasWorkForAllThreads) {
   expect_count("threads that worked", threads_that_worked(calls), 4);
 }
 
-// The price: every part computes the decays of all key rows.
+// As the price, every part computes the decays of all key rows.
 TEST(wkv_columns, ComputesEachExpOnceForEachPart) {
   const auto calls =
       calls_of_exp("wkv_columns", {.B = 1, .T = 20, .H = 1, .K = 8, .V = 64}, /*threads=*/4);

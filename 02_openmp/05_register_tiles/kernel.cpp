@@ -1,9 +1,9 @@
 // 02.05 register_tiles: WKV on all cores and all SIMD lanes.
-// Change: rewrite: registers keep a state tile for a tile of steps; threads over heads and columns.
+// Change: rewrite. Registers keep a state tile for a tile of steps. Threads over heads and columns.
 // Why:    chapter 01 spends its time in exp and in waits for single floats, on one core of several.
-// Needs:  GCC or Clang (vector extensions), OpenMP; x86, or ARM (untested). Options as chapter 01.
-// Costs:  a copy of every operand through padded scratch; a K or V below a tile costs a whole tile.
-//         See README for what was measured.
+// Needs:  GCC or Clang (vector extensions), OpenMP, x86 or ARM (untested). Options as chapter 01.
+// Costs:  a copy of every operand through padded scratch. K or V below a tile costs a whole tile.
+//         See README for measurements.
 #include <algorithm>
 #include <cstdint>
 
@@ -14,9 +14,9 @@
 namespace openmp {
 namespace {
 
-// Scratch of one task: the states of its heads, and one time tile of the current head. Padding rows
-// are zeros, because o sums over them; columns past the task's are computed, but stay in the
-// scratch.
+// Scratch of one task, which holds the states of its heads and one time tile of the current head.
+// Padding rows are zeros, because o sums over them. Columns past the task's are computed, but stay
+// in the scratch.
 struct Tile {
   std::int64_t rows;     // K, padded
   std::int64_t columns;  // the task's columns, padded
@@ -45,7 +45,7 @@ struct Tile {
   }
 };
 
-// Advances all register tiles of a state by `steps` time steps: o += q S, S = w S + k v.
+// Advances all register tiles of a state by `steps` time steps, with o += q S and S = w S + k v.
 void advance(const Tile& tile, float* state, std::int64_t steps) {
   for (std::int64_t iv = 0; iv < tile.columns; iv += kTileColumns) {
     for (std::int64_t ik = 0; ik < tile.rows; ik += kRows) {
@@ -79,7 +79,7 @@ void advance(const Tile& tile, float* state, std::int64_t steps) {
   }
 }
 
-// Stages time step t of head (b, h) in row `step` of the tile; o starts with the bonus.
+// Stages time step t of head (b, h) in row `step` of the tile, where o starts with the bonus.
 void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std::int64_t h,
            std::int64_t t, std::int64_t step) {
   const std::int64_t K = args.K;
@@ -108,7 +108,7 @@ void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std:
       store(w + ik, exp(load(tile.log_w + ik)));
   }
 
-  // sum_j q_j u_j k_j v_i = (sum_j q_j u_j k_j) v_i: K FMAs instead of K * V.
+  // sum_j q_j u_j k_j v_i = (sum_j q_j u_j k_j) v_i needs K FMAs instead of K * V.
   Vec bonus{};
   for (std::int64_t ik = 0; ik < K; ik += kVec) {
     bonus = load(q + ik) * load(k + ik) * load(tile.u + ik) + bonus;

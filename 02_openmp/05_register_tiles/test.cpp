@@ -17,10 +17,12 @@ namespace {
 
 using ladder::WkvCase;
 
-// Columns of a tile with AVX-512, the widest. Not openmp::kTileColumns: tests are not compiled for this machine's vectors.
+// Columns of a tile with AVX-512, the widest. Not openmp::kTileColumns, because tests are not
+// compiled for this machine's vectors.
 constexpr std::int64_t kMostTileColumns = 32;
 
-// Without a bonus, which hole 2 computes. A row has three tiles or more, and the last one is ragged.
+// Without a bonus, which hole 2 computes. A row is three tiles or more, and the last one is
+// partial.
 TEST(wkv_openmp, Hole1AdvancesATile) {
   auto problem = ladder::make_problem(WkvCase{.B = 1,
                                               .T = 40,
@@ -33,7 +35,8 @@ TEST(wkv_openmp, Hole1AdvancesATile) {
   ladder::testing::expect_right(ladder::find_implementation("wkv_openmp"), problem);
 }
 
-// One step from a state of zeros: o is the bonus alone. K is no multiple of a vector, and behind u is NaN.
+// One step from a state of zeros, so that o is the bonus alone. K is no multiple of a vector, and u
+// is followed by NaN.
 TEST(wkv_openmp, Hole2AddsTheBonus) {
   constexpr int kH = 2, kK = 20, kV = 5;
   std::vector<float> ones(kH * kK, 1.0f), log_w(kH * kK, 0.0f), u(kH * kK + openmp::kLine, NAN);
@@ -77,7 +80,8 @@ TEST(Chapter02Exp, IsWithinOneAndAHalfUlp) {
   EXPECT_LE(worst, 1.5);
 }
 
-// One head is shared by columns, many heads are dealt out: neither may change a bit, whatever the number of threads.
+// One head is shared by columns, and many heads are distributed. Neither may change a bit for any
+// number of threads.
 TEST(Chapter02Threads, DoNotChangeTheResult) {
   const auto implementation = ladder::find_implementation("wkv_openmp");
   const int before = omp_get_max_threads();
@@ -100,7 +104,7 @@ TEST(Chapter02Threads, DoNotChangeTheResult) {
   omp_set_num_threads(before);
 }
 
-// Two threads never write to the same cache line: a task's columns are whole lines wherever V is.
+// Two threads never write to the same cache line, because a task's columns are whole lines if V is.
 TEST(Chapter02Threads, TasksOwnWholeCacheLines) {
   const int before = omp_get_max_threads();
   for (int threads : {2, 3, 8}) {

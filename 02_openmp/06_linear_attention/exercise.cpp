@@ -1,9 +1,9 @@
 // 02.06 linear_attention: from the classic loop to register tiles.
-// Change: rewrite of 02.05: one pass over the state per tile of steps; chapter 01 has two per step.
-// Why:    the classic loop loads and stores the state each step; it waits for the cache, not FMAs.
-// Needs:  GCC or Clang (vector extensions), OpenMP; x86, or ARM (untested). Options as chapter 01.
+// Change: rewrite of 02.05. One pass over the state per tile of steps. Chapter 01 has two per step.
+// Why:    the classic loop loads and stores the state each step, and waits for the cache, not FMAs.
+// Needs:  GCC or Clang (vector extensions), OpenMP, x86 or ARM (untested). Options as chapter 01.
 // Costs:  a copy of every operand through scratch memory that is padded to whole tiles.
-//         See README for what was measured.
+//         See README for measurements.
 #include "common/operators/linear_attention/linear_attention.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::int64_t keys_of(const LinearAttentionArgs& args, std::int64_t b) {
   return args.key_lengths != nullptr ? args.key_lengths[b] : args.T_k;
 }
 
-// The classic loop: chapter 01's functions with restrict pointers, one (b, h) per thread at a time.
+// The classic loop, chapter 01's functions with restrict pointers, one (b, h) per thread at a time.
 
 void map_features(FeatureMap map, const float* __restrict__ x, float* __restrict__ y,
                   std::int64_t K) {
@@ -102,9 +102,9 @@ void linear_attention_classic(const LinearAttentionArgs& args) {
   }
 }
 
-// Scratch of one task: state and z of each of its heads, and one time tile of the current head.
-// Padding rows are zeros, because o sums over them; columns past the task's are computed, but stay
-// in the scratch.
+// Scratch of one task, which holds state and z of each of its heads, and one time tile of the
+// current head. Padding rows are zeros, because o sums over them. Columns past the task's are
+// computed, but stay in the scratch.
 struct AttentionTile {
   std::int64_t rows;     // K, padded
   std::int64_t columns;  // the task's columns, padded
@@ -113,7 +113,7 @@ struct AttentionTile {
   float* q;              // (kSteps, rows)
   float* k;              // (kSteps, rows)
   float* factor;         // (kSteps), multiplies o at the end
-  float* heads;  // (heads, 1 + columns, rows): z (rows) and the state (rows, columns) of each
+  float* heads;  // (heads, 1 + columns, rows), z (rows) and the state (rows, columns) of each
 
   static std::int64_t floats(std::int64_t heads, std::int64_t rows, std::int64_t columns) {
     return 2 * kSteps * columns + 2 * kSteps * rows + kSteps + heads * (1 + columns) * rows;
@@ -133,7 +133,7 @@ struct AttentionTile {
   float* state(std::int64_t head) const { return z(head) + rows; }
 };
 
-// Advances all register tiles of a state by `steps` steps: S += k v if kTakeIn, o += q S if kRead.
+// Advances all register tiles of a state by `steps` steps. S += k v if kTakeIn, o += q S if kRead.
 template <bool kTakeIn, bool kRead>
 void advance(const AttentionTile& tile, float* state, std::int64_t steps) {
   for (std::int64_t iv = 0; iv < tile.columns; iv += kTileColumns) {
@@ -176,7 +176,7 @@ void stage_features(FeatureMap map, const float* x, std::int64_t K, float* y) {
   std::fill(y + K, y + round_up(K, kVec), 0.0f);  // phi(0) is 1, but padding must be 0
 }
 
-// Stages key and value s of head h in row `step`; zeros after the last key.
+// Stages key and value s of head h in row `step`, or zeros after the last key.
 void stage_key(const LinearAttentionArgs& args, const AttentionTile& tile, const Task& task,
                std::int64_t h, std::int64_t s, std::int64_t step) {
   float* k = tile.k + step * tile.rows;
@@ -194,7 +194,7 @@ void stage_key(const LinearAttentionArgs& args, const AttentionTile& tile, const
   // TODO(2): roughly 3 lines; add this key to its head's z; budget: K / kVec vector additions.
 }
 
-// Stages query l of head h in row `step`; its denominator sums the keys taken in so far.
+// Stages query l of head h in row `step`. Its denominator sums the keys taken in so far.
 void stage_query(const LinearAttentionArgs& args, const AttentionTile& tile, const Task& task,
                  std::int64_t h, std::int64_t l, std::int64_t step) {
   float* q = tile.q + step * tile.rows;

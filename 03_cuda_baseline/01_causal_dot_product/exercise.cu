@@ -1,9 +1,9 @@
 // 03 cuda_baseline: the causal dot product of linear attention, in strips of 8 key rows.
-// Change: rewrite: a block per (strip, batch, head), a thread per column; strips in shared memory.
+// Change: rewrite. A block per (strip, batch, head), a thread per column, strips in shared memory.
 // Why:    a strip is small enough for a block, and there are enough strips to fill the GPU.
-// Needs:  causal, identity feature map, no normaliser, T_q = T_k, V up to 1024; any CUDA GPU.
+// Needs:  causal, identity feature map, no normaliser, T_q = T_k, V up to 1024, and any CUDA GPU.
 // Costs:  the K/8 blocks of a head add their parts of each output with atomics, in any order.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace {
 
 using ladder::LinearAttentionArgs;
 
-// Key rows per block: 8 x V floats of shared memory, and K/8 atomics per output element.
+// Key rows per block. They use 8 x V floats of shared memory, and K/8 atomics per output element.
 constexpr int kRows = 8;
 
 __global__ void causal_dot_product(const LinearAttentionArgs args) {
@@ -31,7 +31,7 @@ __global__ void causal_dot_product(const LinearAttentionArgs args) {
   const int V = blockDim.x;
   const int rows = args.K - first_row < kRows ? static_cast<int>(args.K - first_row) : kRows;
 
-  // No barrier is needed: a thread accesses only its own column of the strip.
+  // No barrier is needed, because a thread accesses only its own column of the strip.
   for (int row = 0; row < rows; ++row)
     kv_smem[row * V + iv] = 0.0f;
 

@@ -11,8 +11,9 @@ using ladder::testing::xray_of;
 
 const bool bounds = ladder::testing::register_bounds("causal_dot_product", "causal_dot_product");
 
-// A strip of 8 key rows adds its part of o: K / 8 strips, each with its rows of q and k, and v.
-// Each of its two warps reads and writes a row of kv_smem once a step, and clears it before the first.
+// A strip of 8 key rows adds its part of o. There are K / 8 strips, each with its rows of q and k,
+// and v. Each of its two warps reads and writes a row of kv_smem once per step, and clears it
+// before the first.
 constexpr std::int64_t kWarpsRows = 2 * 3 * 64 * 2;  // of B H K rows, two warps each
 const bool registered = ladder::testing::register_budget(
     "causal_dot_product", "causal_dot_product",

@@ -1,9 +1,9 @@
 // 04.01 restrict: chapter 04's kernel with a promise to the compiler.
-// Change: from 04.00: o is a parameter of its own and __restrict__: no other pointer reaches it.
+// Change: from 04.00. o is a separate __restrict__ parameter, so no other pointer reaches it.
 // Why:    without the promise a store to o may change a later load's value, so the next loads wait.
 // Needs:  as 04, and o overlaps no input.
 // Costs:  registers for the values that are loaded ahead, nothing else.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -62,7 +62,7 @@ void launch(const WkvArgs& args) {
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
   const unsigned grid = static_cast<unsigned>(blocks);
   wkv_restrict<kHeadSize><<<grid, kThreads>>>(args, args.o);
-  // A launch returns no error; this call does.
+  // A launch returns no error, but this call does.
   CUDA_CHECK(cudaGetLastError());
 }
 

@@ -14,7 +14,7 @@ const bool bounds = ladder::testing::register_bounds(
 const bool registered = ladder::testing::register_budget(
     "wkv_restrict", "wkv", {.loads = 4 * 64 + 1, .stores = 1, .atomics = 0});
 
-// The promise is about when a load may begin. What is loaded and stored stays as it is.
+// The promise affects when a load may begin. The loads and stores themselves stay as they are.
 TEST(WkvRestrict, AsksForWhatChapter04AsksFor) {
   const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = 100, .V = 100};
   const Kernel before = xray_of<ladder::Wkv>("wkv_no_atomic", s);

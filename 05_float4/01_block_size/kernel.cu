@@ -1,9 +1,9 @@
 // 05.01 block_size: chapter 05's kernel in blocks of 128 threads.
-// Change: from 05.00: a block has four warps instead of one; a function counts how they spread.
-// Why:    larger blocks are said to put more warps on an SM; this lesson counts and measures it.
+// Change: from 05.00. A block has four warps instead of one, and a function counts how they spread.
+// Why:    larger blocks supposedly put more warps on an SM. This lesson counts and measures it.
 // Needs:  as 05.
-// Costs:  the same requests; fewer and larger blocks, which spread over fewer SMs.
-//         See README for what was measured.
+// Costs:  the same requests. Fewer and larger blocks spread over fewer SMs.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace {
 
 using ladder::WkvArgs;
 
-// Four warps: one for each scheduler of an SM.
+// Four warps, one for each scheduler of an SM.
 constexpr int kThreads = 128;
 
 // Floats in the widest load of a thread, 16 bytes.
@@ -79,7 +79,7 @@ void launch(const WkvArgs& args) {
                   "B * H is too large; allowed: B * H * V / 128 up to 2^31 - 1");
   const unsigned grid = static_cast<unsigned>(blocks);
   wkv_block_128<kHeadSize><<<grid, kThreads>>>(args);
-  // A launch returns no error; this call does.
+  // A launch returns no error, but this call does.
   CUDA_CHECK(cudaGetLastError());
 }
 

@@ -9,7 +9,7 @@ using block_size::warps_on_busiest;
 
 namespace {
 
-// 132 multiprocessors, as an H200 has; heads of 64 columns.
+// 132 SMs, as on an H200, and heads of 64 columns.
 TEST(wkv_block_128, Hole1CountsTheBusiestMultiprocessor) {
   struct Launch {
     std::int64_t heads;

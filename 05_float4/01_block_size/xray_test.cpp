@@ -14,7 +14,7 @@ const bool bounds = ladder::testing::register_bounds(
 const bool registered = ladder::testing::register_budget(
     "wkv_block_128", "wkv", {.loads = 4 * 64 / 4 + 1, .stores = 1, .atomics = 0});
 
-// What a warp asks for does not depend on how many warps are in its block.
+// The requests of a warp do not depend on how many warps are in its block.
 TEST(WkvBlockSize, AsksForWhatChapter05AsksFor) {
   const ladder::WkvCase s{.B = 2, .T = 5, .H = 3, .K = 64, .V = 64};
   const Kernel before = xray_of<ladder::Wkv>("wkv_float4", s);

@@ -45,7 +45,7 @@ class Walk {
   void launch(Level level, std::int64_t steps) const {
     launch_walk(level, memory_, static_cast<unsigned>(next_.size()), stride_, steps, at_);
   }
-  // At place 0.
+  // At element 0.
   void begin() const { EXPECT_EQ(cudaMemset(at_, 0, sizeof *at_), cudaSuccess); }
   unsigned at() const {
     unsigned at = 0;
@@ -58,7 +58,8 @@ class Walk {
       at = next_[at];
     return at;
   }
-  // Of a step behind the first `before`, in nanoseconds. Each walk goes on where the last one ended.
+  // The latency of a step after the first `before`, in nanoseconds. Each walk continues where the
+  // last one ended.
   double latency(Level level, std::int64_t before, std::int64_t steps) const {
     begin();
     const auto seconds = [&](std::int64_t all) {
@@ -106,8 +107,9 @@ TEST(Walk, RefusesWhatItCannotDo) {
                std::invalid_argument);
 }
 
-// The README's table. Each place has a line of 128 bytes of its own. A walk goes around once first where the ring fits into the cache;
-// the walks of 2 GB together are shorter than their ring, so none comes to a line that another one has fetched.
+// The README's table. Each element of the ring has its own line of 128 bytes. If the ring fits into
+// the cache, a walk goes around once first. The walks of 2 GB together are shorter than their ring,
+// so none comes to a line that another one has fetched.
 TEST(Walk, TakesLongerFartherAway) {
   if (no_gpu()) return;
   if (ladder::device(ladder::DeviceKind::kCuda).back_end() != "cuda") return;

@@ -4,7 +4,8 @@
 
 namespace {
 
-// The kernel's own text, with other numbers of stages: few cases, and one in which a fifth tile takes the first of four stages again.
+// The kernel's own text, with other numbers of stages. A few cases suffice, with one in which a
+// fifth tile uses the first of four stages again.
 bool register_depth(const char* implementation) {
   return ladder::testing::register_suite(
              "matmul", implementation,

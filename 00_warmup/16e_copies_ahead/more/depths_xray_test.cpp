@@ -13,7 +13,8 @@ Kernel five_tiles(const char* implementation) {
                                   {{"M", kTile}, {"N", kTile}, {"K", kTiles * kDepth}}, {}, "bf16");
 }
 
-// A stage is a tile of A and one of B. How far ahead the copies are changes neither what is moved nor what is multiplied.
+// A stage is a tile of A and one of B. The number of copies in flight changes neither the moved
+// bytes nor the products.
 TEST(MatmulDepths, DoTheSameInMoreMemory) {
   constexpr std::uint64_t kStageBytes = 2 * kTile * kDepth * 2;
   const Kernel before = five_tiles("matmul_copies_ahead");

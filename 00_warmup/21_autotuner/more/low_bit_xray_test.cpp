@@ -9,7 +9,7 @@ using namespace emulator::xray;
 const bool bounds = ladder::testing::register_bounds(
     "int4_tuned", "int4_matmul", {{"M", 2}, {"N", 37}, {"K", 100}, {"GROUP", 32}});
 
-// By count: one split of 64 k needs no atomics, and 32 columns of 4096 k are split.
+// By count, one split of 64 k needs no atomics, and 32 columns of 4096 k are split.
 TEST(int4_tuned, SplitsLongColumnsAlone) {
   const auto atomics = [](std::int64_t K) {
     return ladder::testing::xray_of("int4_tuned", "int4_matmul",
