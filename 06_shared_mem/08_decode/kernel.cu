@@ -1,5 +1,5 @@
 // 06 shared_mem, decode: a single step, as in text generation.
-// Change: rewrite without tile or pipeline. A block has 64 columns, and issues all loads before use.
+// Change: rewrite. No tile, no pipeline. A block has 64 columns, and issues all loads before a use.
 // Why:    the state is loaded and stored once, so the number of loads in flight decides the time.
 // Needs:  T = 1, states, fp32, bf16, fp16. wkv_time_tiles (K up to 256) checks arguments, calls it.
 // Costs:  a block's eight warps add up their outputs in shared memory, after one barrier.
