@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kMostChannels)
   const std::int64_t b = blockIdx.x / args.H;
   const bool has_column = tid < V;  // threads of a partial last warp only help to load
 
-  float state[kRows] = {};  // column tid of S; rows past K stay zero
+  float state[kRows] = {};  // column tid of S, whose rows past K stay zero
   const std::int64_t first_state = (b * args.H + h) * K * V + tid;
   for (int ik = 0; ik < kRows; ++ik) {
     if (args.initial_state != nullptr && has_column && ik < K)

@@ -1,7 +1,7 @@
 // 06 shared_mem: linear attention, by the kernel that suits the shape.
 // Change: packed_causal_product for many heads, prefix_causal_product for few.
 // Why:    the first fills the GPU with heads and columns, the second with time steps as well.
-// Needs:  what both kernels need. All options of linear attention are allowed.
+// Needs:  the same as both kernels, with all options of linear attention.
 // Costs:  only one comparison on the host.
 //         See README for what was measured.
 #include <cuda_runtime.h>

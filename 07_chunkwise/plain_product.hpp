@@ -13,7 +13,7 @@
 namespace chunkwise {
 
 constexpr int kChannels = 64;              // K and V
-constexpr int kChunk = kChannels;          // tokens; q, k, v, scores and state are all 64 x 64
+constexpr int kChunk = kChannels;          // tokens, so q, k, v, scores and state are 64 x 64
 constexpr int kSize = kChunk * kChannels;  // elements of each
 constexpr int kBlock = 16;                 // rows and columns of two neighbouring products
 constexpr int kBlocks = kChunk / kBlock;   // blocks along a side

@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kTile)
   const std::int64_t first_state = ((b * args.H + h) * args.K + first_ik) * args.V + iv;
   float* const part = parts + blockIdx.y * args.B * args.T * args.H * args.V;
 
-  float state[kTile] = {};  // the tile's rows of column iv; rows past K stay zero
+  float state[kTile] = {};  // the tile's rows of column iv, which stay zero past K
   for (int row = 0; row < kTile; ++row) {
     if (args.initial_state != nullptr && has_column && first_ik + row < args.K)
       state[row] = args.initial_state[first_state + row * args.V];

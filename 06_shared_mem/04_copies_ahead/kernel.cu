@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
   const std::int64_t h = blockIdx.x % args.H;
   const std::int64_t b = blockIdx.x / args.H;
 
-  // A thread prepares what it copied, 4 channels of 4 steps, so it waits for its own copies only.
+  // A thread prepares the 4 channels of 4 steps that it copied, so it waits only for these copies.
   const int my_channel = tid % kPieces * kVec, my_step = tid / kPieces * kMySteps;
 
   // Steps past T become zeros, which change nothing, because q = k = v = 0 and w = exp(0) = 1.

@@ -40,16 +40,16 @@ using ladder::cuda::tiles::kVec;
 using ladder::cuda::tiles::load;
 using ladder::cuda::tiles::store;
 
-// Steps per group; the state takes them at once. A larger group would save little, because n steps
-// cost 2n + 1 operations per element instead of 3n (the bonus is a score), and n * n scores.
+// Steps per group, which update the state at once. A larger group would save little, because n
+// steps cost 2n + 1 operations per element instead of 3n (the bonus is a score), and n * n scores.
 constexpr int kUnit = 4;
 
 // ---- Tilings ----
 
 // Eleven tilings, chosen by measurement. A thread holds kRows x kColumns elements of the state.
-// kRowLanes lanes of a warp share a column's rows; the other lanes and the kWarps warps have
-// further columns. A tile has kSteps steps; lanes sum outputs kBatch steps at a time. The number in
-// a name is the largest K.
+// kRowLanes lanes of a warp share a column's rows, and the other lanes and the kWarps warps have
+// further columns. A tile has kSteps steps, and lanes sum outputs kBatch steps at a time. The
+// number in a name is the largest K.
 //
 // Few heads. A block has 16 columns, so that a few heads reach every SM.
 // clang-format off
@@ -74,7 +74,7 @@ template <typename Cut>
 struct Tiling : Cut {
   using Cut::kBatch, Cut::kColumns, Cut::kRowLanes, Cut::kRows, Cut::kSteps, Cut::kWarps;
   static constexpr int kThreads = kWarps * kWarpSize;
-  static constexpr int kK = kRows * kRowLanes;  // key rows; rows past K are zero
+  static constexpr int kK = kRows * kRowLanes;  // key rows, which are zero past K
   static constexpr int kRowStride = kRowLanes < kWarpSize ? 2 : 1;  // from one row lane to the next
   static constexpr int kWarpColumns = kWarpSize / kRowLanes * kColumns;
   static constexpr int kV = kWarps * kWarpColumns;  // value columns of a block
@@ -135,7 +135,7 @@ struct Head {
   const std::int64_t h, b;
   const int first_iv;  // V - first_iv columns are left
   const std::int64_t step_K, step_V, step_log_w;
-  const Element *const q, *const k, *const v;  // at time 0; v at the block's first column
+  const Element *const q, *const k, *const v;  // at time 0, v at the block's first column
   const LogW* const log_w;
   Element* const o;
   const std::int64_t first_t, direction;

@@ -70,11 +70,11 @@ __global__ void __launch_bounds__(kThreads)
       if (args.normalize) o /= denominator;
       if (has_column) args.o[(query + l * args.H) * args.V + iv] = o;
     }
-    __syncthreads();  // all warps have read the old state; it may be updated
+    __syncthreads();  // all warps have read the old state, so it may be updated
 
     // TODO(1): roughly 6 lines; add the chunk's k^T v to the state: warps share rows, a lane a
     // TODO(1): column; budget: one read and one write of each state element, none of global memory.
-    __syncthreads();  // all threads have finished this chunk; its buffer is free
+    __syncthreads();  // all threads have finished this chunk, so its buffer is free
   }
 }
 

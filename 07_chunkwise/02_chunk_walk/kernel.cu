@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kThreads)
       if (args.normalize) o /= denominator;
       if (has_column) args.o[(query + l * args.H) * args.V + iv] = o;
     }
-    __syncthreads();  // all warps have read the old state; it may be updated
+    __syncthreads();  // all warps have read the old state, so it may be updated
 
     for (int ik = warp; ik < K; ik += kWarps) {
       float sum = 0.0f;
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kThreads)
         sum += k_smem[s * stride + ik] * v_smem[s * kWarpSize + lane];
       state_smem[ik * kWarpSize + lane] += sum;
     }
-    __syncthreads();  // all threads have finished this chunk; its buffer is free
+    __syncthreads();  // all threads have finished this chunk, so its buffer is free
   }
 }
 

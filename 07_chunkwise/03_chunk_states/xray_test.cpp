@@ -52,8 +52,8 @@ TEST(ChunkStates, CarriesEveryChunksStateThroughMemory) {
   EXPECT_GE(kernels[2][kGlobalLoadBytesMoved], bytes);
 }
 
-// The table of the page. Three launches; in the scan, neighbouring threads load neighbouring
-// elements.
+// The table of the page. In the scan, which is one of three launches, neighbouring threads load
+// neighbouring elements.
 TEST(ChunkStates, CountsWhatThePageSays) {
   const std::vector<Kernel> kernels = xrays_of<CausalDotProduct>(
       "linear_attention_chunk_states",

@@ -18,7 +18,7 @@
 namespace chunkwise::numerics {
 namespace {
 
-// To nearest, ties to even; infinity from 65520 on.
+// To nearest, ties to even, and infinity from 65520 on.
 float round_to_fp16(float x) {
   constexpr int kBits = 10, kSmallestExponent = -14;
   constexpr float kOverflow = 65520.0f;

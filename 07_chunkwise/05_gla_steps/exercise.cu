@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Step
     const bool own = first_key == first_query;  // the queries' own sub-chunk
     float score = 0.0f;
     for (std::int64_t first_ik = 0; first_ik < K && first_key <= first_query; first_ik += kSlice) {
-      __syncthreads();  // all threads have read the previous slice; it may be overwritten
+      __syncthreads();  // all threads have read the previous slice, so it may be overwritten
       for (int i = threadIdx.x; i < kSide * kSlice; i += kThreads) {
         const int side = i / kSlice, slice = i % kSlice;
         const std::int64_t ik = first_ik + slice;

@@ -24,8 +24,7 @@ struct alignas(8) LogSum {
   float high, low;
 };
 
-// The data between the steps. Rows are steps in the order of time, also in reverse; there are T_p
-// per head.
+// The data between the steps. Rows are steps in the order of time, also in reverse, T_p per head.
 struct Steps {
   ladder::WkvArgs args;
   std::int64_t chunk = kChunk;

@@ -38,7 +38,7 @@ const bool steps_registered =
     register_step("gla_decay_cumsum", {.loads = 1, .stores = 1, .atomics = 0}) &&
     // q, k, the step's sum and the chunk's last
     register_step("gla_prepare_qg_kg", {.loads = 4, .stores = 2, .atomics = 0}) &&
-    // qg, kg and v once per key row; the initial state, and the sums at the chunk's end
+    // qg, kg and v once per key row, the initial state, and the sums at the chunk's end
     register_step("gla_inter_chunk", {.loads = 3 * 64 + 2, .stores = 2, .atomics = 0}) &&
     // q, k and a sum in four sub-chunks, and q, k and three sums in six pairs of them
     register_step("gla_intra_chunk_scores",

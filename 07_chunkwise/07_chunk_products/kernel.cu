@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(kThreads)
             make_float2(two[0], two[1]);
       });
     }
-    __syncthreads();  // all threads have finished this chunk; its buffer is free
+    __syncthreads();  // all threads have finished this chunk, so its buffer is free
   }
 }
 

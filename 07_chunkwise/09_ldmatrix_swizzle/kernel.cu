@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kThreads)
     copy(q, args.q), copy(k, args.k), copy(v, args.v);
   };
 
-  // S^T: this warp's 16 columns of S as rows. state[c] has channels 16 c to 16 c + 15.
+  // S^T: this warp's 16 columns of S as rows. state[c] holds channels 16 c to 16 c + 15.
   tiles::Accumulator state[kBlocks][2] = {};
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     fetch(t);
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(kThreads)
         tiles::multiply(state[c], of_v[s], factor);
       }
     }
-    __syncthreads();  // all threads have finished this chunk; its buffer is free
+    __syncthreads();  // all threads have finished this chunk, so its buffer is free
   }
 }
 

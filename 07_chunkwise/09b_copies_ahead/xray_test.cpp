@@ -9,7 +9,7 @@ using namespace emulator::xray;
 using ladder::CausalDotProduct;
 using ladder::testing::xray_of;
 
-// Two heads of three chunks, the last one of two tokens, so that every buffer is reused.
+// Two heads of three chunks, the last with two tokens, so that every buffer is reused.
 const ladder::Shape kShape{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
 constexpr std::int64_t kHeads = 2, kChunks = kHeads * 3;
 constexpr std::int64_t kCopies = 3 * 64 * 64 / 8;  // of a chunk's q, k and v, eight elements each

@@ -18,7 +18,7 @@ Kernel xray(const char* implementation, ladder::Precision precision = ladder::Pr
   return xray_of<CausalDotProduct>(implementation, c);
 }
 
-// Three stages, the last one of six tokens, so that every buffer is reused.
+// Three stages, the last with six tokens, so that every buffer is reused.
 const ladder::Shape kRagged{{"B", 1}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("linear_attention_three_products",

@@ -22,7 +22,7 @@ Kernel without_decay() {
   return xray_of<ladder::CausalDotProduct>("linear_attention_chunkwise", c);
 }
 
-// Three stages, the last one of two tokens, so that every buffer is reused.
+// Three stages, the last with two tokens, so that every buffer is reused.
 const ladder::Shape kRagged{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("decay_per_head_chunkwise", "decay_per_head",

@@ -14,7 +14,7 @@ Kernel kernel_of(const std::string& name) {
   return xray_of(name, "wkv", {{"B", 1}, {"T", kT}, {"H", kH}, {"K", 64}, {"V", 64}}, {}, "bf16");
 }
 
-// Three stages, the last one of two tokens, so that every buffer is reused.
+// Three stages, the last with two tokens, so that every buffer is reused.
 const ladder::Shape kRagged{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("wkv_pairs", "wkv", kRagged, {}, {"bf16"});

@@ -57,9 +57,9 @@ struct Shared {
   float u[kChannels];
 };
 
-// A lane's two channels of a sub-chunk, cut into blocks of tokens. Each token has q with the decays
-// from its block's start to before it, and k with those after it up to its block's end. A block's
-// last token also has the decay of the whole block.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. Each token holds q with the
+// decays from its block's start to before it, and k with the decays after it up to its block's end.
+// A block's last token also holds the decay of the whole block.
 struct Blocks {
   float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
 };
@@ -84,7 +84,7 @@ __device__ void join(Blocks& blocks, int size) {
 
 // Multiplies all queries and keys, and keeps the scores of keys in a left block of `size` tokens
 // with queries in the right block next to it. Both are relative to the border between them. With
-// size 0 it keeps those of each token with itself.
+// size 0 it keeps the scores of each token with itself.
 __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, int size, int lane) {
   Accumulator product[2] = {};
 #pragma unroll

@@ -209,11 +209,11 @@ __device__ void add_columns(float (&sum)[4], const FragmentA<Element>& left, int
   }
 }
 
-// Products of 16-bit elements use tiles/product.hpp. This one of floats adds its 16 terms in two
-// groups of 8. Each factor is the sum of two tf32, split by integers, as in 11_three_products, and
-// the smallest of their four products is skipped. The order of the 16 products in a sum is free, so
-// the instruction's columns `pair` and `pair + 4` are our neighbours 2 pair and 2 pair + 1. Tensor
-// cores truncate their sums, so the long sum is left to an addition that rounds.
+// Products of 16-bit elements use tiles/product.hpp. This product of floats adds its 16 terms in
+// two groups of 8. Each factor is the sum of two tf32, split by integers, as in 11_three_products,
+// and the smallest of their four products is skipped. The order of the 16 products in a sum is
+// free, so the instruction's columns `pair` and `pair + 4` are our neighbours 2 pair and 2 pair +
+// 1. Tensor cores truncate their sums, so the long sum is left to an addition that rounds.
 inline __device__ void multiply(float (&sum)[4], const FragmentA<float>& left,
                                 const FragmentB<float>& right) {
   using ladder::cuda::mma_tf32;

@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kThreads)
     __pipeline_commit();
   };
 
-  // S^T: this warp's 16 columns of S as rows. state[c] has channels 16 c to 16 c + 15.
+  // S^T: this warp's 16 columns of S as rows. state[c] holds channels 16 c to 16 c + 15.
   tiles::Accumulator state[kBlocks][2] = {};
   fetch(0);
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {

@@ -12,7 +12,7 @@ using namespace emulator::xray;
 using ladder::CausalDotProduct;
 using ladder::testing::xray_of;
 
-// Two heads of three chunks, the last one of two tokens, so that every buffer is reused.
+// Two heads of three chunks, the last with two tokens, so that every buffer is reused.
 const ladder::Shape kShape{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
 constexpr std::int64_t kRuns = 3, kChunks = kRuns * 2 * 3;  // of all runs
 

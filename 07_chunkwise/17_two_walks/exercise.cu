@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kChannels)
   u_smem[n] = u;
 
   const auto fetch = [&](std::int64_t element, std::int64_t log_w) {
-    __syncthreads();  // all threads have read the previous step; it may be overwritten
+    __syncthreads();  // all threads have read the previous step, so it may be overwritten
     step.q[n] = forward.q[element];
     step.k[n] = forward.k[element];
     step.w[n] = expf(forward.log_w[log_w]);

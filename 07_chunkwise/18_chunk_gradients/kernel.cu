@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kChannels) walk_borders(const WkvGradArgs args
   float state[kChannels] = {};  // row n of S or of D
   for (std::int64_t visited = 0; visited < work.chunks; ++visited) {
     const std::int64_t c = backward ? work.chunks - 1 - visited : visited;
-    __syncthreads();  // all threads have read the previous chunk; it may be overwritten
+    __syncthreads();  // all threads have read the previous chunk, so it may be overwritten
     fetch(chunk, args, b, h, c * kChunk);
     __syncthreads();
     float* const border =
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(kChannels)
       from_adjoint[s] += adjoint * chunk.v[s][iv];
     }
   }
-  __syncthreads();  // all threads have read k; it may be overwritten. d_scores are complete
+  __syncthreads();  // all threads have read k, so it may be overwritten. d_scores are complete
 
   float q[kChunk], w[kChunk], dq[kChunk] = {}, d_log_w[kChunk] = {}, du = 0.0f;
 #pragma unroll
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(kChannels)
 
   // Visits the pairs of a key of step s, which is `left` in step s + 1, with later queries.
   // `d_score(p)` is the gradient of their scores. `d_left`, the gradient of the key decayed past
-  // the chunk, becomes that of the key. Returns the key decayed past the chunk.
+  // the chunk, becomes the key's gradient. Returns the key decayed past the chunk.
   const auto visit_queries = [&](int s, float left, float& d_left, const auto& d_score) {
     float before[kChunk];
 #pragma unroll

@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kThreads) walk_borders(const WkvGradArgs args,
   for (std::int64_t visited = 0; visited < work.chunks; ++visited) {
     const std::int64_t c = backward ? work.chunks - 1 - visited : visited;
     const Steps steps(args.forward, blockIdx.x, c);
-    __syncthreads();  // all threads have read the previous chunk; it may be overwritten
+    __syncthreads();  // all threads have read the previous chunk, so it may be overwritten
     steps.fetch(left, backward ? args.forward.q : args.forward.k);
     steps.fetch(read, backward ? args.d_o : args.forward.v);
     steps.fetch_log_w(log_w, args.forward);
@@ -270,7 +270,7 @@ __global__ void __launch_bounds__(kThreads)
   float dq[kChunk] = {}, dk[kChunk], d_log_w[kChunk] = {}, du = 0.0f, d_log_w_sum = 0.0f;
   // Visits the pairs of a key of step s, which is `left` in step s + 1, with later queries.
   // `d_score(p)` is the gradient of their scores. `d_left`, the gradient of the key decayed past
-  // the chunk, becomes that of the key. Returns the key decayed past the chunk.
+  // the chunk, becomes the key's gradient. Returns the key decayed past the chunk.
   const auto visit_queries = [&](int s, float left, float& d_left, const auto& d_score) {
     float before[kChunk];
 #pragma unroll

@@ -2,10 +2,10 @@
 //
 // Let a key be at step s and a query at step p > s. Their highest differing bit, the level, names
 // the smallest aligned block whose lower half contains s and whose upper half contains p. The decay
-// between them is a product of two factors, one of k_s up to the end of its half, and one of a
-// state from there to p. Both are products of decays, at most 1. A complete reset is a factor of 0,
-// here as in the recurrence. Therefore at each level a step has one role, key or query, and one row
-// for the product:
+// between them is a product of two factors, the decay of k_s up to the end of its half, and the
+// decay of a state from there to p. Both are products of decays, at most 1. A complete reset is a
+// factor of 0, here as in the recurrence. Therefore at each level a step has one role, key or
+// query, and one row for the product:
 //
 //     level 0    k q k q k q k q k q k q k q k q
 //     level 1    k k q q k k q q k k q q k k q q

@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(
   Sum scores[kPairsPerWarp] = {};
   if (warp < kBlocks) add_scores_within_block(tiles_smem, part, scores[0]);
   add_scores_between_blocks(tiles_smem, part, scores);
-  __syncthreads();  // all threads have read the levels' rows; they may be overwritten
+  __syncthreads();  // all threads have read the levels' rows, so they may be overwritten
   put_left(tiles_smem, part, left);
   put_scores(tiles_smem, part, scale, scores);
 
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(
 #pragma unroll 1
   for (int tile_V = 0; tile_V < work.tiles_V; ++tile_V) {
     if (tile_V > 0) {
-      __syncthreads();  // all threads have read the last tile of V; it may be refilled
+      __syncthreads();  // all threads have read the last tile of V, so it may be refilled
       fetch_values<kAligned>(tiles_smem, args, work, place, tile_V);
     }
     __pipeline_wait_prior(0);

@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(kThreads) save_states(const Args args, const W
 
   State state = {};
   for (std::int64_t chunk = 0; chunk < work.chunks; ++chunk) {
-    __syncthreads();  // all threads have finished the previous chunk; its buffer is free
+    __syncthreads();  // all threads have finished the previous chunk, so its buffer is free
     fetch_keys(shared, args.forward, head, chunk * kTokens);
     __pipeline_commit();
     __pipeline_wait_prior(0);
@@ -190,9 +190,9 @@ __global__ void __launch_bounds__(kThreads) save_states(const Args args, const W
 
 // ---- Second kernel: up the tree ----
 
-// A lane's two channels of a sub-chunk, cut into blocks of tokens. Each token has q with the decays
-// from its block's start to before it, and k with those after it up to its block's end. A block's
-// last token also has the decay of the whole block.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. Each token holds q with the
+// decays from its block's start to before it, and k with the decays after it up to its block's end.
+// A block's last token also holds the decay of the whole block.
 struct Blocks {
   float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
 };
@@ -278,7 +278,7 @@ __device__ void prepare(Shared& shared, int unit, int lane) {
     join(blocks, size);
   };
   climb(0), climb(1), climb(2), climb(3);
-  __syncwarp();  // all lanes have read k; it may be overwritten
+  __syncwarp();  // all lanes have read k, so it may be overwritten
 #pragma unroll
   for (int t = 0; t < kUnit; ++t)
     copy<2>(q_smem.at(t, ik), blocks.q[t]), copy<2>(k_smem.at(t, ik), blocks.k[t]);
@@ -390,7 +390,7 @@ __device__ void pass(Exact to_smem, Rows rows_smem, Rows state_smem, int lane) {
       multiply(product[n], rows_reg, b_reg);
     }
   }
-  __syncwarp();  // all lanes have read the state; it may be overwritten
+  __syncwarp();  // all lanes have read the state, so it may be overwritten
 #pragma unroll
   for (int n = 0; n < kBlocks; ++n) {
     store_c(to_smem, 0, n * kUnit, product[n][0], lane);
@@ -459,7 +459,7 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
       taken[n / 4][n % 4] = meets ? d_scores[n / 4][n % 4] : 0.0f;
     }
     const auto taken_reg = as_a<bfloat16>(taken[0], taken[1]);
-    __syncwarp();  // all lanes have read the previous products; they may be overwritten
+    __syncwarp();  // all lanes have read the previous products, so they may be overwritten
 #pragma unroll
     for (int n = 0; n < kBlocks; ++n) {
       Accumulator product[2] = {};
@@ -510,7 +510,7 @@ __global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, co
   for (std::int64_t chunk = work.chunks - 1; chunk >= 0; --chunk) {
     const std::int64_t t = chunk * kTokens, at = head.first + t * head.stride;
     const int rows = rows_from(forward, t);
-    __syncthreads();  // the later chunk's gradients are stored; its buffers are free
+    __syncthreads();  // the later chunk's gradients are stored, so its buffers are free
     fetch_keys(shared, forward, head, t);
     fetch_rows(shared.q, forward.q + at, head.stride, rows);
     fetch_rows(shared.d_o, args.d_o + at, head.stride, rows);
@@ -534,7 +534,7 @@ __global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, co
     if (forward.log_w_stride_T > 0) write(args.d_log_w, shared.log_w);
   }
 
-  // Half of the threads add up the warps' sums of du, the other half those of d_log_w.
+  // Half of the threads add up the warps' sums of du, the other half the sums of d_log_w.
   auto* const sums = reinterpret_cast<float(*)[kWarps][kChannels]>(shared.states[0]);
   copy<2>(sums[0][warp] + 2 * lane, du), copy<2>(sums[1][warp] + 2 * lane, d_log_w_sum);
   __syncthreads();

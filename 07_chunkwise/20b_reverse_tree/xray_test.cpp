@@ -11,7 +11,7 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xrays_of;
 
-// Two chunks, the second one of six tokens, so that every buffer is reused.
+// Two chunks, the second with six tokens, so that every buffer is reused.
 const ladder::Shape kRagged{{"B", 1}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}};
 
 const bool bounds =
