@@ -1,4 +1,5 @@
-// Shared by this chapter's causal products: the order of time steps, and checks of arguments.
+// Shared by this chapter's causal products. Contains the order of time steps and checks of
+// arguments.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,11 +16,11 @@ namespace shared_mem {
 // Value columns per block of prefix_causal_product.
 constexpr int kPrefixColumns = 8;
 
-// The most key rows that a block's registers hold.
+// The most key rows that fit in a block's registers.
 constexpr int kMaxRows = 256;
 
-// The steps of sequence `b`: step t adds key t to the state, if there is one, then reads the state
-// with query t - first_query, if there is one. In the causal form both start at 0; in the full form
+// The steps of sequence `b`. Step t adds key t to the state, if there is one, then reads the state
+// with query t - first_query, if there is one. In the causal form both start at 0. In the full form
 // the queries come after all keys.
 struct Steps {
   std::int64_t keys;
@@ -29,13 +30,14 @@ struct Steps {
 
 inline __device__ Steps steps_of(const ladder::LinearAttentionArgs& args, std::int64_t b) {
   std::int64_t keys = args.T_k;
-  // Lengths are in device memory, where the launcher cannot check them; clamp to stay in batch b.
+  // Lengths are in device memory, where the launcher cannot check them. Clamp them to stay in batch
+  // b.
   if (args.key_lengths != nullptr) keys = ladder::cuda::clamped(args.key_lengths[b], 0, keys);
   if (!args.causal) return {keys, keys, keys + args.T_q};
   return {keys < args.T_q ? keys : args.T_q, 0, args.T_q};
 }
 
-// The steps of a tile that exist: `size` steps from `first` on, counted from the tile's first step,
+// The steps of a tile that exist, `size` steps from `first` on, counted from the tile's first step,
 // so that loops over a tile compute with 32 bits.
 struct Range {
   int first;
@@ -51,8 +53,8 @@ __device__ Range range_of(std::int64_t from, std::int64_t count) {
   return {first, static_cast<unsigned>(last - first)};
 }
 
-// The feature map elu + 1. The exponential is outside the condition: in a branch, each element
-// would wait for its own.
+// The feature map elu + 1. The exponential is outside the condition because, in a branch, each
+// element would wait for its own.
 inline __device__ float elu_plus_one(float x) {
   const float exponential = expf(x);
   return x > 0.0f ? x + 1.0f : exponential;
@@ -86,7 +88,7 @@ __device__ void store(float* to, const float* from) {
   }
 }
 
-// Checks beyond ladder::validate: rows must consist of whole 16-byte vectors.
+// Checks beyond ladder::validate. Rows must consist of whole 16-byte vectors.
 inline void require_shape(const ladder::LinearAttentionArgs& args) {
   ladder::validate(args);
   ladder::require(args.K % 4 == 0 && args.K <= kMaxRows,

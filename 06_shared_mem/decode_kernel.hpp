@@ -6,7 +6,8 @@
 
 namespace shared_mem {
 
-// Needs T = 1 and validated `args`. kAligned: all rows consist of whole vectors of four elements.
+// Needs T = 1 and validated `args`. kAligned means that all rows consist of whole vectors of four
+// elements.
 template <ladder::Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>
 void single_step(const ladder::BasicWkvArgs<Element, LogW>& args);
 

@@ -1,8 +1,8 @@
 // 06 shared_mem: WKV on a GPU, one block per (batch, head), one thread per value column.
-// Change: rewrite of 05.00: a block's threads load a step's q, k and w together into shared memory.
-// Why:    all columns of a head need the same q, k, w, u: one load and one exp per head are enough.
-// Needs:  K and V up to 256; initial and final state, reverse; fp32 or bf16; any CUDA GPU.
-// Costs:  two barriers per step; each step waits for its own loads; above K = 128 the state spills.
+// Change: rewrite of 05.00. A block's threads load a step's q, k and w together into shared memory.
+// Why:    all columns of a head need the same q, k, w, u. One load and one exp per head are enough.
+// Needs:  K and V up to 256, initial and final state, reverse, fp32 or bf16, any CUDA GPU.
+// Costs:  two barriers per step. Each step waits for its own loads. Above K = 128 the state spills.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -25,7 +25,7 @@ using ladder::cuda::store;
 
 constexpr int kWarpSize = 32;
 
-// The largest K and V: the rows of a thread's state column, and the threads of a block.
+// The largest K and V, hence the most rows of a thread's state column and threads of a block.
 constexpr int kMostChannels = 256;
 
 // Elements per thread and access, 16 bytes of float.
@@ -38,7 +38,7 @@ __device__ void read(float* to, const float* from_smem) {
 template <int kRows, typename Element, typename LogW>
 __global__ void __launch_bounds__(kMostChannels)
     wkv_shared_mem(const BasicWkvArgs<Element, LogW> args) {
-  // All threads read the same 16 bytes at a time: one broadcast, no bank conflict.
+  // All threads read the same 16 bytes at a time, which is one broadcast without a bank conflict.
   __shared__ alignas(sizeof(float4)) float q_smem[kRows], k_smem[kRows], w_smem[kRows],
       u_smem[kRows];
 
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kMostChannels)
   const std::int64_t b = blockIdx.x / args.H;
   const bool has_column = tid < V;  // threads of a partial last warp only help to load
 
-  float state[kRows] = {};  // column tid of S; rows past K stay zero
+  float state[kRows] = {};  // column tid of S, whose rows past K stay zero
   const std::int64_t first_state = (b * args.H + h) * K * V + tid;
   for (int ik = 0; ik < kRows; ++ik) {
     if (args.initial_state != nullptr && has_column && ik < K)

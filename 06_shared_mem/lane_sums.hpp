@@ -5,7 +5,7 @@
 
 namespace shared_mem {
 
-// Adds kCount sums over kLanes lanes of a warp, kStride apart. Partners share the work: each gives
+// Adds kCount sums over kLanes lanes of a warp, kStride apart. Partners share the work. Each gives
 // half of its sums away and continues with the other half, so that kCount sums cost about kCount
 // shuffles instead of kCount * log2(kLanes). Lane l of the kLanes then has the sums from l * kCount
 // / kLanes on in sums[0], sums[1], ...

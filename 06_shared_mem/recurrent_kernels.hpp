@@ -1,4 +1,4 @@
-// The most key rows of time tiles (06.07): wkv.cu chooses by it, and 06.07 rejects more.
+// The most key rows of time tiles (06.07). wkv.cu chooses the kernel by it, and 06.07 rejects more.
 #pragma once
 
 #include <cstdint>

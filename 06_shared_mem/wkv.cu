@@ -1,8 +1,8 @@
 // 06 shared_mem: WKV by the kernel that suits the shape.
 // Change: time tiles where K allows, fused recurrent tiles otherwise.
-// Why:    the fastest kernel keeps a column's key rows in one warp's registers: at most 256.
-// Needs:  any K and V; initial and final state, reverse; fp32 or bf16 storage; a GPU since Ampere.
-// Costs:  nothing: one comparison on the host.
+// Why:    the fastest kernel keeps a column's key rows, at most 256, in one warp's registers.
+// Needs:  any K and V, initial and final state, reverse, fp32 or bf16 storage, a GPU since Ampere.
+// Costs:  only one comparison on the host.
 //         See README for what was measured.
 #include "06_shared_mem/recurrent_kernels.hpp"
 #include "common/core/registry.hpp"
@@ -11,7 +11,7 @@
 namespace shared_mem {
 namespace {
 
-// The rule and its measurements: README, "Numbers". `./ladder run --implementation` names another.
+// README, "Numbers", has the measurements. `./ladder run --implementation` selects another kernel.
 template <typename Element, typename LogW>
 void wkv_recurrent(const ladder::BasicWkvArgs<Element, LogW>& args) {
   using Args = ladder::BasicWkvArgs<Element, LogW>;

@@ -12,8 +12,8 @@ const bool bounds = ladder::testing::register_bounds(
     "wkv_shared_mem", "wkv", ladder::testing::kRaggedShape,
     {{"initial_state", "true"}, {"final_state", "true"}}, {"fp32", "bf16", "bf16_fp32_decay"});
 
-// Each of 64 threads loads one element of q, k, log_w and v per step, and one of u in the five steps of the budget's shape, which
-// has 2 * 3 blocks.
+// Each of 64 threads loads one element of q, k, log_w and v per step, and one of u for all five
+// steps. The budget's shape needs 2 * 3 blocks.
 const bool registered =
     ladder::testing::register_budget("wkv_shared_mem", "wkv",
                                      {.loads = 4 + 1.0 / 5,
@@ -45,7 +45,7 @@ TEST(WkvSharedMem, TakesTwoBarriersPerStepAndConflictsInNoBank) {
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
 }
 
-// Beside the 256 blocks of lesson 03.
+// For comparison with the 256 blocks of lesson 03.
 TEST(WkvSharedMem, HasABlockForEachHead) {
   const ladder::WkvCase s{.B = 4, .T = 1, .H = 4, .K = 100, .V = 100};
   const Kernel kernel = xray_of<ladder::Wkv>("wkv_shared_mem", s);

@@ -1,4 +1,4 @@
-// A test of WKV kernels in chunks: which tokens' decays apply between each key and each query? For
+// Tests for WKV kernels in chunks which tokens' decays apply between each key and each query. For
 // tests only.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace chunkwise {
 
-// Tokens `first` to `last`; none if last is first - 1.
+// Tokens `first` to `last`, or none if last is first - 1.
 struct Range {
   std::int64_t first, last;
 };
@@ -26,8 +26,9 @@ inline std::string words(const Range& r) {
   return "tokens " + std::to_string(r.first) + " to " + std::to_string(r.last);
 }
 
-// q and k are 1 in a single channel, and v_s is 1 in column s only. So column s of o_l is the part
-// of key s that the decays leave for query l. 36 tokens: two sub-chunks of 16 and a partial one.
+// q and k are 1 in a single channel, and v_s is 1 in column s only. Therefore column s of o_l is
+// the part of key s that the decays leave for query l. 36 tokens are two sub-chunks of 16 and a
+// partial one.
 inline void expect_decays_between(const std::string& implementation) {
   constexpr std::int64_t kT = 36, kSize = 64;
   constexpr double kClose = 0.015;  // five numbers are rounded to bf16, each by up to 0.002

@@ -1,5 +1,5 @@
-// Tests of WKV kernels with an in-place state: one array is the initial state and becomes the final
-// state.
+// Tests of WKV kernels with an in-place state, where one array is the initial state and becomes the
+// final state.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace chunkwise {
 
-// `problem` has both states. Args: the arguments in which its values are stored.
+// `problem` has both states. Args are the arguments in which its values are stored.
 template <typename Args>
 ladder::WkvOutputs run_in_place(const ladder::Implementation& implementation,
                                 const ladder::WkvProblem& problem) {

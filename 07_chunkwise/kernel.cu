@@ -1,11 +1,11 @@
-// 07 chunkwise: WKV on a GPU, 16 steps at a time; (batch, head) per block, value column per thread.
-// Change: rewrite of 06.00 for K = V = 64: inside a chunk each output is a sum of scores times
-//         values; the state is updated once per chunk.
+// 07 chunkwise: WKV on a GPU, 16 steps at a time, (batch, head) per block, value column per thread.
+// Change: rewrite of 06.00 for K = V = 64. Inside a chunk each output is a sum of scores times
+//         values. The state is updated once per chunk.
 // Why:    06 decays and updates 64 state elements per thread at every step, and all its threads
 //         wait twice for a single step's rows.
-// Needs:  K = V = 64, fp32, forward in time, no states in or out; any CUDA GPU.
-// Costs:  16 x 16 scores per chunk, half of them zeros; 23 KB of shared memory per block. A NaN in
-//         v reaches its whole chunk.
+// Needs:  K = V = 64, fp32, forward in time, no states in or out, any CUDA GPU.
+// Costs:  16 x 16 scores per chunk, half of them zeros, and 23 KB of shared memory per block. A NaN
+//         in v reaches its whole chunk.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using ladder::WkvArgs;
 
-// K and V. A block has a thread per value column; while rows are staged, thread i has channel i of
+// K and V. A block has a thread per value column. While rows are staged, thread i has channel i of
 // q, k and w instead.
 constexpr int kChannels = 64;
 
@@ -31,11 +31,11 @@ constexpr int kChunk = 16;
 // Elements per access to shared memory, 16 bytes of float.
 constexpr int kVec = 4;
 
-// Rows of a chunk in shared memory. One vector of padding leaves a few bank conflicts; the page
-// says which padding would end them.
+// Rows of a chunk in shared memory. One vector of padding leaves a few bank conflicts, and the page
+// shows which padding would end them.
 using Rows = float[kChunk][kChannels + kVec];
 
-// For the scores, four threads share a key's channels: each has one vector in every four.
+// For the scores, four threads share a key's channels, and each has one vector in every four.
 constexpr int kKeyThreads = kChannels / kChunk;
 constexpr int kKeyVectors = kChannels / kVec / kKeyThreads;
 
@@ -60,8 +60,8 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
     float v[kChunk];  // column tid of the chunk's values
 #pragma unroll
     for (int t = 0; t < kChunk; ++t) {
-      // Past the end the last step is loaded again, which no output uses: a branch would serialize
-      // these loads.
+      // Past the end the last step is loaded again, which no output uses, because a branch would
+      // serialize these loads.
       const std::int64_t step = min(first + t, args.T - 1);
       const std::int64_t element = ((b * args.T + step) * args.H + h) * kChannels + tid;
       const std::int64_t decay =
@@ -72,8 +72,8 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
       v[t] = args.v[element];
     }
 
-    // q decays from the chunk's start to its own step, k from its own step to the chunk's end:
-    // products of factors w <= 1.
+    // q decays from the chunk's start to its own step, k from its own step to the chunk's end.
+    // These decays are products of factors w <= 1.
     float w_before = 1.0f, w_after = 1.0f;
     for (int t = 0; t < kChunk; ++t) {
       q_state_smem[t][tid] = q_smem[t][tid] * w_before;
@@ -97,8 +97,8 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
         own_score += q4[i] * u4[i] * key[n][i];
     }
 
-    // Against each later query, with the decay of the steps between: one more factor w <= 1 for
-    // each. No earlier query sees it.
+    // Against each later query, with the decay of the steps between, one more factor w <= 1 for
+    // each. No earlier query sees the key.
     for (int t = 0; t < kChunk; ++t) {
       float score = t == s ? own_score : 0.0f;
       if (t > s) {

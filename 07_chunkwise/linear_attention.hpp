@@ -1,5 +1,5 @@
-// Shared by the chapter's kernels of linear attention: the division of time, and the features of a
-// key or a query.
+// Shared by the chapter's kernels of linear attention. Contains the division of time, and the
+// features of a key or a query.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,7 +18,7 @@ constexpr int kMaxRows = 256;
 constexpr std::int64_t kMaxColumns = 1 << 20;  // so that a grid can count its blocks
 
 // Step t adds key t if there is one, then computes query t - first_query if there is one. In the
-// causal form both begin at 0; in the full form the queries come after all keys, from the next
+// causal form both begin at 0. In the full form the queries come after all keys, from the next
 // chunk on.
 struct Steps {
   std::int64_t first_query;

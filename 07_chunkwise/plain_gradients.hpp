@@ -1,6 +1,6 @@
-// The arguments of lessons 17 to 19: gradients of WKV in fp32, for heads of 64 channels; the rest
-// is rejected. Also the kernel that sums the blocks' parts of du and of d_log_w, for lessons 18, 19
-// and 20b.
+// The arguments of lessons 17 to 19, gradients of WKV in fp32 for heads of 64 channels. All others
+// are rejected. Also the kernel that sums the blocks' parts of du and of d_log_w, for lessons 18,
+// 19 and 20b.
 #pragma once
 
 #include <cuda_runtime.h>

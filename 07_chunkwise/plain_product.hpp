@@ -1,5 +1,5 @@
-// The arguments and sizes of lessons 07 to 09c: the causal product in bf16, for heads of 64
-// channels; the rest is rejected. 16b has its gradients.
+// The arguments and sizes of lessons 07 to 09c, the causal product in bf16 for heads of 64
+// channels. All others are rejected. 16b computes its gradients.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@
 namespace chunkwise {
 
 constexpr int kChannels = 64;              // K and V
-constexpr int kChunk = kChannels;          // tokens: q, k, v, scores and state are all 64 x 64
+constexpr int kChunk = kChannels;          // tokens, so q, k, v, scores and state are 64 x 64
 constexpr int kSize = kChunk * kChannels;  // elements of each
 constexpr int kBlock = 16;                 // rows and columns of two neighbouring products
 constexpr int kBlocks = kChunk / kBlock;   // blocks along a side
@@ -30,7 +30,7 @@ void require_plain_heads(const Args& args) {
                       "; this kernel allows up to 65535 of each");
 }
 
-// For arrays that must all be given: rows are copied in 16-byte vectors.
+// For arrays that must all be given, because rows are copied in 16-byte vectors.
 struct RequireUnits {
   template <typename Element>
   void operator()(const char* name, Element* array, const ladder::Axes&) const {
@@ -38,7 +38,7 @@ struct RequireUnits {
   }
 };
 
-// Requirements beyond ladder::validate: rows are copied in 16-byte vectors.
+// Requirements beyond ladder::validate, because rows are copied in 16-byte vectors.
 inline void require_plain_product(const ladder::LinearAttentionBf16Args& args) {
   ladder::validate(args);
   ladder::require(args.causal, "causal is false; this kernel allows the causal form only");

@@ -1,4 +1,4 @@
-// The arguments of lessons 12 to 14 and 16: WKV in bf16, for heads of 64 channels; the rest is
+// The arguments of lessons 12 to 14 and 16, WKV in bf16 for heads of 64 channels. All others are
 // rejected.
 #pragma once
 
@@ -17,8 +17,8 @@ constexpr int kChannels = 64;  // K and V
 
 enum class States { kRefused, kAllowed };
 
-// Requirements beyond ladder::validate: rows are copied in 16-byte vectors, and a block has a head
-// of a sequence.
+// Requirements beyond ladder::validate. Rows are copied in 16-byte vectors, and a block computes
+// one head of one sequence.
 inline void require_plain_wkv(const ladder::WkvBf16Args& args, States states = States::kRefused) {
   const bool allowed = states == States::kAllowed;
   ladder::validate(args);

@@ -1,5 +1,5 @@
-// A test of WKV gradients that reject states; the suite does not request gradients of states there.
-// For tests only.
+// A test of WKV gradients that reject states, because the suite does not request gradients of
+// states there. For tests only.
 #pragma once
 
 #include <gtest/gtest.h>

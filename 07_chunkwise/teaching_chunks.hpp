@@ -22,8 +22,8 @@ inline __host__ __device__ int columns_of(const ladder::LinearAttentionArgs& arg
   return args.normalize ? kWarpSize - 1 : kWarpSize;
 }
 
-// Floats between rows of q_smem and k_smem: odd, so that the elements of a column are in different
-// banks.
+// Floats between rows of q_smem and k_smem. The number is odd, so that the elements of a column are
+// in different banks.
 inline __host__ __device__ int row_stride(const ladder::LinearAttentionArgs& args) {
   return static_cast<int>(args.K) | 1;
 }

@@ -5,7 +5,7 @@ namespace {
 
 using ladder::testing::register_hole;
 
-// Two whole chunks; one chunk; a partial second one, with a scale; three chunks.
+// Two whole chunks, one chunk, a partial second chunk with a scale, and three chunks.
 const bool holes =
     register_hole("wkv_chunks", "Hole1DecaysTheRowsForTheState", "wkv",
                   {{"B", 1}, {"T", 32}, {"H", 2}, {"K", 64}, {"V", 64}}) &&

@@ -12,8 +12,9 @@ const ladder::Shape kShape{{"B", 2}, {"T", 21}, {"H", 3}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("wkv_chunks", "wkv", kShape);
 
-// 21 steps are two chunks. Each of 64 threads loads an element of q, k, log_w and v for each of their 32 steps, and one of u.
-// A warp stores, in a chunk, 16 rows each of q, k, w, q~, k~ and the scores, and one of decays; and once one of u.
+// 21 steps are two chunks. Each of 64 threads loads an element of q, k, log_w and v for each of
+// their 32 steps, and an element of u. Per chunk a warp stores 16 rows each of q, k, w, q~, k~ and
+// the scores, and one row of decays. Once it stores a row of u.
 const bool registered = ladder::testing::register_budget(
     "wkv_chunks", "wkv",
     {.loads = (4 * 32 + 1) / 21.0,

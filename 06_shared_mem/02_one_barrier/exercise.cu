@@ -1,7 +1,7 @@
-// 06 shared_mem, one barrier: two buffers for a step's rows; registers for rows in flight.
-// Change: rewrite of 06.00 for K = V = 64: even and odd steps have buffers; a step loads the next.
+// 06 shared_mem, one barrier: two buffers for a step's rows, and registers for rows in flight.
+// Change: rewrite of 06.00 for K = V = 64. Even and odd steps have buffers; a step loads the next.
 // Why:    06.00 has two barriers per step, and waits for its loads because it stores them at once.
-// Needs:  K = V = 64, fp32, no states, forward in time; any CUDA GPU. 06.00 allows the rest.
+// Needs:  K = V = 64, fp32, no states, forward in time, any CUDA GPU. 06.00 allows the rest.
 // Costs:  four registers, and twice the shared memory.
 //         See README for what was measured.
 #include <cuda_runtime.h>
@@ -29,7 +29,7 @@ __device__ void read(float* to, const float* from_smem) {
 }
 
 __global__ void __launch_bounds__(kChannels) wkv_one_barrier(const WkvArgs args) {
-  // All threads read the same 16 bytes at a time: one broadcast, no bank conflict.
+  // All threads read the same 16 bytes at a time, which is one broadcast without a bank conflict.
   __shared__ alignas(sizeof(float4)) float q_smem[2][kChannels], k_smem[2][kChannels],
       w_smem[2][kChannels], u_smem[kChannels];
 

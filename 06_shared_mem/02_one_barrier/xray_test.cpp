@@ -12,8 +12,8 @@ const ladder::Shape kShape{{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("wkv_one_barrier", "wkv", kShape);
 
-// Each of 64 threads loads one element of q, k, log_w and v per step, and one of u in the five steps of the budget's shape, which
-// has 2 * 3 blocks.
+// Each of 64 threads loads one element of q, k, log_w and v per step, and one of u for all five
+// steps. The budget's shape needs 2 * 3 blocks.
 const bool registered = ladder::testing::register_budget(
     "wkv_one_barrier", "wkv",
     {.loads = 4 + 1.0 / 5,

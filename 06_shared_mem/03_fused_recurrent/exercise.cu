@@ -1,8 +1,8 @@
 // 06 shared_mem, fused recurrent tiles: the state cut into 32 x 32 tiles, one warp each.
-// Change: rewrite of 06.00: rows are split as well as columns; a second kernel sums the parts of o.
-// Why:    B * H * (K/32) * (V/32) warps, not B * H blocks: few heads with wide states fill the GPU.
-// Needs:  any K and V; initial and final state, reverse; fp32 or bf16 storage; any CUDA GPU.
-// Costs:  K/32 partial outputs are stored and loaded again; every column tile loads q, k and log_w.
+// Change: rewrite of 06.00. Rows are split as well as columns. A second kernel sums the parts of o.
+// Why:    B * H * (K/32) * (V/32) warps, not B * H blocks. Few heads with wide states fill the GPU.
+// Needs:  any K and V, initial and final state, reverse, fp32 or bf16 storage, any CUDA GPU.
+// Costs:  K/32 partial outputs are stored and loaded again. Every column tile loads q, k and log_w.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -23,7 +23,7 @@ using ladder::BasicWkvArgs;
 using ladder::cuda::load;
 using ladder::cuda::store;
 
-// Rows and columns of a tile: a lane loads q, k, log_w, u of one row, and owns one value column.
+// Rows and columns of a tile. A lane loads q, k, log_w and u of one row, and owns one value column.
 constexpr int kTile = 32;
 
 // Elements that a thread reads from shared memory at once, 16 bytes of float.
@@ -31,7 +31,7 @@ constexpr int kVec = 4;
 
 constexpr int kSumThreads = 256;
 
-// `parts`: (K tiles, B, T, H, V), each tile's share of o before it is scaled.
+// `parts` is (K tiles, B, T, H, V), each tile's share of o before it is scaled.
 template <typename Element, typename LogW>
 __global__ void __launch_bounds__(kTile)
     wkv_fused_recurrent(const BasicWkvArgs<Element, LogW> args, float* parts) {
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kTile)
   const std::int64_t first_state = ((b * args.H + h) * args.K + first_ik) * args.V + iv;
   float* const part = parts + blockIdx.y * args.B * args.T * args.H * args.V;
 
-  float state[kTile] = {};  // the tile's rows of column iv; rows past K stay zero
+  float state[kTile] = {};  // the tile's rows of column iv, which stay zero past K
   for (int row = 0; row < kTile; ++row) {
     if (args.initial_state != nullptr && has_column && first_ik + row < args.K)
       state[row] = args.initial_state[first_state + row * args.V];

@@ -8,8 +8,9 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xrays_of;
 
-// For both K tiles a lane loads q, k, log_w and v once per step, and u once in the five steps of the budget's shape; it stores its
-// part of o. The second pass loads both parts and stores o. A warp has a tile of 32 x 32.
+// For both K tiles a lane loads q, k, log_w and v once per step, u once for all five steps, and
+// stores its part of o. The second pass loads both parts and stores o. A warp computes a tile of 32
+// x 32.
 constexpr std::int64_t kStepsOfWarps = 5 * (2 * 3) * (64 / kWarpSize) * (64 / kWarpSize);
 const bool bounds = ladder::testing::register_bounds(
     "wkv_fused_recurrent", "wkv", ladder::testing::kRaggedShape,
@@ -49,7 +50,8 @@ TEST(WkvFusedRecurrent, ConflictsInNoBankAndNeedsNoBarrierOfTheBlock) {
   EXPECT_EQ(kernels[0][kShuffles], 5 * s.T * warps);
 }
 
-// The worked example of the source: 4 x 4 tiles for each of 16 heads. A block for each head makes 16: the chapter's xray_test.cpp.
+// The example of the original code, with 4 x 4 tiles for each of 16 heads. With a block per head
+// there are only 16 blocks (the chapter's xray_test.cpp).
 TEST(WkvFusedRecurrent, HasABlockForEachTile) {
   const ladder::WkvCase s{.B = 4, .T = 1, .H = 4, .K = 100, .V = 100};
   const Kernel kernel = xrays_of<ladder::Wkv>("wkv_fused_recurrent", s)[0];

@@ -1,7 +1,7 @@
-// 06 shared_mem, copies ahead: tiles of 16 steps; the next tile is copied asynchronously.
-// Change: rewrite of 06.02's staging: tiles of 16 steps; exp and bonus once per tile, in parallel.
-// Why:    registers keep one step in flight, less than the memory latency; each step has a barrier.
-// Needs:  K = V = 64, fp32, no states, forward in time; 16-byte aligned rows; a GPU since Ampere.
+// 06 shared_mem, copies ahead: tiles of 16 steps, the next of which is copied asynchronously.
+// Change: rewrite of 06.02's staging. Tiles of 16 steps. exp and bonus once per tile, in parallel.
+// Why:    registers keep one step in flight, less than the memory latency. Each step has a barrier.
+// Needs:  K = V = 64, fp32, no states, forward in time, 16-byte aligned rows, a GPU since Ampere.
 // Costs:  33 KB of shared memory per block.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -44,10 +44,10 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
   const std::int64_t h = blockIdx.x % args.H;
   const std::int64_t b = blockIdx.x / args.H;
 
-  // A thread prepares what it copied, 4 channels of 4 steps: it waits for its own copies only.
+  // A thread prepares the 4 channels of 4 steps that it copied, so it waits only for these copies.
   const int my_channel = tid % kPieces * kVec, my_step = tid / kPieces * kMySteps;
 
-  // Steps past T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
+  // Steps past T become zeros, which change nothing, because q = k = v = 0 and w = exp(0) = 1.
   const auto fetch = [&](Tile& tile, std::int64_t first_t) {
     for (int s = my_step; s < my_step + kMySteps; ++s) {
       const std::int64_t t = first_t + s < args.T ? first_t + s : 0;

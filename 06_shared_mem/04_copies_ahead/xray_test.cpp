@@ -11,12 +11,12 @@ using ladder::testing::xray_of;
 const ladder::Shape kShape{{"B", 2}, {"T", 37}, {"H", 3}, {"K", 64}, {"V", 64}};
 
 constexpr std::int64_t kCopies =
-    4 * 16 * 64 / 4;  // of a tile: 16 steps of q, k, log_w and v, four elements each
+    4 * 16 * 64 / 4;  // of a tile, 16 steps of q, k, log_w and v, four elements each
 
 const bool bounds = ladder::testing::register_bounds("wkv_copies_ahead", "wkv", kShape);
 
-// Each of q, k, log_w and v is copied once, four elements at a time, and a thread loads four of u. A block has a barrier for each of
-// its three tiles.
+// Each of q, k, log_w and v is copied once, four elements at a time, and a thread loads four of u.
+// A block needs one barrier for each of its three tiles.
 const bool registered = ladder::testing::register_budget(
     "wkv_copies_ahead", "wkv",
     {.loads = 1 + 1.0 / 37,
@@ -38,7 +38,8 @@ TEST(WkvCopiesAhead, TakesOneBarrierPerTileAndConflictsInNoBank) {
   EXPECT_EQ(kernel[kAsyncCopiesAtOnce], kCopies * s.B * s.H) << "those of the first tile";
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
-  // A warp: 16 reads of q, k, w each, v and the bonus in a step; 12 for each tile that it prepares.
+  // Per step, a warp reads q, k and w 16 times each, then v and the bonus. It reads 12 times for
+  // each tile that it prepares.
   EXPECT_EQ(kernel[kSharedLoadRequests], (37 * 50 + 3 * 12) * 2 * s.B * s.H);
 }
 

@@ -1,7 +1,7 @@
 // 06 shared_mem, shared columns: four lanes share the rows of four columns, and add up their sums.
-// Change: rewrite of 06.04's inner loop: 16 x 4 of the state per thread; lanes sum 4 steps at once.
+// Change: rewrite of 06.04's inner loop. 16 x 4 of the state per thread. Lanes sum 4 steps at once.
 // Why:    with one column per thread, 16 bytes of shared memory serve only four operations.
-// Needs:  K = V = 64, fp32, no states, forward in time; 16-byte aligned rows; a GPU since Ampere.
+// Needs:  K = V = 64, fp32, no states, forward in time, 16-byte aligned rows, a GPU since Ampere.
 // Costs:  three shuffles per output, and registers for the sums of four steps.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -43,7 +43,7 @@ __device__ void move(float* to, const float* from) {
   *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
 }
 
-// Swaps halves with the partner, `distance` lanes away: a lane keeps half of its sums, and adds the
+// Swaps halves with the partner, `distance` lanes away. A lane keeps half of its sums, and adds the
 // partner's to them. The lane with that bit set keeps the upper half.
 template <int kHalf>
 __device__ void exchange_halves(float* sums, int lane, int distance) {
@@ -61,10 +61,10 @@ __global__ void __launch_bounds__(kChannels) wkv_shared_columns(const WkvArgs ar
   const std::int64_t h = blockIdx.x % args.H;
   const std::int64_t b = blockIdx.x / args.H;
 
-  // A thread prepares what it copied, 4 channels of 4 steps: it waits for its own copies only.
+  // A thread prepares the 4 channels of 4 steps that it copied, so it waits only for these copies.
   const int my_channel = tid % kPieces * kVec, my_step = tid / kPieces * kMySteps;
 
-  // Steps past T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
+  // Steps past T become zeros, which change nothing, because q = k = v = 0 and w = exp(0) = 1.
   const auto fetch = [&](Tile& tile, std::int64_t first_t) {
     for (int s = my_step; s < my_step + kMySteps; ++s) {
       const std::int64_t t = first_t + s < args.T ? first_t + s : 0;
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kChannels) wkv_shared_columns(const WkvArgs ar
           sums[s][c] = bonus * v4[c];
 #pragma unroll
         for (int r = 0; r < kRows; r += kVec) {
-          // The lanes of a column load adjacent 16-byte vectors: no bank conflict.
+          // The lanes of a column load adjacent 16-byte vectors, so there is no bank conflict.
           const int ik = (r / kVec * kRowLanes + row_lane) * kVec;
           alignas(sizeof(float4)) float q4[kVec], k4[kVec], w4[kVec];
           move(q4, &tile.q[s0 + s][ik]), move(k4, &tile.k[s0 + s][ik]);

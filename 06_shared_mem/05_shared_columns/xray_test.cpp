@@ -12,8 +12,8 @@ const ladder::Shape kShape{{"B", 2}, {"T", 37}, {"H", 3}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("wkv_shared_columns", "wkv", kShape);
 
-// Each of q, k, log_w and v is copied once, four elements at a time, and a thread loads four of u. A block has a barrier for each of
-// its three tiles.
+// Each of q, k, log_w and v is copied once, four elements at a time, and a thread loads four of u.
+// A block needs one barrier for each of its three tiles.
 const bool registered =
     ladder::testing::register_budget("wkv_shared_columns", "wkv",
                                      {.loads = 1 + 1.0 / 37,
@@ -32,8 +32,8 @@ TEST(WkvSharedColumns, TakesOneBarrierPerTileAndConflictsInNoBank) {
   EXPECT_EQ(kernel[kBarriers], 3u * s.B * s.H);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
-  // A warp: 4 reads of q, k, w each, v and the bonus in a step, steps beyond T of the last four included; 12 for each tile that it
-  // prepares.
+  // Per step, a warp reads q, k and w four times each, then v and the bonus. The steps past T in
+  // the last group count too. It reads 12 times for each tile that it prepares.
   EXPECT_EQ(kernel[kSharedLoadRequests], (40 * 14 + 3 * 12) * 2 * s.B * s.H);
 }
 

@@ -1,8 +1,8 @@
-// 06 shared_mem, four steps at once: their scores with each other are computed before the state.
-// Change: rewrite of 06.05's inner loop: groups of 4 steps, prepared once, then one state update.
-// Why:    a state element costs three operations per step; four steps at once cost 9 instead of 12.
-// Needs:  K = V = 64, fp32, no states, forward in time; 16-byte aligned rows; a GPU since Ampere.
-// Costs:  16 scores per step group; a NaN also reaches up to three earlier steps (0 * NaN is NaN).
+// 06 shared_mem, four steps at once: the scores among four steps are computed before the state.
+// Change: rewrite of 06.05's inner loop. Groups of 4 steps, prepared once, then one state update.
+// Why:    a state element costs three operations per step. Four steps at once cost 9, not 12.
+// Needs:  K = V = 64, fp32, no states, forward in time, 16-byte aligned rows, a GPU since Ampere.
+// Costs:  16 scores per step group. A NaN also reaches up to three earlier steps (0 * NaN is NaN).
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -37,12 +37,12 @@ constexpr int kUnit = 4;
 
 // First the copied q, k, log_w and v. Then, for a step group that begins at step t:
 struct alignas(sizeof(float4)) Tile {
-  float q[kTile][kChannels];  // q_a * w_t * ... * w_{a-1}: multiplies the state before the group
-  float k[kTile][kChannels];  // k_a * w_{a+1} * ... * w_{t+3}: k_a decayed to the group's end
-  float w[kTile][kChannels];  // at step t: w_t * ... * w_{t+3}
+  float q[kTile][kChannels];  // q_a * w_t * ... * w_{a-1}, the factor of the state before the group
+  float k[kTile][kChannels];  // k_a * w_{a+1} * ... * w_{t+3}, k_a decayed to the group's end
+  float w[kTile][kChannels];  // at step t, w_t * ... * w_{t+3}
   float v[kTile][kChannels];
   float score[kTile]
-             [kUnit];  // weight of v_b in o_a: through the state for b < a, by the bonus for b = a
+             [kUnit];  // weight of v_b in o_a, through the state for b < a, by the bonus for b = a
 };
 
 __device__ void move(float* to, const float* from) {
@@ -56,10 +56,10 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
   const std::int64_t h = blockIdx.x % args.H;
   const std::int64_t b = blockIdx.x / args.H;
 
-  // A thread prepares what it copied, 4 channels of 4 steps: it waits for its own copies only.
+  // A thread prepares the 4 channels of 4 steps that it copied, so it waits only for these copies.
   const int my_channel = tid % kPieces * kVec, my_step = tid / kPieces * kMySteps;
 
-  // Steps past T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
+  // Steps past T become zeros, which change nothing, because q = k = v = 0 and w = exp(0) = 1.
   const auto fetch = [&](Tile& tile, std::int64_t first_t) {
     for (int s = my_step; s < my_step + kMySteps; ++s) {
       const std::int64_t t = first_t + s < args.T ? first_t + s : 0;
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
     for (int a = 0; a < kUnit; ++a)
       move(&tile.k[my_step + a][my_channel], k_left[a]);
     move(&tile.w[my_step][my_channel], decay);
-    // 16 scores over 16 lanes: each lane ends with one.
+    // 16 scores are summed over 16 lanes, and each lane ends with one.
     const int lane = tid % kPieces;
     shared_mem::sum_over_lanes<kUnit * kUnit, kPieces>(score[0], lane);
     tile.score[my_step + lane / kUnit][lane % kUnit] = score[0][0];
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
         move(v4[a], &tile.v[s0 + a][my_column]);
 #pragma unroll
       for (int r = 0; r < kRows; r += kVec) {
-        // The lanes of a column load adjacent 16-byte vectors: no bank conflict.
+        // The lanes of a column load adjacent 16-byte vectors, so there is no bank conflict.
         const int ik = (r / kVec * kRowLanes + row_lane) * kVec;
         alignas(sizeof(float4)) float q4[kUnit][kVec], k4[kUnit][kVec], w4[kVec];
         for (int a = 0; a < kUnit; ++a)

@@ -16,7 +16,7 @@ const bool stages =
                                    {{"B", 1}, {"T", 7}, {"H", 2}, {"K", 64}, {"V", 64}},
                                    {{"scale", "0.5"}});
 
-// Tiles of 16 steps, of which the state takes four at once.
+// Tiles of 16 steps, of which the state is updated for four at once.
 const bool four_steps_registered = ladder::testing::register_suite(
     "wkv", "wkv_four_steps",
     {.sizes = {{"K", {64}}, {"V", {64}}},

@@ -12,8 +12,8 @@ const ladder::Shape kShape{{"B", 2}, {"T", 37}, {"H", 3}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("wkv_four_steps", "wkv", kShape);
 
-// Each of q, k, log_w and v is copied once, four elements at a time, and a thread loads four of u. A block has a barrier for each of
-// its three tiles.
+// Each of q, k, log_w and v is copied once, four elements at a time, and a thread loads four of u.
+// A block needs one barrier for each of its three tiles.
 const bool registered =
     ladder::testing::register_budget("wkv_four_steps", "wkv",
                                      {.loads = 1 + 1.0 / 37,
@@ -31,7 +31,8 @@ TEST(WkvFourSteps, TakesOneBarrierPerTileAndConflictsInNoBank) {
   EXPECT_EQ(kernel[kBarriers], 3u * s.B * s.H);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts], 0u);
   EXPECT_EQ(kernel[kSharedStoreBankConflicts], 0u);
-  // A warp: 4 reads of nine rows, four of v and one of scores in a unit; 12 for each tile that it prepares.
+  // Per step group, a warp reads nine rows four times, v four times and the scores once. It reads
+  // 12 times for each tile that it prepares.
   EXPECT_EQ(kernel[kSharedLoadRequests], (10 * (4 * 9 + 4 + 1) + 3 * 12) * 2 * s.B * s.H);
 }
 

@@ -1,9 +1,9 @@
 // 06 shared_mem, time tiles: the recurrence in tiles of steps, with a tiling for each shape.
-// Change: rewrite of 06.06 for K up to 256, any V, states, reverse, bf16 and GLA: the launcher
-//         chooses a tiling by the shape; copied tiles and prepared tiles have separate buffers.
+// Change: rewrite of 06.06 for K up to 256, any V, states, reverse, bf16 and GLA. The launcher
+//         chooses a tiling by the shape, and copied tiles and prepared tiles have separate buffers.
 // Why:    06.00 waits for memory and barriers each step, and loads shared memory for each product.
-// Needs:  K up to 256, any V; initial, final state, reverse; fp32, bf16, fp16; a GPU since Ampere.
-// Costs:  shared memory for a copied tile and two prepared ones; NaN reaches up to 3 earlier steps.
+// Needs:  K up to 256, any V, initial, final state, reverse, fp32, bf16, fp16, a GPU since Ampere.
+// Costs:  shared memory for a copied tile and two prepared ones. NaN reaches up to 3 earlier steps.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -40,29 +40,29 @@ using ladder::cuda::tiles::kVec;
 using ladder::cuda::tiles::load;
 using ladder::cuda::tiles::store;
 
-// Steps per group; the state takes them at once. More would save little: n steps cost 2n + 1
-// operations per element instead of 3n (the bonus is a score), and n * n scores.
+// Steps per group, which update the state at once. A larger group would save little, because n
+// steps cost 2n + 1 operations per element instead of 3n (the bonus is a score), and n * n scores.
 constexpr int kUnit = 4;
 
 // ---- Tilings ----
 
 // Eleven tilings, chosen by measurement. A thread holds kRows x kColumns elements of the state.
-// kRowLanes lanes of a warp share a column's rows; the other lanes and the kWarps warps have
-// further columns. A tile has kSteps steps; lanes sum outputs kBatch steps at a time. The number in
-// a name is the largest K.
+// kRowLanes lanes of a warp share a column's rows, and the other lanes and the kWarps warps have
+// further columns. A tile has kSteps steps, and lanes sum outputs kBatch steps at a time. The
+// number in a name is the largest K.
 //
-// Few heads: a block has 16 columns, so that a few heads reach every SM.
+// Few heads. A block has 16 columns, so that a few heads reach every SM.
 // clang-format off
 struct Few32 { static constexpr int kRows = 4, kColumns = 1, kRowLanes = 8, kWarps = 4, kSteps = 32, kBatch = 8; };
 struct Few64 { static constexpr int kRows = 4, kColumns = 2, kRowLanes = 16, kWarps = 4, kSteps = 32, kBatch = 16; };
 struct Few128 { static constexpr int kRows = 4, kColumns = 2, kRowLanes = 32, kWarps = 8, kSteps = 32, kBatch = 16; };
 struct Few256 { static constexpr int kRows = 16, kColumns = 2, kRowLanes = 16, kWarps = 4, kSteps = 16, kBatch = 8; };
-// Many heads: a block has 32 or 64 columns.
+// Many heads. A block has 32 or 64 columns.
 struct Many32 { static constexpr int kRows = 4, kColumns = 4, kRowLanes = 8, kWarps = 2, kSteps = 32, kBatch = 8; };
 struct Many64 { static constexpr int kRows = 8, kColumns = 4, kRowLanes = 8, kWarps = 4, kSteps = 32, kBatch = 8; };
 struct Many128 { static constexpr int kRows = 8, kColumns = 4, kRowLanes = 16, kWarps = 8, kSteps = 16, kBatch = 8; };
 struct Many256 { static constexpr int kRows = 8, kColumns = 4, kRowLanes = 32, kWarps = 8, kSteps = 16, kBatch = 8; };
-// More heads still: a thread has more elements, so that fewer lanes load the same words of shared
+// More heads still. A thread has more elements, so that fewer lanes load the same words of shared
 // memory. This needs several blocks per SM to hide a step's latencies.
 struct Crowd64 { static constexpr int kRows = 16, kColumns = 4, kRowLanes = 4, kWarps = 2, kSteps = 16, kBatch = 4; };
 struct Crowd128 { static constexpr int kRows = 16, kColumns = 4, kRowLanes = 8, kWarps = 4, kSteps = 16, kBatch = 8; };
@@ -74,7 +74,7 @@ template <typename Cut>
 struct Tiling : Cut {
   using Cut::kBatch, Cut::kColumns, Cut::kRowLanes, Cut::kRows, Cut::kSteps, Cut::kWarps;
   static constexpr int kThreads = kWarps * kWarpSize;
-  static constexpr int kK = kRows * kRowLanes;  // key rows; rows past K are zero
+  static constexpr int kK = kRows * kRowLanes;  // key rows, which are zero past K
   static constexpr int kRowStride = kRowLanes < kWarpSize ? 2 : 1;  // from one row lane to the next
   static constexpr int kWarpColumns = kWarpSize / kRowLanes * kColumns;
   static constexpr int kV = kWarps * kWarpColumns;  // value columns of a block
@@ -92,17 +92,17 @@ struct alignas(16) Raw {
   Element v[Tiling::kSteps][Tiling::kV];
 };
 
-// A prepared tile. For a step group that begins at step t:
+// A prepared tile. The formulas are for a step group that begins at step t.
 template <typename Tiling>
 struct alignas(16) Ready {
-  // q_a * w_t * ... * w_{a-1}, in GLA up to w_a: multiplies the state before the group
+  // q_a * w_t * ... * w_{a-1}, in GLA up to w_a, the factor of the state before the group
   float q[Tiling::kSteps][Tiling::kK];
-  // k_a * w_{a+1} * ... * w_{t+3}: k_a decayed to the group's end
+  // k_a * w_{a+1} * ... * w_{t+3}, which is k_a decayed to the group's end
   float k[Tiling::kSteps][Tiling::kK];
   float w[Tiling::kUnits][Tiling::kK];  // w_t * ... * w_{t+3}
   // Padded so that lanes that finish outputs of different groups load v from different banks.
   float v[Tiling::kUnits][kUnit * Tiling::kV + Tiling::kUnitPadding];
-  // Weight of v_b in o_a: through the state for b < a; for b = a the bonus, in GLA q_a . k_a.
+  // Weight of v_b in o_a, through the state for b < a. For b = a it is the bonus, in GLA q_a . k_a.
   float score[Tiling::kUnits][kUnit][kUnit];
 };
 
@@ -110,8 +110,8 @@ struct alignas(16) Ready {
 
 // The fields of BasicWkvArgs that the kernel uses. nvcc loads a struct of up to 128 bytes at the
 // start, and each field of a longer one where it is used. With the fields of packed sequences (144
-// bytes) bf16 got 177 registers instead of 207: 733 us instead of 687 (B=8, T=4096, H=32, K=V=64,
-// both in one process on an H200).
+// bytes), bf16 got 177 registers instead of 207 and took 733 us instead of 687 (B=8, T=4096, H=32,
+// K=V=64, both in one process on an H200).
 template <typename Element, typename LogW>
 struct TileArgs {
   std::int64_t B, T, H, K, V;
@@ -135,7 +135,7 @@ struct Head {
   const std::int64_t h, b;
   const int first_iv;  // V - first_iv columns are left
   const std::int64_t step_K, step_V, step_log_w;
-  const Element *const q, *const k, *const v;  // at time 0; v at the block's first column
+  const Element *const q, *const k, *const v;  // at time 0, v at the block's first column
   const LogW* const log_w;
   Element* const o;
   const std::int64_t first_t, direction;
@@ -161,7 +161,8 @@ struct Head {
 };
 
 // A thread prepares what it copied, so it waits for no other thread's copies. kLanes lanes share a
-// step group of q, k and log_w, with kVecs vectors of four rows each; kVLanes lanes a step of v.
+// step group of q, k and log_w, with kVecs vectors of four rows each, and kVLanes lanes share a
+// step of v.
 template <typename Tiling>
 struct Share {
   static constexpr int kLanes = Tiling::kK / kVec < kWarpSize ? Tiling::kK / kVec : kWarpSize;
@@ -183,8 +184,8 @@ struct Share {
 
 // A thread's elements of the state. Its rows come in fours, kRowLanes * 4 apart, so that the lanes
 // of a column load adjacent 16-byte vectors, which are in different banks. A request of 16 bytes
-// per lane takes four wavefronts, but two if lane i and lane i ^ 1 (or i ^ 2) load the same vector:
-// bit 0 of the lane is a column's (for q, k, w), bit 1 a row's (for v).
+// per lane takes four wavefronts, but two if lane i and lane i ^ 1 (or i ^ 2) load the same vector.
+// Therefore bit 0 of the lane is a column's (for q, k, w) and bit 1 a row's (for v).
 template <typename Tiling>
 struct Elements {
   const int row_lane, column;  // the first of kColumns columns, in the block
@@ -224,7 +225,7 @@ __device__ void load_bonus(float (&u_reg)[Share<Tiling>::kVecs][kVec], const Ele
   }
 }
 
-// Steps past T become zeros, which change nothing: q = k = v = 0, w = exp(0) = 1.
+// Steps past T become zeros, which change nothing, because q = k = v = 0 and w = exp(0) = 1.
 template <bool kAligned, typename Tiling, typename Element, typename LogW>
 __device__ void fetch(Raw<Element, LogW, Tiling>& raw_smem, const Head<Element, LogW>& head,
                       const Share<Tiling>& share, int first_step) {
@@ -262,8 +263,8 @@ __device__ void fetch(Raw<Element, LogW, Tiling>& raw_smem, const Head<Element, 
   __pipeline_commit();
 }
 
-// Prepares step a of a group in one key row: its scores with earlier steps, and their decay.
-// `k_left[a]` holds its k.
+// Prepares step a of a group in one key row, that is, its scores with earlier steps and their
+// decay. `k_left[a]` is its k.
 template <Recurrence kRecurrence>
 __device__ void prepare_step(int a, int i, float& q, float log_w, float u, float& decay,
                              float (&k_left)[kUnit][kVec], float* score) {

@@ -25,8 +25,9 @@ using ladder::testing::is_right;
 
 namespace {
 
-// Widths of rows have their own tilings; so have few heads, more (one block for each multiprocessor) and very many (three for each). Tiles
-// have 4 to 32 steps, and blocks 16 or 64 columns. The single step, lesson 08's, takes 64 rows at a time.
+// Each width of rows has its own tilings, for few heads, for more (one block per SM) and for very
+// many (three per SM). Tiles are 4 to 32 steps long, and blocks have 16 or 64 columns. The single
+// step of lesson 08 handles 64 rows at a time.
 const std::vector<ladder::Border> kBorders = {
     {.size = "K", .at = {32, 64, 128, 256}},
     {.size = "K", .at = {32, 64, 128, 256}, .others = {{"H", 1}}, .multiprocessors = 1},
@@ -45,8 +46,8 @@ const bool registered = ladder::testing::register_suite(
      .nan_tile = 4,  // masked scores
      .borders = kBorders});
 
-// Every width of rows has its own tilings, and so have few, many and very many heads.
-// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+// Each width of rows has its own tilings for few, many and very many heads. One order of threads is
+// enough for so many cases, because the suite runs its borders in the others.
 TEST(wkv_time_tiles, MatchesReferenceInEveryTiling) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   const Implementation implementation = find_implementation("wkv_time_tiles");
@@ -60,7 +61,7 @@ TEST(wkv_time_tiles, MatchesReferenceInEveryTiling) {
   }
 }
 
-// Four steps share one read of the state. A decay to nothing at any of the four must not reach the others.
+// Four steps share one read of the state. A total decay at any of them must not affect the others.
 KERNEL_TEST(wkv_time_tiles, SurvivesTotalDecayAtEachStepOfAUnit) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
   for (std::int64_t forgets = 0; forgets < 8; ++forgets) {
@@ -73,8 +74,9 @@ KERNEL_TEST(wkv_time_tiles, SurvivesTotalDecayAtEachStepOfAUnit) {
   }
 }
 
-// fp16 ends at 65504: an output from 65520 on becomes infinite when it is stored. Nothing else does, for the state is fp32; so a later
-// output is right again. Each value column is a sum of its own.
+// The largest number of fp16 is 65504, and an output from 65520 on becomes infinite when it is
+// stored. The state is fp32 and stays finite, so a later output is right again. The value columns
+// are independent sums.
 KERNEL_TEST(wkv_time_tiles, StoresInfinityBeyondFp16) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
   const std::vector<std::vector<float>> v = {{65504, 65504, 60000, -60000},  // the steps
@@ -115,7 +117,7 @@ KERNEL_TEST(wkv_time_tiles, StoresInfinityBeyondFp16) {
   EXPECT_EQ(stepped.final_state, step["initial_state"]);
 }
 
-// The state may be updated where it is.
+// The state may be updated in place.
 KERNEL_TEST(wkv_time_tiles, UpdatesTheStateInPlace) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
   WkvCase c{.B = 2, .T = 5, .H = 3, .K = 100, .V = 72};
@@ -131,7 +133,7 @@ KERNEL_TEST(wkv_time_tiles, UpdatesTheStateInPlace) {
   EXPECT_TRUE(is_right(problem, on_device.download()));
 }
 
-// 16-byte copies where all arrays allow them, copies of single floats where one does not.
+// Copies of 16 bytes if all arrays allow them, copies of single floats if one does not.
 KERNEL_TEST(wkv_time_tiles, AllowsAnyFloatPointer) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
   ladder::Device& where = device(implementation.device);

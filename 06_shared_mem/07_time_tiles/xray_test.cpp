@@ -17,7 +17,7 @@ const bool bounds =
                                      {{"initial_state", "true"}, {"final_state", "true"}},
                                      {"fp32", "bf16", "bf16_fp32_decay", "fp16"});
 
-// Of four multiprocessors: 2, 3 and 9 heads are few, many and a crowd.
+// On four SMs, 2, 3 and 9 heads are few, many and a crowd.
 struct WkvTimeTilesByShare : testing::Test {
   emulator::SmallerDevice device{emulator::SmallerDevice::kMultiprocessors, "4"};
 };
@@ -39,7 +39,7 @@ TEST(WkvTimeTiles, StoresEachOutputOnceAndWithoutAtomics) {
   EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
 }
 
-// The rung takes two for every step.
+// The chapter's first kernel needs two per step.
 TEST_F(WkvTimeTilesByShare, TakesOneBarrierPerTile) {
   for (const auto& [H, column_blocks, tiles] :
        {std::tuple{2, 4u, 3u}, {3, 1u, 3u}, {9, 1u, 5u}}) {  // of 32, 32 and 16 steps
@@ -59,7 +59,7 @@ TEST_F(WkvTimeTilesByShare, FetchesAnElementOncePerBlockOfColumns) {
   }
 }
 
-// K = 100 in bf16: rows begin at multiples of 8 bytes, but not of 16.
+// K = 100 in bf16, so rows begin at multiples of 8 bytes, but not of 16.
 TEST(WkvTimeTiles, CopiesFourElementsAtOnceWhereRowsConsistOfFours) {
   for (const auto& [storage, K, bytes] : {std::tuple{"fp32", 100, 16u},
                                           {"bf16", 100, 8u},

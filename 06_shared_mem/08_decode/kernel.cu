@@ -1,7 +1,7 @@
 // 06 shared_mem, decode: a single step, as in text generation.
-// Change: rewrite: no tile, no pipeline; a block has 64 columns, and issues all loads before a use.
+// Change: rewrite. No tile, no pipeline. A block has 64 columns, and issues all loads before a use.
 // Why:    the state is loaded and stored once, so the number of loads in flight decides the time.
-// Needs:  T = 1; states; fp32, bf16, fp16. wkv_time_tiles (K up to 256) checks arguments, calls it.
+// Needs:  T = 1, states, fp32, bf16, fp16. wkv_time_tiles (K up to 256) checks arguments, calls it.
 // Costs:  a block's eight warps add up their outputs in shared memory, after one barrier.
 //         See README for what was measured.
 #include <cuda_runtime.h>
@@ -30,12 +30,12 @@ using ladder::cuda::tiles::kVec;
 using ladder::cuda::tiles::load;
 using ladder::cuda::tiles::store;
 
-// 16 lanes load 64 columns of a row, 256 bytes; the block's 16 groups of lanes have 4 rows each.
+// 16 lanes load 64 columns of a row, 256 bytes. The block's 16 groups of lanes have 4 rows each.
 constexpr int kStepColumns = 64;
 constexpr int kStepThreads = 256;
 constexpr int kStepRows = 4;
 constexpr int kStepRowLanes = kStepThreads / (kStepColumns / kVec);
-// Blocks per SM: few enough that a thread has registers for all its loads at once.
+// Blocks per SM, few enough that a thread has registers for all its loads at once.
 constexpr int kStepBlocks = 4;
 
 template <Recurrence kRecurrence, bool kAligned, typename Element, typename LogW>

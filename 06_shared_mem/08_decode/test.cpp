@@ -17,13 +17,13 @@ using ladder::WkvCase;
 using ladder::WkvProblem;
 using ladder::testing::is_right;
 
-// wkv_time_tiles launches this lesson's kernel where T = 1. Its suites, lesson 07's, have that length among others.
+// wkv_time_tiles launches this lesson's kernel if T = 1. Lesson 07's suites include that length.
 namespace {
 
 KERNEL_TEST(wkv_decode, MatchesReferenceForWkvAndGla) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
-    for (const std::int64_t K : {5, 64, 127, 256}) {  // up to 64 rows in one round of the block
+    for (const std::int64_t K : {5, 64, 127, 256}) {  // up to 64 rows per iteration of the block
       WkvCase c{.recurrence = recurrence, .B = 2, .T = 1, .H = 3, .K = K, .V = K == 64 ? 64 : 72};
       c.initial_state = c.final_state = true;
       for (const bool decay_per_head : {false, true}) {
@@ -35,7 +35,7 @@ KERNEL_TEST(wkv_decode, MatchesReferenceForWkvAndGla) {
   }
 }
 
-// The state may be updated where it is.
+// The state may be updated in place.
 KERNEL_TEST(wkv_decode, UpdatesTheStateInPlace) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
   WkvCase c{.B = 2, .T = 1, .H = 3, .K = 100, .V = 72};
@@ -51,7 +51,7 @@ KERNEL_TEST(wkv_decode, UpdatesTheStateInPlace) {
   EXPECT_TRUE(is_right(problem, on_device.download()));
 }
 
-// 16-byte copies where all arrays allow them, copies of single floats where one does not.
+// Copies of 16 bytes if all arrays allow them, copies of single floats if one does not.
 KERNEL_TEST(wkv_decode, AllowsAnyFloatPointer) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
   ladder::Device& where = device(implementation.device);

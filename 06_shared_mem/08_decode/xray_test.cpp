@@ -16,9 +16,9 @@ TEST(WkvDecode, ReadsTheStateOnceAndWritesItOnce) {
   EXPECT_EQ(kernel.buffer("initial_state").loads().accesses_per_element.most, 1u);
   EXPECT_EQ(kernel.buffer("final_state").stores().accesses_per_element.least, 1u);
   EXPECT_EQ(kernel.buffer("final_state").stores().accesses_per_element.most, 1u);
-  // v, four rows of the state, q, k, log_w and u; eight warps in a block.
+  // v, four rows of the state, q, k, log_w and u, loaded by the eight warps of a block
   EXPECT_EQ(kernel[kGlobalLoadRequests], 9u * 8 * 2 * 3);
-  EXPECT_EQ(kernel[kBarriers], 2u * 3u);  // one for a block, and a head has one
+  EXPECT_EQ(kernel[kBarriers], 2u * 3u);  // one per block, and one block per head
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // 06 shared_mem: the packed causal product, state in registers, tiles of steps in shared memory.
-// Change: rewrite: a few lanes share a state column and add their parts of o by shuffles.
-// Why:    no atomics; a block fetches each key, query, value once, a tile of steps before its use.
-// Needs:  K (to 256), V multiples of 4; 16-byte aligned arrays; sm_80 for asynchronous copies.
-// Costs:  about one shuffle per output, two barriers per tile; blocks of a head each fetch q and k.
+// Change: rewrite. A few lanes share a state column and add their parts of o by shuffles.
+// Why:    no atomics. A block fetches each key, query, value once, a tile of steps before its use.
+// Needs:  K (to 256) and V multiples of 4, 16-byte aligned arrays, sm_80 for asynchronous copies.
+// Costs:  about one shuffle per output, two barriers per tile. All blocks of a head fetch q and k.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -22,9 +22,9 @@ namespace {
 
 using ladder::LinearAttentionArgs;
 
-// The tiling of a block's part of the state. kRowLanes lanes share a row of q; each holds kRowVecs
-// float4 of every kColumns columns. A block has kBlockColumns columns and stages kSteps time steps;
-// lanes add up sums every kGroup steps.
+// The tiling of a block's part of the state. kRowLanes lanes share a row of q, and each holds
+// kRowVecs float4 of each of its kColumns columns. A block has kBlockColumns columns and stages
+// kSteps time steps. Lanes add up sums every kGroup steps.
 template <int kRowLanes_, int kRowVecs_, int kColumns_, int kBlockColumns_, int kSteps_,
           int kGroup_>
 struct Cut {
@@ -73,7 +73,7 @@ __device__ void map_features(float* qk_smem, int width, Range queries, Range key
   }
 }
 
-// Thread ik keeps row ik of z, the sum of k; a warp sums its 32 rows of q . z, 16 steps at once.
+// Thread ik keeps row ik of z, the sum of k. A warp sums its 32 rows of q . z for 16 steps at once.
 template <typename C>
 __device__ void sum_denominators(const float* q_smem, const float* k_smem, float& z,
                                  float* denominator_smem) {
@@ -131,7 +131,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
   float state[C::kRowVecs * 4][C::kColumns] = {};
   float z = 0.0f;
   int now = 1;  // the tile in use, of two
-  // Starts one tile early, so that the staging code exists once: 32 KB of instructions are cached.
+  // Starts one tile early, so that the staging code exists only once, because 32 KB of instructions
+  // are cached.
   for (std::int64_t t0 = -C::kSteps; t0 < steps.end; t0 += C::kSteps, now ^= 1) {
     float* const q_smem = tiles + now * C::kTile;
     float* const k_smem = q_smem + C::kSteps * C::kRows;
@@ -151,8 +152,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
       __syncthreads();
     }
 
-    // No bank conflicts by design: the kRowLanes lanes load adjacent float4 of q and k, the warp's
-    // other lanes the same ones; adjacent groups of lanes load adjacent words of v.
+    // No bank conflicts by design. The kRowLanes lanes load adjacent float4 of q and k, and the
+    // warp's other lanes the same ones. Adjacent groups of lanes load adjacent words of v.
 #pragma unroll 1
     for (int group = 0; group < C::kSteps; group += C::kGroup) {
       float out[C::kGroup * C::kColumns] = {};  // o, summed over this lane's rows
@@ -200,7 +201,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
         store<kWord>(o_tile + static_cast<std::int64_t>(step) * stride_V + c, out + i);
       }
     }
-    __syncthreads();  // all threads have read this tile; its buffer may be refilled
+    __syncthreads();  // all threads have read this tile, and its buffer may be refilled
   }
 }
 
@@ -225,10 +226,11 @@ void linear_attention(const LinearAttentionArgs& args) {
   require_shape(args);
   if (args.B == 0 || args.T_q == 0) return;
   const int multiprocessors = ladder::cuda::multiprocessors_to_fill();
-  // Narrow blocks (16 columns) spread few heads over the GPU, wide ones (32 or 64) load q and k
-  // less often. The rule: narrow while at most 512 of their threads share an SM. H200 (132 SMs),
-  // B=1, T=1024, narrow | wide: K=V=64, H=132: 0.149 | 0.151 ms, H=144: 0.192 | 0.154; K=V=128,
-  // H=33: 0.153 | 0.160, H=36: 0.233 | 0.160; K=V=256, H=16: 0.252 | 0.288, H=17: 0.385 | 0.287.
+  // Narrow blocks (16 columns) spread few heads over the GPU, and wide ones (32 or 64) load q and k
+  // less often. Blocks are narrow while at most 512 of their threads share an SM. Measured on an
+  // H200 (132 SMs), B=1, T=1024, in ms, narrow | wide, K=V=64: 0.149 | 0.151 (H=132), 0.192 | 0.154
+  // (H=144). K=V=128: 0.153 | 0.160 (H=33), 0.233 | 0.160 (H=36). K=V=256: 0.252 | 0.288 (H=16),
+  // 0.385 | 0.287 (H=17).
   const std::int64_t narrow_blocks = args.B * args.H * ((args.V + 15) / 16);
   if (narrow_blocks <= multiprocessors * (args.K <= 64 ? 4 : 2)) {
     if (args.K <= 32) return launch_packed<Cut<8, 1, 2, 16, 32, 16>>(args);

@@ -8,7 +8,8 @@
 
 namespace {
 
-// Few heads get blocks of 16 columns; six blocks of them for a multiprocessor are many, and get wider blocks.
+// Few heads get blocks of 16 columns. With six such blocks per SM there are many heads, which get
+// wider blocks.
 const std::vector<ladder::Border> kBorders = {
     {.size = "K", .at = {32, 64, 128, 256}, .step = 4},
     {.size = "K",
@@ -20,7 +21,7 @@ const std::vector<ladder::Border> kBorders = {
     {.size = "V", .at = {32, 64}, .others = {{"H", 3}}, .step = 4, .multiprocessors = 1},
     {.size = "T", .at = {16, 32}}};
 
-// A lane has eight rows, in two parts; then a second tile of columns, and lanes with two sums each.
+// A lane with eight rows in two parts, then a second tile of columns, and lanes with two sums each.
 const bool holes =
     ladder::testing::register_hole(
         "packed_causal_product", "Hole1TakesEveryRowOnce", "linear_attention",
@@ -33,9 +34,9 @@ const bool registered = ladder::testing::register_suite(
     "linear_attention", "packed_causal_product",
     {.most = {{"K", 256}, {"B", 65535}, {"H", 65535}}, .multiple = 4, .borders = kBorders});
 
-// The suite's cases have few heads and get narrow blocks; these have heads enough for wide ones on a GPU of up to 132
-// multiprocessors.
-// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+// The suite's cases have few heads and therefore narrow blocks. These have enough heads for wide
+// blocks on a GPU of up to 132 SMs. One order of threads is enough for so many cases, because the
+// suite runs its borders in the others.
 TEST(packed_causal_product, MatchesReferenceInWideBlocks) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   const ladder::Implementation implementation =

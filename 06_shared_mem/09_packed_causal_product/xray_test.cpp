@@ -14,9 +14,9 @@ const ladder::LinearAttentionCase kCase =
 
 const bool bounds = ladder::testing::register_bounds("packed_causal_product", "linear_attention");
 
-// One block of 16 columns, in which 32 lanes share two columns, with eight rows each. q and k have 16 elements for each element of o;
-// four are copied at once. 32 sums of a warp are exchanged in 31 shuffles, for 16 steps at once.
-// Three tiles of 16 steps: every place is used again.
+// One block of 16 columns, in which 32 lanes share two columns, with eight rows each. q and k
+// contain 16 elements for each element of o, and four are copied at once. A warp reduces its 32
+// sums by 31 shuffles, for 16 steps at once. With three tiles of 16 steps, both buffers are reused.
 const bool registered =
     ladder::testing::register_budget("packed_causal_product", "causal_dot_product",
                                      {.loads = (16 + 16 + 1) / 4.0,

@@ -1,8 +1,8 @@
 // 06 shared_mem: the causal product for few heads, parallel over time by prefix sums.
-// Change: rewrite: a warp has a few consecutive steps, a lane a few key rows; the state before the
+// Change: rewrite. A warp has a few consecutive steps, a lane a few key rows. The state before the
 //         warp's first step is a prefix sum over the block's warps.
-// Why:    with few heads most of a GPU idles; a block takes 16 to 64 steps of 8 columns at once.
-// Needs:  K (to 256), V multiples of 4; 16-byte aligned arrays; warp shuffles.
+// Why:    with few heads most of a GPU idles. A block computes 16 to 64 steps of 8 columns at once.
+// Needs:  K (to 256) and V multiples of 4, 16-byte aligned arrays, warp shuffles.
 // Costs:  k v is summed twice (three FMAs, not two), and each block of 8 columns fetches q and k.
 //         See README for what was measured.
 #include <cuda_runtime.h>
@@ -40,7 +40,7 @@ __device__ void fetch(float (&x_reg)[kSteps][kCount], const float* x, int stride
   }
 }
 
-// Applies phi; elements past the end stay 0, although phi(0) is 1.
+// Applies phi. Elements past the end stay 0, although phi(0) is 1.
 template <int kSteps, int kCount>
 __device__ void map_features(float (&x_reg)[kSteps][kCount], Range range, int width) {
 #pragma unroll
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kWarps * 32)
   constexpr int kState = kColumns * kRows * 32;  // a block's part of the state
   constexpr int kThreads = kWarps * 32;
   constexpr int kScans = (kState + kThreads - 1) / kThreads;
-  // No bank conflicts: adjacent lanes use adjacent words.
+  // Adjacent lanes use adjacent words, so there are no bank conflicts.
   extern __shared__ float sum_smem[];  // (kWarps, kColumns, kRows, 32)
 
   const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kWarps * 32)
     }
     __syncthreads();
 
-    // 2. Sums over earlier warps: each thread takes its elements of the state through all warps.
+    // 2. Sums over earlier warps. Each thread accumulates its elements of the state over all warps.
 #pragma unroll
     for (int i = 0; i < kScans; ++i) {
       const int element = i * kThreads + tid;
@@ -126,8 +126,8 @@ __global__ void __launch_bounds__(kWarps * 32)
       // TODO(1): roughly 7 lines; replace each warp's sum by this element of the state before that warp's steps; carry[i]
       // TODO(1): becomes its value after the iteration; budget: one read and one write of shared memory for each sum.
     }
-    // The prefix sums are complete. No other barrier is needed: in the next iteration a lane
-    // overwrites only words that it alone reads below.
+    // The prefix sums are complete. No other barrier is needed, because in the next iteration a
+    // lane overwrites only words that it alone reads below.
     __syncthreads();
 
     // 3. The warp's own steps, from the state before them.
@@ -180,8 +180,8 @@ void launch_prefix(const LinearAttentionArgs& args) {
   return launch_prefix<kRows, kSteps, kWarps, false>(args);
 }
 
-// Four warps if they have the whole sequence in one iteration, eight otherwise. 16 warps leave 128
-// registers per thread, so half the steps: at no length were they faster.
+// Four warps if they cover the whole sequence in one iteration, eight otherwise. 16 warps leave 128
+// registers per thread, enough for half the steps, and were faster at no length.
 template <int kRows, int kSteps>
 void launch_prefix(const LinearAttentionArgs& args) {
   if (args.T_q <= 4 * kSteps) return launch_prefix<kRows, kSteps, 4>(args);

@@ -1,7 +1,8 @@
 #include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 
-// One block of eight warps and two rounds; four warps in one round, with a denominator. Small, because a diagnosis runs them often.
+// One block of eight warps and two iterations, then four warps in one iteration with a denominator.
+// The cases are small because a diagnosis runs them often.
 const bool holes =
     ladder::testing::register_hole(
         "prefix_causal_product", "Hole1ScansOverTheWarps", "linear_attention",

@@ -13,9 +13,10 @@ const ladder::Shape kShape{{"B", 1}, {"T", 40}, {"H", 2}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("prefix_causal_product", "linear_attention");
 
-// Eight blocks of 8 columns load all of q and k, two rows at once; all 32 lanes of a warp load the same v, four columns at once. A block
-// of eight warps needs one round for 40 steps. Its sums are 8 columns x 64 rows for each warp: 16 requests of a warp. They are stored,
-// read and stored by the scan, and read.
+// Eight blocks of 8 columns load all of q and k, two rows at once. All 32 lanes of a warp load the
+// same v, four columns at once. A block of eight warps needs one iteration for 40 steps. Its sums
+// are 8 columns x 64 rows per warp, 16 requests of a warp. They are stored, then loaded and stored
+// by the scan, then loaded.
 constexpr std::int64_t kBlocks = 2 * 64 / 8, kRequests = 8 * 16;
 const bool registered = ladder::testing::register_budget(
     "prefix_causal_product", "causal_dot_product",
@@ -40,7 +41,7 @@ TEST(PrefixCausalProduct, ConflictsInNoBankAndStoresOnce) {
   EXPECT_EQ(kernel[kAtomics], 0u);
 }
 
-// The table of the page: one round of 64 steps, or two tiles of 32.
+// The table of the page, with one iteration of 64 steps, or two tiles of 32.
 TEST(PrefixCausalProduct, CountsWhatThePageSays) {
   const ladder::LinearAttentionCase c =
       CausalDotProduct::make_case({.B = 1, .T = 64, .H = 1, .K = 64, .V = 64});

@@ -7,9 +7,9 @@ namespace {
 
 using ladder::LinearAttentionCase;
 
-// 16 heads of 64 columns are 128 blocks of 8 columns, 17 are 136: on a GPU of 132 multiprocessors one kernel takes the first,
-// the other the second; each has a suite of its own.
-// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+// 16 heads of 64 columns are 128 blocks of 8 columns, and 17 heads are 136. On a GPU of 132 SMs the
+// two are therefore computed by different kernels, each of which has its own suite. One order of
+// threads is enough for so many cases, because the suite runs its borders in the others.
 TEST(linear_attention_shared_mem, MatchesReferenceOnBothSidesOfItsThreshold) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   const auto implementation = ladder::find_implementation("linear_attention_shared_mem");

@@ -9,8 +9,8 @@ using ladder::Precision;
 using ladder::WkvCase;
 using ladder::WkvProblem;
 
-// 256 key rows go to one kernel, more to the other; each has a suite of its own.
-// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+// Up to 256 key rows one kernel is used, and for more the other. Each has its own suite. One order
+// of threads is enough for so many cases, because the suite runs its borders in the others.
 TEST(wkv_recurrent, MatchesReferenceOnBothSidesOfItsThreshold) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   const auto implementation = ladder::find_implementation("wkv_recurrent");

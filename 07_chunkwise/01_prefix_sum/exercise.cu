@@ -1,11 +1,11 @@
 // 07 chunkwise, prefix sums: work for all chunks at once, and the carry from one to the next.
-// Change: rewrite: a sum over everything became a short sum in every chunk, a sum over chunks, and
-//         one addition each.
-// Why:    a running sum is a chain of dependent additions; the chains of different chunks are
+// Change: rewrite. The sum over everything became a short sum in every chunk, a sum over chunks,
+//         and one addition each.
+// Why:    a running sum is a chain of dependent additions, but the chains of different chunks are
 //         independent.
 // Needs:  any length and any chunk length.
 // Costs:  every element is added to twice and written twice.
-//         See README: the state of linear attention takes the same three steps.
+//         See README. The state of linear attention needs the same three steps.
 #include "07_chunkwise/01_prefix_sum/prefix_sum.hpp"
 
 #include <cuda_runtime.h>
@@ -47,7 +47,7 @@ __global__ void local_sums_kernel(const PrefixSumArgs args, std::int64_t chunks)
   }
 }
 
-// One thread: this part remains a chain over the chunks.
+// One thread, because this part remains a chain over the chunks.
 __global__ void carry_kernel(const PrefixSumArgs args, std::int64_t chunks) {
   // TODO(1): roughly 5 lines; each chunk's carry, the sum of all earlier chunks, from the last
   // TODO(1): local sums; budget: one read and one write for each chunk.

@@ -16,7 +16,7 @@ struct PrefixSumArgs {
 
   const std::int32_t* x = nullptr;  // (length)
   std::int32_t* sums = nullptr;     // (length)
-  std::int32_t* carry = nullptr;    // (ceil(length / chunk)): the sum of all chunks before this one
+  std::int32_t* carry = nullptr;    // (ceil(length / chunk)), the sum of all earlier chunks
 
   static constexpr const char* kStorage = "int32";
 

@@ -13,7 +13,7 @@ namespace {
 using Case = ladder::SizedCase<PrefixSumSizes>;
 using Integers = std::vector<std::int32_t>;
 
-// The misconception whose sums these are, "" if none is known.
+// Names the misconception that leads to these sums, "" if none is known.
 std::string misconception(const Integers& x, std::int64_t chunk, const Integers& is) {
   const auto length = static_cast<std::int64_t>(x.size());
   Integers local(x.size());
@@ -90,7 +90,7 @@ const ladder::OperatorRegistration registration(
               const Case& c = value.as<Case>();
               return ladder::Struct(PrefixSumArgs{.length = c.length, .chunk = c.chunk});
             },
-        // Additions: in its chunk, and of the carry.
+        // Additions within chunks, and of the carries.
         .fma_count =
             [](const ladder::Struct& host) {
               return 2.0 * static_cast<double>(host.as<PrefixSumArgs>().length);

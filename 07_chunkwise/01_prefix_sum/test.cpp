@@ -27,7 +27,7 @@ ladder::Problem problem_of(const Integers& x, std::int64_t chunk) {
   return problem;
 }
 
-// A problem of these numbers on the device.
+// A problem with these numbers on the device.
 class OnDevice {
  public:
   OnDevice(const Integers& x, std::int64_t chunk) : on_device_(device(), problem_of(x, chunk)) {}
@@ -73,7 +73,7 @@ testing::AssertionResult equals(const char* name, const Integers& is, const Inte
   return testing::AssertionSuccess();
 }
 
-// Ragged: the last chunk has two elements. What hole 2 does is left out.
+// The last chunk is partial, with two elements. Hole 2's part is skipped.
 KERNEL_TEST(prefix_sum, Hole1CarriesAllChunksBefore) {
   const Integers x{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};
   const OnDevice problem(x, 3);
@@ -88,7 +88,7 @@ const bool hole =
     ladder::testing::register_hole("prefix_sum_in_chunks", "Hole2AddsTheCarry", "prefix_sum",
                                    {{"length", 37}, {"chunk", 7}}, {}, {}, "int32");
 
-// The README shows this text. It is printed once; the next test asks for all orders of threads.
+// The README shows this text. It is printed once, because the next test runs all orders of threads.
 TEST(prefix_sum, PrintsTheExample) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   const Integers x = numbers(12);
@@ -108,7 +108,7 @@ TEST(prefix_sum, PrintsTheExample) {
             "adjusted      0   1   3   6 |  10  15  21  28 |  36  45  55  66\n");
 }
 
-// What adds the carry of chunk 0 adds something, and gives the same.
+// With a carry of 0 in chunk 0, adding that chunk's carry has no effect.
 TEST(prefix_sum, NamesLocalSumsByWordsThatAreTrueOfACarryOfZeroToo) {
   const ladder::Problem problem = problem_of({1, 2, 3, 4, 5, 6}, 3);
   const ladder::Verdict verdict = chunkwise::prefix_sums::judge_prefix_sum(

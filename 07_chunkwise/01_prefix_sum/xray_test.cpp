@@ -12,8 +12,9 @@ using ladder::testing::xrays_of;
 const bool bounds = ladder::testing::register_bounds(
     "prefix_sum_in_chunks", "prefix_sum", {{"length", 130}, {"chunk", 7}}, {}, {"int32"});
 
-// 130 elements in 19 chunks. An element is loaded as x, as a local sum, and its chunk's carry with it, and stored twice; each chunk
-// but the last gives one sum to the carry, and each has one carry.
+// 130 elements in 19 chunks. An element is loaded as x and as a local sum, together with its
+// chunk's carry, and stored twice. Each chunk but the last passes one sum to the carry, and each
+// has one carry.
 const bool registered = ladder::testing::register_budget(
     "prefix_sum_in_chunks", "prefix_sum",
     {.loads = 3 + 18.0 / 130, .stores = 2 + 19.0 / 130, .atomics = 0},
@@ -35,7 +36,7 @@ TEST(PrefixSum, CountsWhatThePageSays) {
   EXPECT_EQ(carry[kGlobalLoadRequests], 63u);  // one thread, a request for each chunk but the last
   EXPECT_EQ(carry[kGlobalStoreRequests], 64u);
   EXPECT_EQ(carry[kGlobalLoadSectors], 63u);
-  EXPECT_EQ(adjust[kGlobalLoadRequests], 2u * 128);  // 128 warps: a sum and a carry
+  EXPECT_EQ(adjust[kGlobalLoadRequests], 2u * 128);  // 128 warps, a sum and a carry each
   EXPECT_EQ(adjust[kGlobalStoreRequests], 128u);
   EXPECT_EQ(adjust[kGlobalLoadSectors], 128u * (4 + 1));  // 32 neighbours, and one word for all
 }
@@ -51,7 +52,7 @@ TEST(PrefixSum, ReadsEveryElementTwiceAndWritesItTwice) {
   EXPECT_EQ(kernels[2].buffer("carry").loads().accesses_per_element.most, 7u);
 }
 
-// Twice the chunk: half the chain of carries, and twice the chain of each chunk.
+// Chunks of twice the length halve the chain of carries and double the chain in each chunk.
 TEST(PrefixSum, HasAShorterChainOfCarriesWithLongerChunks) {
   for (const std::int64_t chunk : {32, 64, 128}) {
     const std::vector<Kernel> kernels = kernels_of(4096, chunk);

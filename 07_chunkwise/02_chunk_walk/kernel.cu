@@ -1,12 +1,12 @@
 // 07 chunkwise, one block loops over the chunks: linear attention with the state on chip.
-// Change: rewrite: 16 tokens at a time instead of one: o = q S + (q k^T . M) v inside a chunk, S +=
-//         k^T v between chunks.
-// Why:    products of small matrices replace single steps; tensor cores can compute these, see
+// Change: rewrite for 16 tokens at a time instead of one, with o = q S + (q k^T . M) v inside a
+//         chunk, and S += k^T v between chunks.
+// Why:    products of small matrices replace single steps. Tensor cores can compute them, as in
 //         10_linear_attention.
-// Needs:  K up to 256, V up to 2^20; all options of linear attention; fp32; any CUDA GPU.
-// Costs:  16 x 16 scores per chunk, in every block of columns; B * H * V / 32 blocks, each of which
+// Needs:  K up to 256, V up to 2^20, all options of linear attention, fp32, any CUDA GPU.
+// Costs:  16 x 16 scores per chunk, in every block of columns. Each of the B * H * V / 32 blocks
 //         goes through all of time. A NaN in v_s reaches its column of o in its whole chunk, also
-//         earlier tokens: 0 times NaN is NaN. See README for what was measured.
+//         earlier tokens, because 0 times NaN is NaN. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kThreads)
       if (args.normalize) o /= denominator;
       if (has_column) args.o[(query + l * args.H) * args.V + iv] = o;
     }
-    __syncthreads();  // all warps have read the old state; it may be updated
+    __syncthreads();  // all warps have read the old state, so it may be updated
 
     for (int ik = warp; ik < K; ik += kWarps) {
       float sum = 0.0f;
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kThreads)
         sum += k_smem[s * stride + ik] * v_smem[s * kWarpSize + lane];
       state_smem[ik * kWarpSize + lane] += sum;
     }
-    __syncthreads();  // all threads have finished this chunk; its buffer is free
+    __syncthreads();  // all threads have finished this chunk, so its buffer is free
   }
 }
 

@@ -34,7 +34,7 @@ const bool registered = ladder::testing::register_suite(
                  {.size = "K", .at = {16, 32, 64}},
                  {.size = "V", .at = {16, 32, 64}}}});
 
-// Nothing but the chunk on the diagonal: the mask alone makes it causal.
+// Only the chunk on the diagonal, where the mask alone makes the product causal.
 KERNEL_TEST(linear_attention_chunk_walk, MatchesReferenceInsideOneChunk) {
   const auto implementation = ladder::find_implementation("linear_attention_chunk_walk");
   const auto problem =

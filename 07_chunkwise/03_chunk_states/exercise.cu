@@ -1,12 +1,12 @@
 // 07 chunkwise, all chunk states in memory: linear attention, parallel over time as well.
-// Change: rewrite of 07.02: three kernels instead of a loop: each chunk's own k^T v, a scan over
-//         the chunks, each chunk's outputs.
-// Why:    each chunk is a block's work, so that few heads and a long sequence fill the GPU; only
+// Change: rewrite of 07.02. Three kernels replace the loop. They compute each chunk's own k^T v, a
+//         scan over the chunks, and each chunk's outputs.
+// Why:    each chunk is a block's work, so that few heads and a long sequence fill the GPU. Only
 //         the scan is sequential.
-// Needs:  K up to 256, V up to 2^20; all options of linear attention; fp32; any CUDA GPU.
-// Costs:  K x V floats per chunk are written, read and written by the scan, and read again; k and v
+// Needs:  K up to 256, V up to 2^20, all options of linear attention, fp32, any CUDA GPU.
+// Costs:  K x V floats per chunk are written, read and written by the scan, and read again. k and v
 //         are read twice. A NaN in v_s reaches its column of o in its whole chunk, also earlier
-//         tokens: 0 times NaN is NaN. See README for what was measured.
+//         tokens, because 0 times NaN is NaN. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace {
 
 using ladder::LinearAttentionArgs;
 
-// A block has one chunk of one head, and a lane one column of it.
+// A block computes one chunk of one head, and a lane one column of it.
 struct Place {
   std::int64_t b, h, chunk, iv;
   std::int64_t query, key;  // the chunk's first tokens, in rows of q and k
@@ -68,7 +68,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Each chunk's sum becomes the sum of all chunks before it. A thread has one element of the state.
+// Each chunk's sum becomes the sum of all chunks before it. A thread scans one element of the
+// state.
 __global__ void __launch_bounds__(kThreads)
     scan_chunks(float* states, std::int64_t elements, std::int64_t heads, std::int64_t chunks) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;

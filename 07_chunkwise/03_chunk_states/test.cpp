@@ -1,7 +1,7 @@
 #include "common/testing/hole.hpp"
 #include "common/testing/suite.hpp"
 
-// Three chunks and a ragged one, two heads, two tiles of columns.
+// Three chunks and a partial one, two heads, two tiles of columns.
 const bool hole = ladder::testing::register_hole(
     "linear_attention_chunk_states", "Hole1SumsTheChunksBefore", "linear_attention",
     {{"B", 1}, {"T", 53}, {"H", 2}, {"K", 20}, {"V", 36}}, {{"normalize", "false"}});

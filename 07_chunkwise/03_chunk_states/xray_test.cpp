@@ -17,8 +17,9 @@ const ladder::LinearAttentionCase kCase =
 const bool bounds =
     ladder::testing::register_bounds("linear_attention_chunk_states", "linear_attention");
 
-// k and v once to sum up the chunks, q, k and v once to answer; k and q in both tiles of columns. A query reads the 64 rows of its
-// column of the state. The states of three chunks are written, read and written by the scan.
+// k and v are loaded once for the chunks' sums, and q, k and v once for the outputs, k and q in
+// both tiles of columns. A query reads the 64 rows of its column of the state. The states of three
+// chunks are written, then read and written by the scan.
 constexpr double kStates = 3 * 64.0 / 37;  // for each element of o
 const bool registered = ladder::testing::register_budget(
     "linear_attention_chunk_states", "causal_dot_product",
@@ -39,7 +40,7 @@ TEST(ChunkStates, ReadsKeysAndValuesTwiceAndQueriesOnce) {
   EXPECT_EQ(kernels[2].buffer("o").stores().accesses_per_element.most, 1u);
 }
 
-// The states of all chunks: written, read and written by the scan, read.
+// The states of all chunks are written, read and written by the scan, and read again.
 TEST(ChunkStates, CarriesEveryChunksStateThroughMemory) {
   const std::vector<Kernel> kernels =
       xrays_of<CausalDotProduct>("linear_attention_chunk_states", kCase);
@@ -51,7 +52,8 @@ TEST(ChunkStates, CarriesEveryChunksStateThroughMemory) {
   EXPECT_GE(kernels[2][kGlobalLoadBytesMoved], bytes);
 }
 
-// The table of the page: three launches, and in the scan neighbouring threads have neighbouring elements.
+// The table of the page. In the scan, which is one of three launches, neighbouring threads load
+// neighbouring elements.
 TEST(ChunkStates, CountsWhatThePageSays) {
   const std::vector<Kernel> kernels = xrays_of<CausalDotProduct>(
       "linear_attention_chunk_states",
@@ -63,7 +65,8 @@ TEST(ChunkStates, CountsWhatThePageSays) {
   EXPECT_EQ(kernels[1][kGlobalLoadSectors], 4 * warps * chunks);
   EXPECT_EQ(kernels[0][kGlobalStoreRequests], warps * chunks);
   EXPECT_EQ(kernels[0].buffer("k").loads().accesses_per_element.most, 2u);
-  // q and k in both tiles of columns, v; then each of 16 queries all rows of its chunk's state.
+  // q and k in both tiles of columns, and v. Then each of 16 queries reads all rows of its chunk's
+  // state.
   const std::uint64_t staged = (2 * 2 + 1) * 128 * 64 / 32;
   EXPECT_EQ(kernels[2][kGlobalLoadRequests], staged + 16 * warps * chunks);
   EXPECT_EQ(kernels[0][kBarriers], 16u);  // of as many blocks
@@ -74,7 +77,7 @@ TEST(ChunkStates, CountsWhatThePageSays) {
   EXPECT_EQ(walk[kBarriers], 2 * chunks * 4);  // of two blocks
 }
 
-// Four times the length is four times the states.
+// Four times the length needs four times the states.
 TEST(ChunkStates, WritesAStateForEachChunk) {
   for (const std::int64_t T : {32, 128}) {
     const std::vector<Kernel> kernels = xrays_of<CausalDotProduct>(

@@ -1,8 +1,10 @@
-// 07 chunkwise, numerics: why chunkwise kernels overflow under strong decay, on the CPU: five forms of the scores within a chunk.
-// Change: none of these is a kernel; 05_gla_steps takes the third form, the only one that is right everywhere.
-// Why:    the decay between two tokens is a factor of at most 1, but it has to be split in two to fit a matrix product.
+// 07 chunkwise, numerics: five forms of a chunk's scores, and their overflow under strong decay.
+// Change: none of these is a kernel. 05_gla_steps uses the third form, the only one that is right
+//         everywhere.
+// Why:    the decay between two tokens is a factor of at most 1, but it must be split in two to fit
+//         a matrix product.
 // Needs:  one head, T a multiple of the chunk.
-// Costs:  an exp for each score, channel and operand; a kernel computes the operands once.
+// Costs:  an exp for each score, channel and operand. A kernel computes the operands once.
 //         See README for what was measured.
 #include "numerics.hpp"
 
@@ -16,7 +18,7 @@
 namespace chunkwise::numerics {
 namespace {
 
-// To nearest, ties to even; infinity from 65520 on.
+// To nearest, ties to even, and infinity from 65520 on.
 float round_to_fp16(float x) {
   constexpr int kBits = 10, kSmallestExponent = -14;
   constexpr float kOverflow = 65520.0f;
@@ -26,8 +28,8 @@ float round_to_fp16(float x) {
   return std::ldexp(std::nearbyint(std::ldexp(x, kBits - exponent)), exponent - kBits);
 }
 
-// The tokens of one chunk. `sum` of token t is the log of the decay since the chunk began, up to and with t; of token -1 it
-// is 0.
+// The tokens of one chunk. `sum` of token t is the log of the decay since the chunk began, up to
+// and with t. For token -1 it is 0.
 class Chunk {
  public:
   Chunk(const Problem& problem, std::int64_t first, float floor)
@@ -50,7 +52,7 @@ class Chunk {
     return sums_[static_cast<std::size_t>((t + 1) * K_ + j)];
   }
 
-  // What token t reads of token s < t: the sum over j of q_t[j] k_s[j] exp(sum(t - 1) - sum(s)).
+  // Token t reads token s < t with the sum over j of q_t[j] k_s[j] exp(sum(t - 1) - sum(s)).
   float score(Form form, std::int64_t t, std::int64_t s) const {
     const std::int64_t sub_chunk = t / kSubChunk * kSubChunk;
     switch (form) {
@@ -69,7 +71,8 @@ class Chunk {
   }
 
  private:
-  // The decay from s to t as two factors, one for each operand: from s to the anchor, and from the anchor to t.
+  // The decay from s to t as two factors, one per operand, from s to the anchor and from the anchor
+  // to t.
   template <typename Exp>
   float split_at(std::int64_t anchor, std::int64_t t, std::int64_t s, Exp exp) const {
     float score = 0.0f;
@@ -91,8 +94,8 @@ class Chunk {
     return round_to_fp16(score);
   }
 
-  // One factor: no matrix product, but within a sub-chunk there are few pairs. Sums that a scan adds up in another order can
-  // differ by a rounding in the wrong direction; min() rules it out.
+  // One factor, so there is no matrix product, but a sub-chunk has few pairs. Sums that a scan adds
+  // up in another order can differ by a rounding in the wrong direction, which min() rules out.
   float unsplit(std::int64_t t, std::int64_t s) const {
     float score = 0.0f;
     for (std::int64_t j = 0; j < K_; ++j)
@@ -173,14 +176,15 @@ std::vector<float> chunkwise(const Problem& problem, Form form, float floor) {
     const Chunk chunk(problem, first, floor);
     for (std::int64_t t = 0; t < kChunk; ++t) {
       float* const o_t = &o[static_cast<std::size_t>((first + t) * V)];
-      // The state before the chunk, and what this token adds to itself.
+      // The state before the chunk, and this token's contribution to itself.
       for (std::int64_t j = 0; j < K; ++j) {
         const float decayed = chunk.q(t, j) * std::exp(chunk.sum(t - 1, j));
         const float bonus = chunk.q(t, j) * u[j] * chunk.k(t, j);
         for (std::int64_t i = 0; i < V; ++i)
           o_t[i] += decayed * state[static_cast<std::size_t>(j * V + i)] + bonus * chunk.v(t, i);
       }
-      // The tokens before it in the chunk: a product of scores and v, masked by not adding what is above the diagonal.
+      // The earlier tokens of the chunk. This is a product of scores and v, masked by skipping the
+      // terms above the diagonal.
       for (std::int64_t s = 0; s < t; ++s) {
         const float score = chunk.score(form, t, s);
         for (std::int64_t i = 0; i < V; ++i)

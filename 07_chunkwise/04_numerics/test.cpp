@@ -39,8 +39,8 @@ TEST(Numerics, EachFormIsRightUntilItOverflowsAndTheClampIsWrongInstead) {
   }
 }
 
-// One token forgets everything, the others little. Not only -inf - -inf is in the way: behind a large sum there is no room for
-// the small log-decays that follow.
+// One token forgets everything, the others little. -inf - -inf is not the only problem, because
+// after a large sum no digits are left for the small log-decays that follow.
 TEST(Numerics, AFloorUnderLogDecaysKeepsTheDigitsBehindATotalDecay) {
   constexpr std::size_t kK = 64, kToken = kChunk + 5;
   Problem problem = make_problem(-0.1);

@@ -1,11 +1,11 @@
 // 07 chunkwise, GLA in five steps: gated linear attention with a chain over chunks, not over steps.
-// Change: rewrite: inside a chunk everything is a matrix product; the state is read and written
+// Change: rewrite. Inside a chunk everything is a matrix product. The state is read and written
 //         once per chunk.
 // Why:    matrix products have no chain, and tensor cores compute them. These kernels use none yet,
 //         to be easy to read.
-// Needs:  K up to 256, any V; initial and final state, reverse; fp32. log_w from 0 down to -inf.
-// Costs:  chunk / 2 scores per step and head, and five passes over memory. The chapter's fastest
-//         kernel has one.
+// Needs:  K up to 256, any V, initial and final state, reverse, fp32. log_w from 0 down to -inf.
+// Costs:  chunk / 2 scores per step and head, and five passes over memory, of which the chapter's
+//         fastest kernel needs only one.
 //         See README for why every exponent is at most 0.
 #include "07_chunkwise/05_gla_steps/gla_steps.hpp"
 
@@ -40,13 +40,14 @@ constexpr float kForgetsAll = -150.0f;
 
 // ---- Shared by all steps ----
 
-// The row of q, k, v, log_w and o that holds a head's step; head is b * H + h.
+// The row of q, k, v, log_w and o that holds a head's step. `head` is b * H + h.
 __device__ std::int64_t token(const WkvArgs& args, std::int64_t head, std::int64_t step) {
   const std::int64_t t = args.reverse ? args.T - 1 - step : step;
   return (head / args.H * args.T + t) * args.H + head % args.H;
 }
 
-// The distance to the row of the next step: `token` divides, which is slow in an inner loop.
+// The distance to the row of the next step, because `token` divides, which is slow in an inner
+// loop.
 __device__ std::int64_t rows_per_step(const WkvArgs& args) {
   return args.reverse ? -args.H : args.H;
 }
@@ -133,7 +134,7 @@ constexpr int kWarps = kThreads / kColumns;
 constexpr std::int64_t kMostColumns = 65535 * kColumns;  // as many tiles as a grid's y allows
 constexpr int kAhead = 16;  // loads in flight at once, because there are few warps
 
-// One block per head and 32 value columns; the state stays in shared memory while the block loops
+// One block per head and 32 value columns. The state stays in shared memory while the block loops
 // over the chunks.
 __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps) {
   extern __shared__ float state_smem[];  // (K, kColumns)
@@ -164,7 +165,7 @@ __global__ void __launch_bounds__(kThreads) inter_chunk_kernel(const Steps steps
         sum += qg[ik] * state_smem[ik * kColumns + lane];
       if (has_column) steps.o_inter[(first_row + step) * V + iv] = sum;
     }
-    __syncthreads();  // all of the chunk's queries have read the state; it may be updated
+    __syncthreads();  // all of the chunk's queries have read the state, which may be updated
 
     const std::int64_t first_token = token(args, head, first_step);
     const LogSum* last = steps.log_decay + (first_row + first_step + steps.chunk - 1) * K;
@@ -200,7 +201,7 @@ static_assert(kSide * kSide == kThreads);
 // until the border and q after it, each computed once for 16 partners. Within the sub-chunk there
 // is no border, and each pair has its own exponent.
 __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Steps steps) {
-  // Rows of odd length: the threads of a warp read 16 neighbouring keys, each from its own bank.
+  // Rows of odd length, so that the 16 neighbouring keys that a warp reads are in different banks.
   __shared__ float q_smem[kSide][kSlice + 1], k_smem[kSide][kSlice + 1];
   __shared__ LogSum sum_smem[kSide][kSlice + 1];
   const WkvArgs& args = steps.args;
@@ -216,7 +217,7 @@ __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Step
     const bool own = first_key == first_query;  // the queries' own sub-chunk
     float score = 0.0f;
     for (std::int64_t first_ik = 0; first_ik < K && first_key <= first_query; first_ik += kSlice) {
-      __syncthreads();  // all threads have read the previous slice; it may be overwritten
+      __syncthreads();  // all threads have read the previous slice, so it may be overwritten
       for (int i = threadIdx.x; i < kSide * kSlice; i += kThreads) {
         const int side = i / kSlice, slice = i % kSlice;
         const std::int64_t ik = first_ik + slice;
@@ -341,7 +342,7 @@ void require_countable(const WkvArgs& args, std::int64_t chunk) {
                   "to 2^39, T rounded up to whole chunks");
 }
 
-// A step as its own implementation.
+// Registers a step as its own implementation.
 template <typename Op, typename Args>
 ladder::Implementation alone(ladder::Implementation step, void (*launch)(const Steps&)) {
   step.device = ladder::DeviceKind::kCuda;

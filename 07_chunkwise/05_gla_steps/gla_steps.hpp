@@ -24,8 +24,7 @@ struct alignas(8) LogSum {
   float high, low;
 };
 
-// The data between the steps. Rows are steps in the order of time, also in reverse; there are T_p
-// per head.
+// The data between the steps. Rows are steps in the order of time, also in reverse, T_p per head.
 struct Steps {
   ladder::WkvArgs args;
   std::int64_t chunk = kChunk;
@@ -33,16 +32,16 @@ struct Steps {
 
   // (B, H, T_p, K) G: sums from the chunk's first step on, the row's own step included
   LogSum* log_decay = nullptr;
-  float* qg = nullptr;  // (B, H, T_p, K) q decayed since the start of the chunk; zero from T on
-  float* kg = nullptr;  // (B, H, T_p, K) k decayed until the end of the chunk; zero from T on
+  float* qg = nullptr;  // (B, H, T_p, K) q decayed since the start of the chunk, zero from T on
+  float* kg = nullptr;  // (B, H, T_p, K) k decayed until the end of the chunk, zero from T on
   float* o_inter =
-      nullptr;  // (B, H, T_p, V) the earlier chunks' part of o, not yet scaled; unwritten from T on
-  // (B, H, T_p, chunk) a row's scores for each step of its chunk; zero for later ones
+      nullptr;  // (B, H, T_p, V) the earlier chunks' part of o, not yet scaled, unwritten from T on
+  // (B, H, T_p, chunk) a row's scores for each step of its chunk, zero for later ones
   float* scores = nullptr;
 };
 
-// Each step launched alone. Arguments are not checked; without time steps only `inter_chunk` has
-// something to do.
+// Each step launched alone. Arguments are not checked. Without time steps only `inter_chunk` does
+// any work.
 void decay_cumsum(const Steps& steps);
 void prepare_qg_kg(const Steps& steps);
 void inter_chunk(const Steps& steps);

@@ -1,4 +1,4 @@
-// The statements, each as its formula stands.
+// Each statement is written like its formula.
 #include "07_chunkwise/05_gla_steps/gla_steps_operator.hpp"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ double count(const Steps& s, std::int64_t steps, std::int64_t width) {
          static_cast<double>(width);
 }
 
-// One step of one head, in the order of time; head is b * H + h. What lies behind the last step is 0.
+// One step of one head, in the order of time. `head` is b * H + h. Elements after the last step are
+// 0.
 struct Row {
   const Steps& s;
   std::int64_t head, step;
@@ -63,7 +64,8 @@ void for_each_row(const Steps& s, std::int64_t steps, const Visit& visit) {
   }
 }
 
-// exp of a number that is rounded to fp32, by u of it, is off by u |exponent|, beside the few roundings that every term has.
+// If a number is rounded to fp32, with an error of u times it, its exp is off by u |exponent|,
+// besides the few roundings of every term.
 double squared_error_of_exp(double exponent) {
   return 1 + exponent * exponent / ladder::kFewRoundings;
 }

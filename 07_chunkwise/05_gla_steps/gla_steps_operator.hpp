@@ -14,7 +14,7 @@ namespace chunkwise::gla_steps {
 struct StepSizes {
   std::int64_t B = 1, T = 1024, H = 32, K = 64, V = 64, chunk = kChunk;
   float decay = 0.1f;         // log_w is drawn from -decay to 0
-  bool total_decay = false;   // log_w is -inf: each step forgets all before it
+  bool total_decay = false;   // log_w is -inf, so each step forgets all before it
   bool strong_token = false;  // -inf in the middle of time
   bool decay_per_head = false, reverse = false;
   bool states = true;  // initial and final state
@@ -31,8 +31,12 @@ struct StepSizes {
 
 using StepCase = ladder::SizedCase<StepSizes>;
 
-// Each by its own type: log_w -> log_decay; q, k, log_decay -> qg, kg; qg, kg, v, log_decay, initial_state -> o_inter, final_state;
-// q, k, log_decay -> scores; o_inter, scores, v -> o.
+// The outputs of each step have their own type, and the data flow is
+// log_w -> log_decay
+// q, k, log_decay -> qg, kg
+// qg, kg, v, log_decay, initial_state -> o_inter, final_state
+// q, k, log_decay -> scores
+// o_inter, scores, v -> o
 struct DecayCumsumOutputs {
   std::vector<LogSum> log_decay;
 

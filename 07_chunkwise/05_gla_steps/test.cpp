@@ -110,7 +110,7 @@ const bool steps_registered =
     register_step("gla_inter_chunk") && register_step("gla_intra_chunk_scores") &&
     register_step("gla_combine");
 
-// Arrays of a test's own, in the place of those that a step's problem has on the device.
+// A test's own arrays, instead of the ones in a step's problem on the device.
 class Given {
  public:
   template <typename Element>
@@ -123,7 +123,7 @@ class Given {
   std::deque<GuardedArray> arrays_;
 };
 
-// One head and one chunk: all there is to a step's problem is its arrays.
+// One head and one chunk, so a step's problem consists only of its arrays.
 template <typename Op, typename Args>
 typename Op::Outputs run_with(const StepCase& c, void (*step)(const Steps&), const Floats& q,
                               const Floats& k, const std::vector<LogSum>& log_decay) {
@@ -138,7 +138,8 @@ typename Op::Outputs run_with(const StepCase& c, void (*step)(const Steps&), con
   return on_device.download();
 }
 
-// A scan that adds in another order for every step may round a later sum above an earlier one. No decay is above 1 for that.
+// A scan that uses another order of additions for every step may round a later sum above an earlier
+// one. Even then, no decay may exceed 1.
 KERNEL_TEST(gla_five_steps, NoRoundingMakesADecayGrow) {
   const StepCase c{{.B = 1, .T = 32, .H = 1, .K = 1, .V = 1, .chunk = 32}};
   const Floats ones(32, 1.0f);
@@ -160,8 +161,8 @@ KERNEL_TEST(gla_five_steps, NoRoundingMakesADecayGrow) {
                                                                            ones, ones, sums)[0]);
 }
 
-// A step's decay is a small difference of large sums once the sums have grown: 64 steps of about -8 come to -500, and a float near 500
-// is right to 3e-5. That is what `low` is for.
+// When the sums have grown, a step's decay is a small difference of large sums. 64 steps of about
+// -8 add up to -500, and a float near 500 is right to 3e-5. `low` corrects this.
 KERNEL_TEST(gla_five_steps, KeepsWhatRoundingTakes) {
   const StepCase c{{.B = 1, .T = 64, .H = 1, .K = 64, .V = 1, .chunk = 64, .decay = 16}};
   const auto problem = ladder::as_case<IntraChunkScores>(c)->make();
@@ -170,7 +171,7 @@ KERNEL_TEST(gla_five_steps, KeepsWhatRoundingTakes) {
   std::vector<LogSum> sums(steps.log_decay, steps.log_decay + 64 * 64);
   const std::vector<double> truth =
       problem->op().truth(*problem, ladder::Arithmetic::kFp32)[0].values;
-  // Relative error of all scores but those of a step with itself.
+  // Relative error of all scores except those of a step with itself.
   const auto error = [&] {
     const Floats scores =
         run_with<IntraChunkScores, IntraChunkScoresArgs>(c, intra_chunk_scores, q, k, sums)[0];
@@ -205,7 +206,7 @@ TEST(gla_decay_cumsum, IsJudged) {
 
 KERNEL_TEST(gla_five_steps, MatchesReferenceForEveryChunkLength) {
   for (const Decay decay : {Decay::kMild, Decay::kStrong, Decay::kStrongToken}) {
-    // Ragged in every size, with a last chunk that is not whole.
+    // Partial tiles in every size, and a partial last chunk.
     WkvCase c{.recurrence = ladder::Recurrence::kGla,
               .B = 2,
               .T = 70,

@@ -16,10 +16,12 @@ const bool bounds =
     ladder::testing::register_bounds("gla_five_steps", "gla", ladder::testing::kRaggedShape,
                                      {{"initial_state", "true"}, {"final_state", "true"}});
 
-// Per element of o on the budget's shape, five steps of 64 key rows, which a chunk's 64 rows hold.
-// Loads: log_w; q, k and two sums; v, qg and kg once per key row, and the sums at the chunk's end; in the scores the sums of four
-// sub-chunks and three for each of six pairs of them, q, and k once per sub-chunk; o_inter, and up to five scores and rows of v.
-// Stores: sums, qg, kg and scores of all 64 rows; o_inter and o.
+// Per element of o on the budget's shape, five steps of 64 key rows, which fit in the 64 rows of
+// one chunk. The first two steps load log_w, then q, k and two sums. The third loads v, qg and kg
+// once per key row, and the sums at the chunk's end. The scores need the sums of four sub-chunks,
+// three sums for each of six pairs of them, q, and k once per sub-chunk. The last step loads
+// o_inter, and up to five scores and rows of v. Stored are the sums, qg, kg and scores of all 64
+// rows, o_inter and o.
 const bool registered = ladder::testing::register_budget(
     "gla_five_steps", "gla",
     {.loads = 1 + 4 + (3 * 64 + 64 / 5.0) + (22 * 16 / 5.0 + 1 + 4) + (1 + 2 * 3),
@@ -36,9 +38,9 @@ const bool steps_registered =
     register_step("gla_decay_cumsum", {.loads = 1, .stores = 1, .atomics = 0}) &&
     // q, k, the step's sum and the chunk's last
     register_step("gla_prepare_qg_kg", {.loads = 4, .stores = 2, .atomics = 0}) &&
-    // qg, kg and v once per key row; the initial state, and the sums at the chunk's end
+    // qg, kg and v once per key row, the initial state, and the sums at the chunk's end
     register_step("gla_inter_chunk", {.loads = 3 * 64 + 2, .stores = 2, .atomics = 0}) &&
-    // q, k and a sum in four sub-chunks; q, k and three sums in six pairs of them
+    // q, k and a sum in four sub-chunks, and q, k and three sums in six pairs of them
     register_step("gla_intra_chunk_scores",
                   {.loads = (4 * 3 + 6 * 5) * 16 / 64.0, .stores = 1, .atomics = 0}) &&
     // o_inter, and 1 to 64 scores and rows of v
@@ -73,7 +75,8 @@ TEST(GlaFiveSteps, ConflictsInNoBank) {
   }
 }
 
-// What is left for the summit to do: the state stays on chip, but each of its rows asks for v again.
+// The chapter's fastest kernel improves on this. The state stays on chip here too, but v is loaded
+// again for each of its rows.
 TEST(GlaFiveSteps, FetchesAnElementOfVOncePerKeyRow) {
   const StepCase c{{.B = 1, .T = 70, .H = 1, .K = 20, .V = 64}};
   const Kernel kernel = xray_of<InterChunk>("gla_inter_chunk", c);

@@ -1,8 +1,9 @@
-// A whole layer of gated linear attention, forward: the arguments every implementation takes.
+// A whole layer of gated linear attention, forward. These are the arguments of every
+// implementation.
 //
 //   q = x W_q    k = x W_k    v = x W_v    g = logsigmoid(x W_1 W_2 + b) / 16
 //   o = GLA(q, k, v, g), head by head         (common/operators/wkv/wkv.hpp)
-//   n = o / sqrt(mean(o^2) + eps) * norm      per head: the mean is over its V channels
+// n = o / sqrt(mean(o^2) + eps) * norm      per head, with the mean over its V channels
 //   y = (n * silu(x W_g)) W_o                 silu(z) = z / (1 + exp(-z))
 //
 // Source: Yang et al., "Gated Linear Attention Transformers with Hardware-Efficient Training"
@@ -19,7 +20,7 @@ namespace ladder {
 
 struct GlaLayer;  // the operator: gla_layer_operator.cpp
 
-// Arrays are contiguous and row-major; a weight is (inputs, outputs).
+// Arrays are contiguous and row-major. A weight is (inputs, outputs).
 struct GlaLayerArgs {
   std::int64_t B = 0;        // batch, 0 or more
   std::int64_t T = 0;        // time steps, 0 or more
@@ -78,7 +79,7 @@ namespace chunkwise {
 
 using GlaLauncher = std::function<void(const ladder::WkvArgs&)>;
 
-// `gla` is a launcher of the registry: launcher<Gla, WkvArgs>(implementation). Throws
+// `gla` is a launcher of the registry, from launcher<Gla, WkvArgs>(implementation). Throws
 // std::invalid_argument for bad arguments, before anything is written.
 void gla_layer(const ladder::GlaLayerArgs& args, const GlaLauncher& gla);
 

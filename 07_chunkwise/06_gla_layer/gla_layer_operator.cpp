@@ -131,7 +131,8 @@ double fma_count(const GlaLayerArgs& a) {
          (weights + 3 * static_cast<double>(a.H * a.K) * static_cast<double>(a.V));
 }
 
-// A layer is too long a way for counted roundings: the same statements in fp32 say what may be lost on it.
+// A layer is too deep to count its roundings. Therefore the limit is the error of the same
+// statements in fp32.
 Verdict judge_layer(const Problem& problem, const std::vector<float>& y, Arithmetic) {
   constexpr double kFewUlp = 8 * 1.1920929e-7;
   const auto args = problem.args<GlaLayerArgs>();

@@ -1,10 +1,11 @@
 // 07 chunkwise, the GLA layer: the parts of a model around the operator.
-// Change: rewrite: projections before the operator; a gate, a norm and a projection after it; the
-//         operator is any of this chapter's GLA kernels.
+// Change: rewrite. Projections come before the operator, and a gate, a norm and a projection after
+//         it. The operator is any of this chapter's GLA kernels.
 // Why:    to show the operator's share of a layer, and that its inputs and outputs fit its
 //         neighbours.
-// Needs:  any sizes; fp32.
-// Costs:  a plain matrix product, 16 x 16 tiles, no tensor cores: a library's is many times faster.
+// Needs:  any sizes, fp32.
+// Costs:  a plain matrix product, with 16 x 16 tiles and no tensor cores. A library's is many times
+//         faster.
 //         See README for the layer's picture.
 #include "07_chunkwise/06_gla_layer/gla_layer.hpp"
 
@@ -30,7 +31,7 @@ constexpr int kTile = 16;
 constexpr int kThreads = 256;
 static_assert(kTile * kTile == kThreads);
 
-// The gate is a root of the sigmoid: most decays are then close to 1.
+// The gate is a root of the sigmoid, so most decays are close to 1.
 constexpr float kGateRoot = 16.0f;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -39,7 +40,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 
 // ---- The projections: product = left * right ----
 
-// A block computes a tile of the product; its threads load pairs of tiles of left and right, one
+// A block computes a tile of the product. Its threads load pairs of tiles of left and right, one
 // pair at a time.
 __global__ void __launch_bounds__(kThreads)
     matmul_kernel(const float* left,   // (rows, depth)
@@ -66,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- The decay ----
 
-// log of the gate, in place; written so that exp never overflows.
+// log of the gate, in place, in a form whose exp never overflows.
 __global__ void __launch_bounds__(kThreads)
     log_gate_kernel(float* logits, const float* bias, std::int64_t count, std::int64_t channels) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Norm and output gate ----
 
-// One warp per token and head: o / rms(o) * norm * silu(z), in place.
+// One warp per token and head computes o / rms(o) * norm * silu(z), in place.
 __global__ void __launch_bounds__(kThreads)
     norm_and_gate_kernel(float* o,           // (B, T, H, V)
                          const float* z,     // (B, T, H, V)

@@ -65,7 +65,8 @@ KERNEL_TEST(gla_layer, MatchesReferenceAroundEveryGlaKernel) {
   }
 }
 
-// Far below 0 a logit is its own log-sigmoid: a sixteenth of it is the decay. exp(-z) alone is infinite from -89 on.
+// Far below 0 a logit equals its log-sigmoid, and a sixteenth of it is the decay. exp(-z) alone is
+// infinite from -89 on.
 KERNEL_TEST(gla_layer, TakesGatesThatAreNearlyShutAndNearlyOpen) {
   GlaLayerProblem problem(small(1, 5));
   std::vector<float>& b = problem["b"];

@@ -1,13 +1,14 @@
 // 07 chunk products: linear attention in bf16, the loops of a chunk as products on tensor cores.
-// Change: rewrite. 07.02's loop with chunks of 64 tokens; a warp multiplies blocks of 16 x 16, with
+// Change: rewrite. 07.02's loop with chunks of 64 tokens. A warp multiplies blocks of 16 x 16, with
 //         fragments loaded from shared memory.
-// Why:    a lane's FMA loaded two numbers from shared memory; one instruction of a warp does 2,048
-//         FMAs.
-// Needs:  K = V = 64, bf16, the causal product: no feature map, no normaliser; rows at multiples of
-//         16 bytes; sm_80.
-// Costs:  fragments are loaded two or four bytes at a time, with bank conflicts; the state is read
+// Why:    a lane's FMA loaded two numbers from shared memory, but one instruction of a warp does
+//         2,048 FMAs.
+// Needs:  K = V = 64, bf16, the causal product without feature map or normaliser, rows at multiples
+//         of 16 bytes, sm_80.
+// Costs:  fragments are loaded two or four bytes at a time, with bank conflicts. The state is read
 //         twice and written once per chunk. A NaN in v_s reaches its column of o in all of its 16
-//         tokens, also the earlier ones: 0 times NaN is NaN. See README for what was measured.
+//         tokens, also the earlier ones, because 0 times NaN is NaN. See README for what was
+//         measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -35,7 +36,7 @@ using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 using Tile = tiles::Tile<bfloat16, kChannels, tiles::Layout::kStraight>;
 using State = tiles::Tile<float, kChannels, tiles::Layout::kStraight>;
 
-// Two elements as a register: neighbours in a row, or in a column.
+// Two elements, neighbours in a row or in a column, as one register.
 __device__ std::uint32_t side_by_side(const bfloat16* first) {
   return *reinterpret_cast<const std::uint32_t*>(first);
 }
@@ -44,7 +45,7 @@ __device__ std::uint32_t below_each_other(const bfloat16* first) {
 }
 
 // 16 x 16 elements from (row, column) on, as an A or as two neighbouring B. Each name gives the
-// tile's order: its rows are m, n or k.
+// tile's order, that is, whether its rows are m, n or k.
 __device__ FragmentA load_a_mk(Tile tile, int row, int column, int lane) {
   FragmentA a = {};
 #pragma unroll
@@ -97,7 +98,8 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators, two[0] and to its right
+// two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -123,7 +125,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // The chunk from token t on; zeros past the last token.
+  // Loads the chunk from token t on, with zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     const auto copy = [&](Tile tile, const bfloat16* x) {
       tiles::copy_rows<kChunk, kThreads>(tile, x + first_of(t), stride, rows_of(t), kChannels, true,
@@ -139,7 +141,7 @@ __global__ void __launch_bounds__(kThreads)
     fetch(t);
     __syncthreads();  // the chunk is in shared memory
 
-    // Q K^T: this warp's queries with the keys up to them.
+    // Q K^T for this warp's queries and the keys up to them.
     FragmentA of_q[kBlocks];
 #pragma unroll
     for (int c = 0; c < kBlocks; ++c)
@@ -160,7 +162,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();  // all scores are in shared memory
 
-    // Q S + scores V: this warp's columns, for all queries.
+    // Q S + scores V for this warp's columns and all queries.
     FragmentB of_state[kBlocks][2], of_v[kBlocks][2];
 #pragma unroll
     for (int i = 0; i < kBlocks; ++i) {
@@ -201,7 +203,7 @@ __global__ void __launch_bounds__(kThreads)
             make_float2(two[0], two[1]);
       });
     }
-    __syncthreads();  // all threads have finished this chunk; its buffer is free
+    __syncthreads();  // all threads have finished this chunk, so its buffer is free
   }
 }
 

@@ -3,7 +3,7 @@
 
 namespace {
 
-// Chunks of 64 tokens; masked scores are computed in the 16 tokens of a block on the diagonal.
+// Chunks of 64 tokens. Masked scores are computed in the blocks of 16 tokens on the diagonal.
 const bool registered = ladder::testing::register_suite(
     "linear_attention", "linear_attention_chunk_products",
     {.storages = {"bf16"},
@@ -15,7 +15,8 @@ const bool registered = ladder::testing::register_suite(
      .nan_tile = 16,
      .borders = {{.size = "T", .at = {16, 64, 128}, .others = {{"K", 64}, {"V", 64}}}}});
 
-// One case for each stage of scratch.cu, named by its shape: a case fails for any stage, and the loop says for which.
+// One case for each stage of scratch.cu, named by its shape, because a case fails for any stage and
+// the loop reports for which.
 bool stage(const char* name, const ladder::Shape& shape) {
   return ladder::testing::register_hole(
       "linear_attention_chunk_products", name, "linear_attention", shape,

@@ -1,9 +1,9 @@
 // 08 state in registers: a head's state never leaves the registers of the block's four warps.
-// Change: 07.07 with S transposed: S^T is the accumulator of one product and, packed to bf16, the
-//         factor of another; no element moves between lanes.
-// Why:    the state passed through shared memory three times per chunk: read as a factor, read as
-//         accumulators, written.
-// Needs:  what 07 needs.
+// Change: 07.07 with S transposed. S^T is the accumulator of one product and, packed to bf16, the
+//         factor of another, so no element moves between lanes.
+// Why:    the state passed through shared memory three times per chunk. It was read as a factor,
+//         read as accumulators, and written.
+// Needs:  the same as 07.
 // Costs:  32 registers per thread for the state's accumulators.
 //         See README for what was measured.
 #include <cuda_runtime.h>
@@ -32,7 +32,7 @@ using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 // Plain row-major tiles.
 using Tile = tiles::Tile<bfloat16, kChannels, tiles::Layout::kStraight>;
 
-// Two elements as a register: neighbours in a row, or in a column.
+// Two elements, neighbours in a row or in a column, as one register.
 __device__ std::uint32_t side_by_side(const bfloat16* first) {
   return *reinterpret_cast<const std::uint32_t*>(first);
 }
@@ -41,7 +41,7 @@ __device__ std::uint32_t below_each_other(const bfloat16* first) {
 }
 
 // 16 x 16 elements from (row, column) on, as an A or as two neighbouring B. Each name gives the
-// tile's order: its rows are m, n or k.
+// tile's order, that is, whether its rows are m, n or k.
 __device__ FragmentA load_a_mk(Tile tile, int row, int column, int lane) {
   FragmentA a = {};
 #pragma unroll
@@ -75,7 +75,7 @@ __device__ void load_b_kn(FragmentB (&b)[2], Tile tile, int row, int column, int
   }
 }
 
-// 16 x 16 accumulators, rounded to bf16, as a transposed factor: rows m become columns n of two B.
+// 16 x 16 accumulators, rounded to bf16, as a transposed factor. Rows m become columns n of two B.
 __device__ void as_factor(FragmentB (&b)[2], const tiles::Accumulator (&sum)[2]) {
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
@@ -94,7 +94,8 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators, two[0] and to its right
+// two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // The chunk from token t on; zeros past the last token.
+  // Loads the chunk from token t on, with zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     const auto copy = [&](Tile tile, const bfloat16* x) {
       tiles::copy_rows<kChunk, kThreads>(tile, x + first_of(t), stride, rows_of(t), kChannels, true,
@@ -127,13 +128,13 @@ __global__ void __launch_bounds__(kThreads)
     copy(q, args.q), copy(k, args.k), copy(v, args.v);
   };
 
-  // S^T: this warp's 16 columns of S as rows; state[c] has channels 16 c to 16 c + 15.
+  // S^T: this warp's 16 columns of S as rows. state[c] holds channels 16 c to 16 c + 15.
   tiles::Accumulator state[kBlocks][2] = {};
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     fetch(t);
     __syncthreads();  // the chunk is in shared memory
 
-    // Q K^T: this warp's queries with the keys up to them.
+    // Q K^T for this warp's queries and the keys up to them.
     FragmentA of_q[kBlocks];
 #pragma unroll
     for (int c = 0; c < kBlocks; ++c)
@@ -154,7 +155,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();  // all scores are in shared memory
 
-    // Q S + scores V: this warp's columns, for all queries.
+    // Q S + scores V for this warp's columns and all queries.
     FragmentB of_state[kBlocks][2], factor[2];
     FragmentA of_v[kBlocks];  // V^T, which as a B is V
 #pragma unroll
@@ -189,7 +190,7 @@ __global__ void __launch_bounds__(kThreads)
         tiles::multiply(state[c], of_v[s], factor);
       }
     }
-    __syncthreads();  // all threads have finished this chunk; its buffer is free
+    __syncthreads();  // all threads have finished this chunk, so its buffer is free
   }
 }
 

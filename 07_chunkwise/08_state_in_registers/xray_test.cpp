@@ -9,14 +9,14 @@ using namespace emulator::xray;
 using ladder::CausalDotProduct;
 using ladder::testing::xray_of;
 
-// Two heads of two chunks, the second one ragged.
+// Two heads of two chunks, the second one partial.
 const ladder::Shape kShape{{"B", 1}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}};
 constexpr std::int64_t kChunks = 2 * 2;
 
 const bool bounds = ladder::testing::register_bounds("linear_attention_state_in_registers",
                                                      "causal_dot_product", kShape, {}, {"bf16"});
 
-// Each of q, k and v is loaded once, eight elements at a time; o is stored two elements at a time.
+// Each of q, k and v is loaded once, eight elements at a time, and o is stored two at a time.
 const bool registered =
     ladder::testing::register_budget("linear_attention_state_in_registers", "causal_dot_product",
                                      {.loads = 3.0 / 8,
@@ -27,7 +27,7 @@ const bool registered =
                                                  {kBarriers, 3, "chunk", kChunks}}},
                                      kShape, {}, {}, "bf16");
 
-// The table of the page, for 64 tokens of a head: here are two heads of 128.
+// The table of the page is for 64 tokens of one head, and here two heads of 128 are computed.
 constexpr std::uint64_t kParts = 2 * 2;
 
 Kernel two_chunks(const char* implementation) {

@@ -1,10 +1,10 @@
 // 09 ldmatrix and swizzle: one instruction loads a fragment, from tiles without bank conflicts.
-// Change: 07.08 with swizzled tiles; each of its four loads is one ldmatrix, plain or transposed,
+// Change: 07.08 with swizzled tiles. Each of its four loads is one ldmatrix, plain or transposed,
 //         with row addresses in one of two orders.
-// Why:    a fragment took four or eight loads of eight or four wavefronts each; now it takes one
-//         load of four wavefronts.
-// Needs:  what 07 needs.
-// Costs:  every chunk is still waited for: no product runs while it is loaded.
+// Why:    a fragment needed four or eight loads of eight or four wavefronts each. Now one load of
+//         four wavefronts is enough.
+// Needs:  the same as 07.
+// Costs:  the block still waits for every chunk, because no product runs while it is loaded.
 //         See README for what was measured.
 #include <cuda_runtime.h>
 
@@ -35,7 +35,7 @@ using FragmentB = tiles::FragmentB<bfloat16>;  // 16 x 8
 // Rows of 128 bytes, swizzled in 16-byte vectors.
 using Tile = tiles::Tile<bfloat16, kChannels>;
 
-// Besides load_a_mk and load_b_kn: the same for operands in the transposed order.
+// Besides load_a_mk and load_b_kn, the same for operands in the transposed order.
 __device__ FragmentA load_a_km(Tile tile, int row, int column, int lane) {
   FragmentA a = {};
   // TODO(1): roughly 2 lines; A from rows k; budget: one load of four matrices, no bank conflict.
@@ -56,7 +56,8 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators, two[0] and to its right
+// two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -80,7 +81,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // The chunk from token t on; zeros past the last token.
+  // Loads the chunk from token t on, with zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     const auto copy = [&](Tile tile, const bfloat16* x) {
       tiles::copy_rows<kChunk, kThreads>(tile, x + first_of(t), stride, rows_of(t), kChannels, true,
@@ -89,13 +90,13 @@ __global__ void __launch_bounds__(kThreads)
     copy(q, args.q), copy(k, args.k), copy(v, args.v);
   };
 
-  // S^T: this warp's 16 columns of S as rows; state[c] has channels 16 c to 16 c + 15.
+  // S^T: this warp's 16 columns of S as rows. state[c] holds channels 16 c to 16 c + 15.
   tiles::Accumulator state[kBlocks][2] = {};
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     fetch(t);
     __syncthreads();  // the chunk is in shared memory
 
-    // Q K^T: this warp's queries with the keys up to them.
+    // Q K^T for this warp's queries and the keys up to them.
     FragmentA of_q[kBlocks];
 #pragma unroll
     for (int c = 0; c < kBlocks; ++c)
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();  // all scores are in shared memory
 
-    // Q S + scores V: this warp's columns, for all queries.
+    // Q S + scores V for this warp's columns and all queries.
     FragmentB of_state[kBlocks][2], factor[2];
     FragmentA of_v[kBlocks];  // V^T, which as a B is V
 #pragma unroll
@@ -151,7 +152,7 @@ __global__ void __launch_bounds__(kThreads)
         tiles::multiply(state[c], of_v[s], factor);
       }
     }
-    __syncthreads();  // all threads have finished this chunk; its buffer is free
+    __syncthreads();  // all threads have finished this chunk, so its buffer is free
   }
 }
 

@@ -1,9 +1,9 @@
 // 09b copies ahead: the next chunk is copied asynchronously while this one is multiplied.
-// Change: 07.09 with two buffers for q, k and v; a chunk's copies start when all warps have
+// Change: 07.09 with two buffers for q, k and v. A chunk's copies start when all warps have
 //         finished the chunk before the current one.
 // Why:    the four warps of a block waited for every chunk, and the tensor cores with them.
-// Needs:  what 07 needs.
-// Costs:  24 KB more shared memory, 56 KB in all, which a launcher has to request.
+// Needs:  the same as 07.
+// Costs:  24 KB more shared memory, 56 KB in all, which a launcher must request.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -51,7 +51,8 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators, two[0] and to its right
+// two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -81,7 +82,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // Starts the copies of the chunk from token t on, if any; zeros past the last token.
+  // Starts the copies of the chunk from token t on, if any, with zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     if (t >= args.T_q) return;
     const auto copy = [&](Tile tile, const bfloat16* x) {
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(kThreads)
     __pipeline_commit();
   };
 
-  // S^T: this warp's 16 columns of S as rows; state[c] has channels 16 c to 16 c + 15.
+  // S^T: this warp's 16 columns of S as rows. state[c] holds channels 16 c to 16 c + 15.
   tiles::Accumulator state[kBlocks][2] = {};
   fetch(0);
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
@@ -102,7 +103,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();  // the chunk has arrived; the previous chunk's buffer may be refilled
     fetch(t + kChunk);
 
-    // Q K^T: this warp's queries with the keys up to them.
+    // Q K^T for this warp's queries and the keys up to them.
     FragmentA of_q[kBlocks];
 #pragma unroll
     for (int c = 0; c < kBlocks; ++c)
@@ -123,7 +124,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();  // all scores are in shared memory
 
-    // Q S + scores V: this warp's columns, for all queries.
+    // Q S + scores V for this warp's columns and all queries.
     FragmentB of_state[kBlocks][2], factor[2];
     FragmentA of_v[kBlocks];  // V^T, which as a B is V
 #pragma unroll

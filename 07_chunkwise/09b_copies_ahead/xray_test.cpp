@@ -9,7 +9,7 @@ using namespace emulator::xray;
 using ladder::CausalDotProduct;
 using ladder::testing::xray_of;
 
-// Two heads of three chunks, the last one of two tokens: every place is used again.
+// Two heads of three chunks, the last with two tokens, so that every buffer is reused.
 const ladder::Shape kShape{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
 constexpr std::int64_t kHeads = 2, kChunks = kHeads * 3;
 constexpr std::int64_t kCopies = 3 * 64 * 64 / 8;  // of a chunk's q, k and v, eight elements each
@@ -18,7 +18,7 @@ constexpr std::int64_t kFirstCopies = kHeads * kCopies;  // before them there is
 const bool bounds = ladder::testing::register_bounds("linear_attention_copies_ahead",
                                                      "causal_dot_product", kShape, {}, {"bf16"});
 
-// Each of q, k and v is loaded once, eight elements at a time; o is stored two elements at a time.
+// Each of q, k and v is loaded once, eight elements at a time, and o is stored two at a time.
 const bool registered = ladder::testing::register_budget(
     "linear_attention_copies_ahead", "causal_dot_product",
     {.loads = 3.0 / 8,
@@ -31,7 +31,7 @@ const bool registered = ladder::testing::register_budget(
                 {kAsyncCopiesAtOnce, 1, "copy of a block's first chunk", kFirstCopies}}},
     kShape, {}, {}, "bf16");
 
-// The table of the page, for 64 tokens of a head: here are two heads of 128.
+// The table of the page is for 64 tokens of one head, and here two heads of 128 are computed.
 constexpr std::uint64_t kParts = 2 * 2;
 
 Kernel two_chunks(const char* implementation) {

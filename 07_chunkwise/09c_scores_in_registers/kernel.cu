@@ -1,8 +1,8 @@
 // 09c scores in registers: a warp computes the scores of 16 tokens itself, as a register factor.
-// Change: 07.09b with products over 16 tokens at a time; a chunk of 64 is only the unit of copies.
-// Why:    warps swapped scores through shared memory: 8 KB, a barrier, and loads.
-// Needs:  what 07 needs.
-// Costs:  all four warps compute the same scores. The state becomes a factor four times in 64
+// Change: 07.09b with products over 16 tokens at a time. A chunk of 64 is only the unit of copies.
+// Why:    warps swapped scores through 8 KB of shared memory, with a barrier and loads.
+// Needs:  the same as 07.
+// Costs:  all four warps compute the same scores. The state becomes a factor four times per 64
 //         tokens.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -51,7 +51,8 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators, two[0] and to its right
+// two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -80,7 +81,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // Starts the copies of the chunk from token t on, if any; zeros past the last token.
+  // Starts the copies of the chunk from token t on, if any, with zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     if (t >= args.T_q) return;
     const auto copy = [&](Tile tile, const bfloat16* x) {
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(kThreads)
     __pipeline_commit();
   };
 
-  // S^T: this warp's 16 columns of S as rows; state[c] has channels 16 c to 16 c + 15.
+  // S^T: this warp's 16 columns of S as rows. state[c] holds channels 16 c to 16 c + 15.
   tiles::Accumulator state[kBlocks][2] = {};
   fetch(0);
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {

@@ -23,7 +23,7 @@ const bool stages = ladder::testing::register_hole(
                         "linear_attention", {{"B", 1}, {"T", 128}, {"H", 1}, {"K", 64}, {"V", 64}},
                         {{"feature_map", "identity"}, {"normalize", "false"}}, {}, "bf16");
 
-// Chunks of 64 tokens; masked scores are computed in the 16 tokens of a block on the diagonal.
+// Chunks of 64 tokens. Masked scores are computed in the blocks of 16 tokens on the diagonal.
 const bool registered = ladder::testing::register_suite(
     "linear_attention", "linear_attention_scores_in_registers",
     {.storages = {"bf16"},

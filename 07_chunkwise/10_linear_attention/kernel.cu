@@ -1,14 +1,14 @@
-// 07 chunkwise: linear attention on tensor cores, the state on chip, in bf16, fp16 and fp32.
-// Change: rewrite: a warp goes through the sequence 16 tokens at a time: o = q S + (q k^T . M) v,
-//         then S += k^T v, five products of blocks.
-// Why:    a product of blocks does 4096 FMAs at once; q, k, v and o then move once, about as fast
+// 07 chunkwise: linear attention on tensor cores, with the state on chip, in bf16, fp16 and fp32.
+// Change: rewrite. A warp goes through the sequence 16 tokens at a time, with o = q S + (q k^T . M)
+//         v and then S += k^T v, which are five products of blocks.
+// Why:    a product of blocks does 4096 FMAs at once. q, k, v and o then move once, about as fast
 //         as a copy.
-// Needs:  K up to 256, V up to 2^20; all options of linear attention; tensor cores (sm_80). 16-byte
+// Needs:  K up to 256, V up to 2^20, all options of linear attention, tensor cores (sm_80). 16-byte
 //         rows to be fast.
 // Costs:  with few heads keys and values are read twice, by segments of time. In fp32 three
 //         products replace one. A NaN in v_s reaches its column of o in all of its 16 tokens, also
-//         the earlier ones: a masked score is 0, and 0 times NaN is NaN. See README for what was
-//         measured.
+//         the earlier ones, because a masked score is 0, and 0 times NaN is NaN. See README for
+//         what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -42,7 +42,7 @@ using ladder::float16;
 using ladder::cuda::kWarpSize;
 using namespace ladder::cuda::tiles;
 
-// For fp32: the split with fewer instructions, whose number is the limit here.
+// For fp32, the split with fewer instructions, because their number is the limit here.
 constexpr Split kSplit = Split::kCheap;
 
 constexpr int kBlock = 16;  // tokens, or channels, of a block of a product
@@ -85,8 +85,8 @@ enum class Pass {
   kStates,  // only each segment's contribution to the state
 };
 
-// Applies phi to `rows` rows of `width` elements of the tile; the zeros around them stay. Each
-// thread maps the elements it copied, so it needs no barrier.
+// Applies phi to `rows` rows of `width` elements of the tile, and leaves the zeros around them.
+// Each thread maps the elements it copied, so it needs no barrier.
 template <int kTokens, typename Tile>
 __device__ void map_features(Tile tile, int rows, int width) {
   const Share<Tile, kTokens, kCopyThreads> share(threadIdx.x);
@@ -109,7 +109,7 @@ __device__ void mask(Accumulator (&scores)[2], int lane) {
   }
 }
 
-// Shared memory: kStages stages, then two stages' outputs, then the denominators (kTokens).
+// Shared memory holds kStages stages, then two stages' outputs, then the denominators (kTokens).
 template <typename C, typename Element>
 struct Shared {
   using Stage = typename C::template Stage<Element>;
@@ -129,8 +129,8 @@ struct Shared {
   static __device__ float* denominators() { return reinterpret_cast<float*>(outputs(2).smem); }
 };
 
-// A thread's indices and its block's work. kPlain: identity as feature map, no normaliser, rows of
-// whole 16-byte vectors.
+// A thread's indices and its block's work. kPlain means that the feature map is the identity, there
+// is no normaliser, and rows consist of whole 16-byte vectors.
 template <typename C, Pass kPass, bool kPlain, typename Element>
 struct Work {
   const BasicLinearAttentionArgs<Element>& args;
@@ -200,7 +200,7 @@ __device__ void send_outputs(const Work<C, kPass, kPlain, Element>& work, int pl
                                        work.queries_from(l), work.columns, work.width, threadIdx.x);
 }
 
-// A warp's columns of the state, transposed: x[c] has rows of V, and columns of K from 16 c.
+// A warp's columns of the state, transposed. x[c] has rows of V, and columns of K from 16 c.
 template <typename C>
 struct State {
   static constexpr int kBlocks = C::kRows / kBlock;
@@ -224,7 +224,7 @@ struct State {
 };
 
 // A factor in fp16 is at most 65504. Returns the power of two that makes a warp's blocks smaller
-// than that; 1 if they are.
+// than that, or 1 if they are smaller already.
 template <typename Element, int kCount>
 __device__ float fitting(const Accumulator (&x)[kCount][2]) {
   constexpr float kMost = 32768.0f;
@@ -250,7 +250,7 @@ __device__ void scale_block(Accumulator (&x)[2], float factor) {
   }
 }
 
-// The normaliser is one more value column, of ones: v^T of a sub-chunk.
+// The normaliser is one more value column, of ones. This is v^T of a sub-chunk.
 template <typename Element>
 __device__ FragmentA<Element> ones_of(int lane) {
   Accumulator one[2] = {};
@@ -262,8 +262,8 @@ __device__ FragmentA<Element> ones_of(int lane) {
   return as_a<Element>(one[0], one[1]);
 }
 
-// Divides a warp's outputs of a stage by the denominators, which the fifth warp has, and stores
-// them to the outputs' tile.
+// Divides a warp's outputs of a stage by the denominators of the fifth warp, and stores them to the
+// outputs' tile.
 template <typename C, Pass kPass, bool kPlain, typename Element, int kUnits>
 __device__ void normalise(const Work<C, kPass, kPlain, Element>& work,
                           Accumulator (&kept)[kUnits][2],
@@ -293,7 +293,7 @@ __device__ void normalise(const Work<C, kPass, kPlain, Element>& work,
   }
 }
 
-// One stage: its outputs, and the contribution of its keys and values to the state.
+// One stage, that is, its outputs and the contribution of its keys and values to the state.
 template <typename C, Pass kPass, bool kPlain, typename Element>
 __device__ void walk_stage(const Work<C, kPass, kPlain, Element>& work, State<C>& state,
                            const FragmentA<Element>& ones,
@@ -301,7 +301,7 @@ __device__ void walk_stage(const Work<C, kPass, kPlain, Element>& work, State<C>
                            const typename Shared<C, Element>::Outputs outputs) {
   constexpr int kUnits = C::kTokens / kBlock;
   const int lane = work.lane;
-  // Scores are q k^T, summed over channels; the state adds v^T k, summed over tokens.
+  // Scores are q k^T, summed over channels. The state adds v^T k, summed over tokens.
   const MkToA q_smem(tile.q(), 0, lane);
   const NkToB k_smem(tile.k(), 0, lane);
   const KnToB k_by_token_smem(tile.k(), 0, lane);
@@ -370,7 +370,7 @@ __global__ void __launch_bounds__((kWarps + !kPlain) * kWarpSize, C::kMinBlocks)
   const auto ones = ones_of<Element>(work.lane);
 
   int now = 0, next = 0, odd = 0;
-  // From some stages before the first one on, so that the copying code is compiled once.
+  // Starts some stages before the first one, so that the copying code is compiled once.
   for (std::int64_t t0 = work.first - kAhead; t0 < work.end; t0 += C::kTokens) {
     const auto tile = Shared<C, Element>::stage(now);
     const std::int64_t l0 = work.query(t0);
@@ -422,7 +422,7 @@ void launch(const BasicLinearAttentionArgs<Element>& args, const Plan& plan) {
   launch_pass<C, Pass::kOutputs, kPlain>(args, plan, states.pointer());
 }
 
-// The width that all rows begin at, and consist of, multiples of.
+// The width such that all rows begin at multiples of it and consist of multiples of it.
 template <typename Element>
 Width width_of(const BasicLinearAttentionArgs<Element>& args) {
   std::uintptr_t ends = (args.K | args.V) * sizeof(Element);

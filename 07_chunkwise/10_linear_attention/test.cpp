@@ -39,7 +39,7 @@ const bool registered = ladder::testing::register_suite(
                 {"key_lengths", "true"},
                 {"magnitude", "1e-8"},
                 {"seed", "576"}}}},
-     // Chunks of 16 to 64 steps; segments of four chunks and more.
+     // Chunks of 16 to 64 steps, and segments of four chunks or more.
      .borders = {{.size = "K", .at = {64, 128}},
                  {.size = "V", .at = {64, 128}},
                  {.size = "T", .at = {32, 64, 128}},
@@ -53,8 +53,8 @@ void expect_right(const LinearAttentionCase& c) {
       << name_of(c);
 }
 
-// Few heads and a long sequence: time is cut into segments, each of which begins with what those before it have summed, in each of
-// two column tiles.
+// Few heads and a long sequence, so time is cut into segments. Each begins with the sum of all
+// earlier segments, in each of two column tiles.
 KERNEL_TEST(linear_attention_chunkwise, MatchesReferenceWhereTimeIsCut) {
   for (const bool causal : {true, false}) {
     LinearAttentionCase c{.B = 2, .T_q = 530, .T_k = 600, .H = 1, .K = 20, .V = 100};
@@ -82,9 +82,10 @@ KERNEL_TEST(linear_attention_chunkwise, MatchesReferenceWithWideStates) {
   }
 }
 
-// ---- fp16 ends at 65504 ----
+// ---- The largest number of fp16 is 65504 ----
 
-// One channel. v has two columns: these values, and 1/64. Without a normaliser there is no feature map: o_t is the sum over s of q_t k_s v_s.
+// One channel. v has two columns, the given values and 1/64. Without a normaliser there is no
+// feature map, so o_t is the sum over s of q_t k_s v_s.
 std::vector<float> run_in_fp16(const std::vector<float>& q, const std::vector<float>& k,
                                const std::vector<float>& v, bool normalize = false) {
   LinearAttentionCase c{.B = 1, .T_q = std::ssize(q), .T_k = std::ssize(q), .H = 1, .K = 1, .V = 2};
@@ -99,7 +100,8 @@ std::vector<float> run_in_fp16(const std::vector<float>& q, const std::vector<fl
   return ladder::run(ladder::find_implementation("linear_attention_chunkwise"), problem);
 }
 
-// An output from 65520 on becomes infinite when it is stored, and the sums are fp32: a later output is right again.
+// An output from 65520 on becomes infinite when it is stored. The sums are fp32, so a later output
+// is right again.
 KERNEL_TEST(linear_attention_chunkwise, StoresInfinityBeyondFp16) {
   const std::vector<float> o = run_in_fp16({1, 1, 1, 1}, {1, 1, 1, 1}, {65504, 15, 1, -60000}),
                            expected = {65504, 65504, INFINITY, 5520};
@@ -109,7 +111,8 @@ KERNEL_TEST(linear_attention_chunkwise, StoresInfinityBeyondFp16) {
   }
 }
 
-// A state is a factor of the next product, rounded to fp16, and so is a score: beyond 65504 they are taken times a power of two.
+// A state is rounded to fp16 as a factor of the next product, and so is a score. Above 65504 they
+// are scaled by a power of two.
 KERNEL_TEST(linear_attention_chunkwise, TakesAStateBeyondFp16) {
   const std::size_t T = 48;
   std::vector<float> q(T, 0x1p-6f), k(T, 1.0f), v(T, 0.0f);
@@ -129,8 +132,8 @@ KERNEL_TEST(linear_attention_chunkwise, TakesAStateBetweenTheLastNumberAndTheNex
   EXPECT_EQ(run_in_fp16(q, k, v)[2 * 16], 32768);  // 65535 / 2, rounded to fp16
 }
 
-// Head h has that number at row h of its state, each in another column, and zeros elsewhere: no element is left out of the search for the
-// largest.
+// Head h has that number in row h of its state, each in another column, and zeros elsewhere, which
+// shows that the search for the largest element skips none.
 KERNEL_TEST(linear_attention_chunkwise, TakesAStateBeyondFp16InAnyElement) {
   constexpr std::int64_t kHeads = 64, kChannels = 64, kLast = 16;
   LinearAttentionCase c{
@@ -161,7 +164,8 @@ KERNEL_TEST(linear_attention_chunkwise, TakesAScoreBeyondFp16) {
   EXPECT_EQ(o[3], 1024);  // (255 * 256 + 255) / 64, rounded to fp16
 }
 
-// With a state besides, of the unit of 16 tokens before: both parts of an output have the same factor when they are added.
+// With a state as well, from the previous sub-chunk of 16 tokens. Both parts of an output have the
+// same factor when they are added.
 KERNEL_TEST(linear_attention_chunkwise, TakesAScoreBeyondFp16AfterAState) {
   std::vector<float> k(17, 1.0f);
   k.back() = 256.0f;
@@ -170,7 +174,8 @@ KERNEL_TEST(linear_attention_chunkwise, TakesAScoreBeyondFp16AfterAState) {
   EXPECT_EQ(o.back(), 1088);  // (16 * 256 + 256 * 256) / 64
 }
 
-// So is the sum of the keys that an output is divided by: elu(2000) + 1 is 2001, and 33 of them are more than 65504.
+// The sum of the keys, the divisor of an output, is scaled too. elu(2000) + 1 is 2001, and 33 such
+// keys exceed 65504.
 KERNEL_TEST(linear_attention_chunkwise, TakesANormaliserBeyondFp16) {
   const std::size_t T = 64;
   const std::vector<float> o =
@@ -180,7 +185,8 @@ KERNEL_TEST(linear_attention_chunkwise, TakesANormaliserBeyondFp16) {
     EXPECT_NEAR(o[2 * t + 1], 0x1p-6f, 0x1p-16f) << "token " << t;
 }
 
-// elu(-20) + 1 = exp(-20) is less than half of the smallest number of fp16: the key is not seen. 1 is right.
+// elu(-20) + 1 = exp(-20) is less than half of the smallest number of fp16, so the key is lost. The
+// right result is 1.
 KERNEL_TEST(linear_attention_chunkwise, AFeatureBelowFp16IsZero) {
   EXPECT_EQ(run_in_fp16({0, 0}, {-20, 0}, {1, 1}, true), (std::vector<float>{0, 0, 1, 0x1p-6f}));
 }

@@ -12,7 +12,7 @@ using namespace emulator::xray;
 using ladder::Precision;
 using ladder::testing::xray_of;
 
-// Whole stages, and few enough for one segment of time.
+// Whole stages, few enough for one segment of time.
 constexpr ladder::LinearAttentionSizes kShape{.B = 1, .T = 128, .H = 2, .K = 64, .V = 64};
 
 Kernel walk(Precision precision, const ladder::LinearAttentionSizes& shape = kShape) {
@@ -46,13 +46,13 @@ TEST(LinearAttentionChunkwise, ConflictsInNoBank) {
   }
 }
 
-// And one before the last outputs go out.
+// One more barrier precedes the store of the last outputs.
 TEST(LinearAttentionChunkwise, TakesOneBarrierPerStage) {
   EXPECT_EQ(walk(Precision::kBf16)[kBarriers], 2u * ((128 + 63) / 64 + 1));
   EXPECT_EQ(walk(Precision::kFp32)[kBarriers], 2u * ((128 + 31) / 32 + 1));
 }
 
-// With two segments: a pass that sums keys and values, and the pass that answers.
+// With two segments there is a pass that sums keys and values, and a pass for the outputs.
 TEST(LinearAttentionChunkwise, ReadsKeysAndValuesTwiceWhereTimeIsCut) {
   const Kernel kernel = walk(Precision::kBf16, {.B = 1, .T = 600, .H = 2, .K = 64, .V = 64});
   EXPECT_EQ(kernel.buffer("q").loads().accesses_per_element.most, 1u);
@@ -60,7 +60,7 @@ TEST(LinearAttentionChunkwise, ReadsKeysAndValuesTwiceWhereTimeIsCut) {
   EXPECT_EQ(kernel.buffer("v").loads().accesses_per_element.most, 2u);
 }
 
-// K = V = 100 in 16 bits: rows begin at multiples of 8 bytes, but not of 16.
+// K = V = 100 in 16 bits, so rows begin at multiples of 8 bytes, but not of 16.
 TEST(LinearAttentionChunkwise, CopiesRowsInTheWidestPiecesThatTheyConsistOf) {
   for (const auto& [storage, size, bytes] : {std::tuple{"bf16", 104, 16u},
                                              {"bf16", 100, 8u},

@@ -1,10 +1,10 @@
 // 07 chunkwise, three products: fp32 linear attention on tensor cores, three tf32 MMAs per product.
 // Change: rewrite. 10's loop with one shape and one pass, in fp32, and with its products written
 //         out.
-// Why:    tf32 keeps 11 of a float's 24 bits; big big + big small + small big keeps nearly all.
+// Why:    tf32 keeps 11 of a float's 24 bits, but big big + big small + small big keeps nearly all.
 //         Integers split faster than cvt.rna.
-// Needs:  K = V = 64, fp32; the causal product alone: no feature map, no normaliser; rows at
-//         multiples of 16 bytes; sm_80.
+// Needs:  K = V = 64, fp32, the causal product without feature map or normaliser, rows at multiples
+//         of 16 bytes, sm_80.
 // Costs:  six instructions instead of one for bf16, and 152 floats to split per lane and 16 tokens.
 //         From 0x1.ffep127 on the big part is infinite. A NaN in v_s reaches its column of o in all
 //         of its 16 tokens, as in 10. See README for what was measured.
@@ -45,7 +45,7 @@ using Rows = tiles::Tile<float, 64>;
 constexpr int kChannels = Rows::kColumns;  // K and V
 constexpr int kUnit = 16;                  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 32;      // per stage: two sub-chunks
+constexpr int kTokens = 32;      // per stage, two sub-chunks
 constexpr int kWarps = kBlocks;  // each has 16 value columns, and all rows of the state
 constexpr int kThreads = kWarps * kWarpSize;
 
@@ -53,13 +53,13 @@ struct alignas(128) Stage {
   float q[kTokens * kChannels], k[kTokens * kChannels], v[kTokens * kChannels];
 };
 struct Shared {
-  Stage stages[2];                        // double buffer: one in use, one in flight
-  float outputs[2][kTokens * kChannels];  // double buffer: one is filled, one stored
+  Stage stages[2];                        // double buffer, one in use, one in flight
+  float outputs[2][kTokens * kChannels];  // double buffer, one is filled, one stored
 };
 
 // ---- Products ----
 
-// A float is about big + small: two tf32, as the bits of floats.
+// A float is about big + small, two tf32, each as the bits of a float.
 struct Parts {
   std::uint32_t big, small;
 };
@@ -79,9 +79,9 @@ __device__ Parts split(float x) {
   }
 }
 
-// A fragment of floats has 16 k, an instruction takes 8, so each part is two fragments of tf32.
-// With `pair` for lane % 4, the instruction expects k `pair` in a lane's first registers and k
-// `pair + 4` in the others; here they are the neighbours 2 pair and 2 pair + 1, in A and in B
+// A fragment of floats has 16 k, but an instruction multiplies 8, so each part is two fragments of
+// tf32. With `pair` for lane % 4, the instruction expects k `pair` in a lane's first registers and
+// k `pair + 4` in the others. Here they are the neighbours 2 pair and 2 pair + 1, in A and in B
 // alike. The order of a sum's terms is free.
 struct SplitA {
   FragmentA<Tf32> big[2], small[2];
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(kThreads, 2) three_products(const LinearAttent
                                          kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
+  // This warp's columns of the state, transposed. state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
   fetch(0);
   for (std::int64_t t0 = 0; t0 < T; t0 += kTokens) {
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(kThreads, 2) three_products(const LinearAttent
     if (t0 + kTokens < T) fetch(t0 + kTokens);
     if (t0 > 0) send_outputs(t0 - kTokens);
 
-    // Scores are q k^T, summed over channels; the state adds v^T k, summed over tokens.
+    // Scores are q k^T, summed over channels. The state adds v^T k, summed over tokens.
     const tiles::MkToA q_smem(Rows{stage.q}, 0, lane);
     const tiles::NkToB k_smem(Rows{stage.k}, 0, lane);
     const tiles::KnToB k_by_token_smem(Rows{stage.k}, 0, lane);

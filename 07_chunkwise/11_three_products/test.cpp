@@ -15,7 +15,7 @@ namespace {
 
 using chunkwise::Products;
 
-// Units of 16 tokens, stages of 32.
+// Sub-chunks of 16 tokens, stages of 32.
 bool registered(const char* name) {
   return ladder::testing::register_suite(
       "linear_attention", name,
@@ -83,7 +83,7 @@ TEST(linear_attention_three_products, HasTheErrorsThatThePageSays) {
   EXPECT_NEAR(loop, 2.8e-7, 0.4e-7);
   EXPECT_NEAR(one, 3.8e-4, 0.4e-4);
   const bool is_emulated = ladder::device(ladder::DeviceKind::kCuda).back_end() == "emulator";
-  // On a GPU, whose tensor cores cut off, up to twice as much.
+  // On a GPU, whose tensor cores truncate, up to twice as much.
   for (const double three : {nearest, cheap}) {
     EXPECT_GT(three, 1.4e-7);
     EXPECT_LT(three, is_emulated ? 1.6e-7 : 3e-7)
@@ -93,7 +93,7 @@ TEST(linear_attention_three_products, HasTheErrorsThatThePageSays) {
   }
 }
 
-// All floats from 1 to 2, on the CPU: what is left of each when its parts are subtracted.
+// For all floats from 1 to 2, on the CPU, the remainder of each after its parts are subtracted.
 TEST(linear_attention_three_products, LosesOfAFloatWhatThePageSays) {
   const auto kept = [](float x, std::uint32_t added) {
     return std::bit_cast<float>((std::bit_cast<std::uint32_t>(x) + added) & 0xffffe000u);

@@ -18,13 +18,13 @@ Kernel xray(const char* implementation, ladder::Precision precision = ladder::Pr
   return xray_of<CausalDotProduct>(implementation, c);
 }
 
-// Three stages, the last one of six tokens: every place is used again.
+// Three stages, the last with six tokens, so that every buffer is reused.
 const ladder::Shape kRagged{{"B", 1}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("linear_attention_three_products",
                                                      "causal_dot_product", kRagged);
 
-// Units of 16 bytes of q, k and v, and of o. Both units of a stage are multiplied.
+// 16-byte vectors of q, k, v and o. Both sub-chunks of a stage are multiplied.
 const bool registered = ladder::testing::register_budget(
     "linear_attention_three_products", "causal_dot_product",
     {.loads = 3.0 / 4,
@@ -39,7 +39,7 @@ TEST(ThreeProducts, TakeSixInstructionsInThePlaceOfOne) {
   const Kernel kernel = xray("linear_attention_three_products");
   EXPECT_EQ(bf16[kTensorOperations], kH * kWarps * kUnits * 26);
   EXPECT_EQ(kernel[kTensorOperations], kH * kWarps * kUnits * 26 * 6);
-  // One instruction of tf32 does half as much.
+  // One tf32 instruction does half as much work.
   EXPECT_EQ(kernel[kTensorMultiplyAdds], 3 * bf16[kTensorMultiplyAdds]);
   EXPECT_EQ(kernel[kGlobalLoadBytesMoved], 2 * bf16[kGlobalLoadBytesMoved]);
   EXPECT_EQ(kernel[kBarriers], kH * (kStages + 1));

@@ -1,4 +1,4 @@
-// Linear attention with a decay per head, as the tests, the ladder and the X-ray know it.
+// Linear attention with a decay per head, for the tests, the ladder and the X-ray.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cfloat>
@@ -18,9 +18,9 @@ struct DecayPerHead {
   static constexpr std::int64_t kChunks[] = {16, 64};  // in which misconceptions are looked for
   using Args = DecayPerHeadArgs<float>;
   using State = Eigen::
-      ArrayXXd;  // (V, K): a column for each channel of k, so that products run along columns
+      ArrayXXd;  // (V, K), a column for each channel of k, so that products run along columns
 
-  // As elsewhere up to 32, but for what the kernel allows only whole.
+  // Up to 32 as elsewhere, except for sizes that the kernel allows only whole.
   static ladder::Shape small_shape(const ladder::Shape& like) {
     ladder::Shape small;
     for (const ladder::Size& size : like.sizes()) {
@@ -35,13 +35,14 @@ struct DecayPerHead {
     return ladder::Struct(c);
   }
 
-  // The state: decay, add, read.
+  // Decay, add to and read the state.
   static double fma_count(const Args& x) {
     return 3.0 * static_cast<double>(x.B * x.T * x.H) * static_cast<double>(x.K * x.V);
   }
   static double additions(const Args& x) { return static_cast<double>(x.K + x.T); }
 
-  // Heads differ: a mild decay, one that some steps forget everything with, a strong one, and none.
+  // Heads differ. One has a mild decay, one total decays at some steps, one a strong decay, and one
+  // none.
   static bool draw(ladder::Problem& problem, const std::string& input,
                    ladder::Generator& generator) {
     const Case& c = problem.as<Case>();
@@ -58,7 +59,8 @@ struct DecayPerHead {
     return true;
   }
 
-  // Calls step(log_w, k, v, q) for each step of each head, `begin` before a head's first one; `step` returns the row of o.
+  // Calls step(log_w, k, v, q) for each step of each head, and `begin` before a head's first one.
+  // `step` returns the row of o.
   template <typename Begin, typename Step>
   static std::vector<double> rows(const Args& x, const Begin& begin, const Step& step) {
     std::vector<double> o(x.B * x.T * x.H * x.V);
@@ -101,7 +103,8 @@ struct DecayPerHead {
     return {{values, terms}};
   }
 
-  // What misconceptions do in chunks: `carried`, the state that a chunk begins with, and what the chunk has added to it.
+  // Misconceptions in chunks keep `carried`, the state at the chunk's start, and `added`, the
+  // chunk's own contribution.
   struct Chunk {
     double decay = 1, last = 1;  // of all its steps so far, and of the last one
     State carried, added, undecayed;
@@ -130,7 +133,8 @@ struct DecayPerHead {
     });
   }
 
-  // The tokens whose sum of log_w fulfils `too_small`: over the tokens of its chunk up to this one, or over those behind it.
+  // The tokens whose sum of log_w fulfils `too_small`. The sum is over the tokens of the chunk up
+  // to this one, or over those after it.
   template <typename TooSmall>
   static std::vector<bool> tokens(const Args& x, std::int64_t chunk, bool behind,
                                   const TooSmall& too_small) {
@@ -149,7 +153,8 @@ struct DecayPerHead {
     return result;
   }
 
-  // Where a result is no number: of two ways to divide or multiply by 0, the one that has the same tokens.
+  // For results that are NaN or infinite. There are two ways to divide or multiply by 0, and this
+  // names the one that affects the same tokens.
   static std::string explain_no_numbers(const Args& x, const std::vector<float>& o) {
     const auto are = [&](const std::vector<bool>& tokens) {
       for (std::size_t i = 0; i < o.size(); ++i)
@@ -176,7 +181,7 @@ struct DecayPerHead {
     const auto equals = [&](const std::vector<double>& o) { return outputs[0].equals(o); };
     State state;
     const auto begin = [&] { state = State::Zero(x.V, x.K); };
-    // `step(w, kv)` changes the state; with `late` the output is read before it.
+    // `step(w, kv)` changes the state. With `late` the output is read before it.
     const auto recurrence = [&](const auto& step, bool late) {
       return rows(x, begin, [&](double log_w, const auto& k, const auto& v, const auto& q) {
         const Eigen::ArrayXd before = x.scale * read(state, q);

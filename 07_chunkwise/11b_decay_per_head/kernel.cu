@@ -1,12 +1,12 @@
 // 07 chunkwise, a decay per head: linear attention in bf16, one decay factor per head and step.
-// Change: rewrite. 10's loop with one shape and one pass; the mask multiplies each score by the
+// Change: rewrite. 10's loop with one shape and one pass. The mask multiplies each score by the
 //         decays between its two tokens.
-// Why:    a decay shared by all channels needs no product of its own: it is a factor of a score, of
-//         a row of o, of v and of the state.
-// Needs:  K = V = 64, bf16, log_w in fp32; rows at multiples of 16 bytes; forward time, no states;
+// Why:    a decay shared by all channels needs no product of its own, because it is a factor of a
+//         score, of a row of o, of v and of the state.
+// Needs:  K = V = 64, bf16, log_w in fp32, rows at multiples of 16 bytes, forward time, no states,
 //         tensor cores (sm_80).
-// Costs:  15 factors per lane and sub-chunk of 16 tokens, prepared by each of the four warps; a
-//         block has a head, so few heads leave a GPU idle.
+// Costs:  15 factors per lane and sub-chunk of 16 tokens, prepared by each of the four warps. A
+//         block computes a whole head, so few heads leave a GPU idle.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -43,22 +43,22 @@ using Rows = Tile<bfloat16, 64>;
 constexpr int kChannels = Rows::kColumns;  // K and V
 constexpr int kUnit = 16;                  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;      // per stage: four sub-chunks
+constexpr int kTokens = 64;      // per stage, four sub-chunks
 constexpr int kWarps = kBlocks;  // each has 16 value columns, and all rows of the state
 constexpr int kThreads = kWarps * kWarpSize;
 
-// Replaces -inf, because -inf - -inf is NaN. Its exp is 0 in fp32; a lower one would cost digits.
+// Replaces -inf, because -inf - -inf is NaN. Its exp is 0 in fp32, and a lower value costs digits.
 constexpr float kForgetsAll = -104;
 
 constexpr std::uint32_t kUpper = 0xffff0000u;  // half of a register
 
 struct alignas(128) Stage {
   bfloat16 q[kTokens * kChannels], k[kTokens * kChannels], v[kTokens * kChannels];
-  float log_w[kTokens];  // later their sums: see sum_log_decays
+  float log_w[kTokens];  // later their sums, see sum_log_decays
 };
 struct Shared {
-  Stage stages[2];                           // double buffer: one in use, one in flight
-  bfloat16 outputs[2][kTokens * kChannels];  // double buffer: one is filled, one stored
+  Stage stages[2];                           // double buffer, one in use, one in flight
+  bfloat16 outputs[2][kTokens * kChannels];  // double buffer, one is filled, one stored
 };
 
 // Replaces each token's log_w by the sum from its sub-chunk's first token to this one. Each thread
@@ -75,8 +75,8 @@ __device__ void sum_log_decays(float* log_w_smem, int token) {
 }
 
 // A lane has two rows and four columns of a 16 x 16 block. It needs a sub-chunk's sums of its
-// queries, the rows of the scores; of its keys, the columns of the scores and of v^T; and the last
-// one.
+// queries (the rows of the scores), of its keys (the columns of the scores and of v^T), and the
+// last one.
 struct Sums {
   float query[2], key[2][2], last;
 
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(kThreads, 2) decay_per_head_kernel(const Args 
                                   kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
+  // This warp's columns of the state, transposed. state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
   fetch(0);
   for (std::int64_t t0 = 0; t0 < args.T; t0 += kTokens) {
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kThreads, 2) decay_per_head_kernel(const Args 
     if (t0 + kTokens < args.T) fetch(t0 + kTokens);
     if (t0 > 0) send_outputs(t0 - kTokens);
 
-    // Scores are q k^T, summed over channels; the state adds v^T k, summed over tokens.
+    // Scores are q k^T, summed over channels. The state adds v^T k, summed over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
     const NkToB k_smem(Rows{stage.k}, 0, lane);
     const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);

@@ -11,7 +11,7 @@
 
 namespace {
 
-// Units of 16 tokens, stages of 64.
+// Sub-chunks of 16 tokens, stages of 64.
 const bool registered = ladder::testing::register_suite(
     "decay_per_head", "decay_per_head_chunkwise",
     {.storages = {"bf16"},
@@ -24,7 +24,7 @@ const bool registered = ladder::testing::register_suite(
      .most = {{"K", 64}, {"V", 64}},
      .borders = {{.size = "T", .at = {16, 64, 128}, .others = {{"K", 64}, {"V", 64}}}}});
 
-// What follows a decay that is not a number is none either, and what comes before is as it was.
+// All outputs after a NaN decay are NaN, and earlier outputs are unchanged.
 KERNEL_TEST(decay_per_head, HandsANanOn) {
   constexpr std::int64_t kSteps = 130, kWhere = 69, kWidth = 64;
   const ladder::Implementation i = ladder::find_implementation("decay_per_head_chunkwise");
@@ -39,13 +39,13 @@ KERNEL_TEST(decay_per_head, HandsANanOn) {
   ASSERT_EQ(bytes.size(), o.size() * sizeof(ladder::bfloat16));
   std::memcpy(o.data(), bytes.data(), bytes.size());
   for (std::int64_t t = 0; t < kSteps; ++t) {
-    if (t >= kWhere / 16 * 16 && t < kWhere) continue;  // tokens of its unit may be reached
+    if (t >= kWhere / 16 * 16 && t < kWhere) continue;  // NaN may reach its own sub-chunk
     EXPECT_EQ(std::isnan(to_float(o[t * kWidth])), t >= kWhere)
         << "WRONG RESULT in o: a NaN decay, token " << t;
   }
 }
 
-// What the page says of the factor between two neighbours, behind 14 tokens of the same decay.
+// The page's example of the factor between two neighbours, after 14 tokens of the same decay.
 TEST(decay_per_head, SubtractsSumsBecauseAQuotientIsNoNumber) {
   const float log_w = -8, earlier = 14 * log_w, later = 15 * log_w;
   EXPECT_EQ(std::exp(earlier), 0.0f);
@@ -53,7 +53,7 @@ TEST(decay_per_head, SubtractsSumsBecauseAQuotientIsNoNumber) {
   EXPECT_FLOAT_EQ(std::exp(later - earlier), 3.3546263e-4f);
 }
 
-// Stronger decays than -104 count as -104. Behind 14 of them a sum has steps of 1.2e-4.
+// Decays stronger than -104 count as -104. After 14 of them a sum has a resolution of 1.2e-4.
 TEST(decay_per_head, KeepsDigitsBehindTokensThatForgetEverything) {
   EXPECT_TRUE(std::isnan(-INFINITY - -INFINITY));
   EXPECT_EQ(std::exp(-104.0f), 0.0f);

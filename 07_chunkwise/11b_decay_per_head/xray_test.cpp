@@ -22,13 +22,13 @@ Kernel without_decay() {
   return xray_of<ladder::CausalDotProduct>("linear_attention_chunkwise", c);
 }
 
-// Three stages, the last one of two tokens: every place is used again.
+// Three stages, the last with two tokens, so that every buffer is reused.
 const ladder::Shape kRagged{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("decay_per_head_chunkwise", "decay_per_head",
                                                      kRagged, {}, {"bf16"});
 
-// Units of 16 bytes of q, k and v, and of o; one log_w for 64 elements.
+// 16-byte vectors of q, k, v and o, and one log_w per 64 elements.
 const bool registered = ladder::testing::register_budget(
     "decay_per_head_chunkwise", "decay_per_head",
     {.loads = 3.0 / 8 + 1.0 / 64,
@@ -47,7 +47,7 @@ TEST(DecayPerHead, AsksTensorCoresAndBarriersForNoMoreThanWithoutADecay) {
   EXPECT_EQ(with[kTensorOperations], kH * kWarps * kUnits * 26);
   EXPECT_EQ(with[kSharedMatrixLoadRequests], 832u);
   EXPECT_EQ(with[kBarriers], kH * (kStages + 1));
-  // A warp reads seven sums of a unit; two warps sum the 64 tokens of a stage.
+  // A warp reads seven sums of a sub-chunk. Two warps sum the 64 tokens of a stage.
   EXPECT_EQ(without[kSharedLoadRequests], 64u);
   EXPECT_EQ(with[kSharedLoadRequests], 64 + kH * (kWarps * kUnits * 7 + kStages * 2));
   EXPECT_EQ(with[kSharedLoadRequests], 520u);
@@ -64,7 +64,8 @@ TEST(DecayPerHead, FetchesEachElementOnceAndConflictsInNoBank) {
     EXPECT_EQ(access.bank_conflicts, 0u) << access.code;
 }
 
-// log_w of a head's tokens are H elements apart: from eight heads on each lies in a sector of its own, 32 bytes for 4.
+// log_w of a head's tokens are H elements apart. From eight heads on, each is in a different
+// sector, so 32 bytes are moved for 4.
 TEST(DecayPerHead, MovesASectorForEachDecay) {
   const Kernel kernel = xray_of("decay_per_head_chunkwise", "decay_per_head",
                                 {{"B", 1}, {"T", 64}, {"H", 8}, {"K", 64}, {"V", 64}}, {}, "bf16");

@@ -1,8 +1,8 @@
 // 07 chunkwise, pairs: WKV on tensor cores, with a decay for each channel and pair of tokens.
-// Change: rewrite. 11b's loop; each warp first prepares a sub-chunk: q~, k~, and the scores, each
-//         of whose terms has its own factor.
+// Change: rewrite. 11b's loop, in which each warp first prepares a sub-chunk. It computes q~, k~
+//         and the scores, each of whose terms has its own factor.
 // Why:    a decay per channel is inside the score's sum, so it cannot be a mask on the scores.
-// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores
+// Needs:  K = V = 64, bf16, rows at multiples of 16 bytes, forward time, no states, tensor cores
 //         (sm_80).
 // Costs:  12,288 exponentials for the scores of 16 tokens, none of them on tensor cores. A NaN in
 //         v_s reaches its column of o in all of its 16 tokens. See README for what was measured.
@@ -36,15 +36,15 @@ using Rows = Tile<bfloat16, kChannels>;
 
 constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;  // per stage: four sub-chunks
+constexpr int kTokens = 64;  // per stage, four sub-chunks
 constexpr int kUnits = kTokens / kUnit;
-// Each warp prepares a sub-chunk; then it has 16 value columns and all rows of the state.
+// Each warp prepares a sub-chunk, then computes 16 value columns with all rows of the state.
 constexpr int kWarps = kBlocks;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kSumStride = kChannels + 4;  // padded: eight rows of a column are in different banks
 static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize);
 
-// Replaces -inf, because -inf - -inf is NaN. Its exp is 0 in fp32; a lower one would cost digits.
+// Replaces -inf, because -inf - -inf is NaN. Its exp is 0 in fp32, and a lower value costs digits.
 constexpr float kForgetsAll = -104;
 
 struct alignas(128) Stage {
@@ -52,10 +52,10 @@ struct alignas(128) Stage {
   bfloat16 v[kTokens * kChannels], log_w[kTokens * kChannels];
 };
 struct Shared {
-  Stage stages[2];  // double buffer: one in use, one in flight
+  Stage stages[2];  // double buffer, one in use, one in flight
   bfloat16 outputs[kTokens * kChannels];
   bfloat16 scores[kUnit * kChannels];            // of the sub-chunks, side by side
-  float sums[kUnits][(kUnit + 1) * kSumStride];  // row t: sums of log_w over the tokens before t
+  float sums[kUnits][(kUnit + 1) * kSumStride];  // row t, sums of log_w over the tokens before t
   float decays[kUnits][kChannels];               // of a whole sub-chunk
   float u[kChannels];
 };
@@ -124,7 +124,7 @@ __device__ void decay_rows(Rows q_smem, Rows k_smem, float* decays_smem, const f
   copy<2>(decays_smem + ik, end);
 }
 
-// Computes all of a sub-chunk that does not need the state: scores, q~ and k~.
+// Computes all of a sub-chunk that does not need the state, that is, the scores, q~ and k~.
 __device__ void prepare(Shared& shared, Stage& stage, int unit, int lane) {
   const Rows q_smem = Rows{stage.q}.below(unit * kUnit), k_smem = Rows{stage.k}.below(unit * kUnit);
   const Rows log_w_smem = Rows{stage.log_w}.below(unit * kUnit);
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_pairs(const Args args) {
                                   kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
+  // This warp's columns of the state, transposed. state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
   fetch(0);
   if (tid < kChannels) shared.u[tid] = ladder::cuda::load(args.u + h * kChannels + tid);
@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_pairs(const Args args) {
     prepare(shared, stage, warp, lane);
     __syncthreads();  // all sub-chunks are prepared; the stored outputs may be overwritten
 
-    // Outputs are q~ S, summed over channels, and scores v; the state adds v^T k~, over tokens.
+    // Outputs are q~ S, summed over channels, and scores v. The state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
     const MkToA scores_smem(Rows{shared.scores}, 0, lane);
     const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);

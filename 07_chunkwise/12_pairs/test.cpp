@@ -24,7 +24,7 @@ const bool stages =
     register_hole("wkv_pairs", "Stage5WalksTheUnits", "wkv",
                   {{"B", 1}, {"T", 130}, {"H", 1}, {"K", 64}, {"V", 64}}, {}, {}, "bf16");
 
-// Units of 16 tokens, stages of 64.
+// Sub-chunks of 16 tokens, stages of 64.
 const bool registered = ladder::testing::register_suite(
     "wkv", "wkv_pairs",
     {.storages = {"bf16"},

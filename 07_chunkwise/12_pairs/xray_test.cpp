@@ -14,13 +14,13 @@ Kernel kernel_of(const std::string& name) {
   return xray_of(name, "wkv", {{"B", 1}, {"T", kT}, {"H", kH}, {"K", 64}, {"V", 64}}, {}, "bf16");
 }
 
-// Three stages, the last one of two tokens: every place is used again.
+// Three stages, the last with two tokens, so that every buffer is reused.
 const ladder::Shape kRagged{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("wkv_pairs", "wkv", kRagged, {}, {"bf16"});
 
-// Units of 16 bytes of q, k, v and log_w, and of o; u once for each head. All four units of a stage are prepared; 130 rows of o
-// are sent by 33 requests.
+// 16-byte vectors of q, k, v, log_w and o, and u once per head. All four sub-chunks of a stage are
+// prepared, and 130 rows of o are stored by 33 requests.
 const bool registered = ladder::testing::register_budget(
     "wkv_pairs", "wkv",
     {.loads = 4.0 / 8 + 1.0 / 130,
@@ -33,13 +33,15 @@ const bool registered = ladder::testing::register_budget(
 // The table of the page.
 TEST(WkvPairs, LeavesTheScoresToSharedMemoryAndPlainArithmetic) {
   const Kernel kernel = kernel_of("wkv_pairs");
-  // Of each warp that walks a unit: 8 products with the state, 2 with the scores, 8 into the state.
+  // Each warp that walks a sub-chunk computes 8 products with the state, 2 with the scores and 8
+  // into the state.
   EXPECT_EQ(kernel[kTensorOperations], kUnits * kWarps * 18);
   EXPECT_EQ(kernel[kSharedMatrixLoadRequests], kUnits * kWarps * (4 + 1 + 1 + 4));
   // One before a stage is prepared and one after, and one after the last.
   EXPECT_EQ(kernel[kBarriers], kStages * 2 + kH);
-  // Of the warp that prepares a unit: 16 rows of log_w; 13 for each two channels of the scores; 4 for each token of q~ and k~, and the
-  // last sum. Of each warp that walks it: 8 for the decays of the state. Of a stage: its outputs.
+  // The warp that prepares a sub-chunk reads 16 rows of log_w, 13 times for each two channels of
+  // the scores, 4 times for each token of q~ and k~, and the last sum. Each warp that walks it
+  // reads 8 times for the decays of the state. Each stage adds its outputs.
   EXPECT_EQ(kernel[kSharedLoadRequests],
             kUnits * (16 + 32 * 13 + 16 * 4 + 1 + kWarps * 8) + kStages * 16);
   EXPECT_EQ(kernel[kSharedLoadRequests], 8528u);

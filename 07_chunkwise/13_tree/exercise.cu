@@ -1,11 +1,11 @@
-// 07 chunkwise, the tree: WKV on tensor cores; the scores are products for each level of a tree.
-// Change: from 07.12: a sub-chunk is cut into blocks of 1, 2, 4, 8 tokens; the border of two
+// 07 chunkwise, the tree: WKV on tensor cores, with scores as products for each level of a tree.
+// Change: from 07.12. A sub-chunk is cut into blocks of 1, 2, 4, 8 tokens, and the border of two
 //         neighbouring blocks splits a decay into two factors.
 // Why:    an exponential for each pair and channel was most of the work, and tensor cores did none
 //         of it.
-// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores
+// Needs:  K = V = 64, bf16, rows at multiples of 16 bytes, forward time, no states, tensor cores
 //         (sm_80).
-// Costs:  40 products for the scores of 16 tokens, most of whose results are not used; q and k are
+// Costs:  40 products for the scores of 16 tokens, most of whose results are not used. q and k are
 //         rounded to bf16 on each level. A NaN in v_s reaches its column of o in all of its 16
 //         tokens. See README for what was measured.
 #include <cuda_pipeline.h>
@@ -38,9 +38,9 @@ using Rows = Tile<bfloat16, kChannels>;
 
 constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;  // per stage: four sub-chunks
+constexpr int kTokens = 64;  // per stage, four sub-chunks
 constexpr int kUnits = kTokens / kUnit;
-// Each warp prepares a sub-chunk; then it has 16 value columns and all rows of the state.
+// Each warp prepares a sub-chunk, then computes 16 value columns with all rows of the state.
 constexpr int kWarps = kBlocks;
 constexpr int kThreads = kWarps * kWarpSize;
 static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize);
@@ -50,16 +50,16 @@ struct alignas(128) Stage {
   bfloat16 v[kTokens * kChannels], log_w[kTokens * kChannels];
 };
 struct Shared {
-  Stage stages[2];  // double buffer: one in use, one in flight
+  Stage stages[2];  // double buffer, one in use, one in flight
   bfloat16 outputs[kTokens * kChannels];
   bfloat16 scores[kUnit * kChannels];  // of the sub-chunks, side by side
   float decays[kUnits][kChannels];     // of a whole sub-chunk
   float u[kChannels];
 };
 
-// A lane's two channels of a sub-chunk, cut into blocks of tokens. For each token: q with the
-// decays from its block's start to before it; k with those after it up to its block's end; for a
-// block's last token the decay of the whole block.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. Each token holds q with the
+// decays from its block's start to before it, and k with the decays after it up to its block's end.
+// A block's last token also holds the decay of the whole block.
 struct Blocks {
   float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
 };
@@ -82,8 +82,8 @@ __device__ void join(Blocks& blocks, int size) {
 }
 
 // Multiplies all queries and keys, and keeps the scores of keys in a left block of `size` tokens
-// with queries in the right block next to it: both are relative to the border between them. With
-// size 0, those of each token with itself.
+// with queries in the right block next to it. Both are relative to the border between them. With
+// size 0 it keeps the scores of each token with itself.
 __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, int size, int lane) {
   Accumulator product[2] = {};
 #pragma unroll
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_tree(const Args args) {
                                   kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
+  // This warp's columns of the state, transposed. state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
   fetch(0);
   if (tid < kChannels) shared.u[tid] = ladder::cuda::load(args.u + h * kChannels + tid);
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(kThreads, 2) wkv_tree(const Args args) {
     prepare(shared, stage, warp, lane);
     __syncthreads();  // all sub-chunks are prepared; the stored outputs may be overwritten
 
-    // Outputs are q~ S, summed over channels, and scores v; the state adds v^T k~, over tokens.
+    // Outputs are q~ S, summed over channels, and scores v. The state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
     const MkToA scores_smem(Rows{shared.scores}, 0, lane);
     const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);

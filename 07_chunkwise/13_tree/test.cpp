@@ -22,7 +22,7 @@ const bool stages =
     register_hole("wkv_tree", "Stage5KeepsTheOrder", "wkv",
                   {{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}}, {}, {}, "bf16");
 
-// Units of 16 tokens, stages of 64.
+// Sub-chunks of 16 tokens, stages of 64.
 const bool registered = ladder::testing::register_suite(
     "wkv", "wkv_tree",
     {.storages = {"bf16"},

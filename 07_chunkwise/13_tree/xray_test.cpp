@@ -14,13 +14,13 @@ Kernel kernel_of(const std::string& name) {
   return xray_of(name, "wkv", {{"B", 1}, {"T", kT}, {"H", kH}, {"K", 64}, {"V", 64}}, {}, "bf16");
 }
 
-// Three stages, the last one of two tokens: every place is used again.
+// Three stages, the last with two tokens, so that every buffer is reused.
 const ladder::Shape kRagged{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("wkv_tree", "wkv", kRagged, {}, {"bf16"});
 
-// Units of 16 bytes of q, k, v and log_w, and of o; u once for each head. All four units of a stage are prepared; 130 rows of o
-// are sent by 33 requests.
+// 16-byte vectors of q, k, v, log_w and o, and u once per head. All four sub-chunks of a stage are
+// prepared, and 130 rows of o are stored by 33 requests.
 const bool registered = ladder::testing::register_budget(
     "wkv_tree", "wkv",
     {.loads = 4.0 / 8 + 1.0 / 130,
@@ -38,7 +38,7 @@ TEST(WkvTree, MultipliesOnTensorCoresWhatPairsMultiplyOneByOne) {
   EXPECT_EQ(tree[kTensorOperations], 1792u);
   EXPECT_EQ(tree[kSharedMatrixLoadRequests], pairs[kSharedMatrixLoadRequests] + kUnits * 5 * 8);
   EXPECT_EQ(tree[kSharedMatrixLoadRequests], 1280u);
-  // Of the warp that prepares a unit: 16 rows of q, k and log_w, and the bonus.
+  // The warp that prepares a sub-chunk reads 16 rows of q, k and log_w, and the bonus.
   EXPECT_EQ(tree[kSharedLoadRequests], kUnits * (3 * 16 + 1 + kWarps * 8) + kStages * 16);
   EXPECT_EQ(tree[kSharedLoadRequests], 1360u);
   EXPECT_EQ(pairs[kSharedLoadRequests], 8528u);

@@ -1,11 +1,11 @@
 // 07 chunkwise, places used again: WKV on tensor cores, with buffers that are reused at once.
-// Change: from 07.13: v and log_w have one buffer each, which is refilled in the half of an
-//         iteration that does not read it; o uses v's buffer.
-// Why:    double buffers for all four inputs and one for o leave room for two blocks per SM; now
+// Change: from 07.13. v and log_w have one buffer each, which is refilled in the half of an
+//         iteration that does not read it. o uses v's buffer.
+// Why:    double buffers for all four inputs and one for o leave room for two blocks per SM. Now
 //         there is room for three.
-// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores
+// Needs:  K = V = 64, bf16, rows at multiples of 16 bytes, forward time, no states, tensor cores
 //         (sm_80).
-// Costs:  with three blocks a thread has at most 168 registers, and some are spilled; the costs of
+// Costs:  with three blocks a thread has at most 168 registers, and some are spilled. Otherwise as
 //         07.13.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -38,9 +38,9 @@ using Rows = Tile<bfloat16, kChannels>;
 
 constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;  // per stage: four sub-chunks
+constexpr int kTokens = 64;  // per stage, four sub-chunks
 constexpr int kUnits = kTokens / kUnit;
-// Each warp prepares a sub-chunk; then it has 16 value columns and all rows of the state.
+// Each warp prepares a sub-chunk, then computes 16 value columns with all rows of the state.
 constexpr int kWarps = kBlocks;
 constexpr int kThreads = kWarps * kWarpSize;
 static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize);
@@ -50,16 +50,16 @@ struct alignas(128) Stage {
 };
 struct Shared {
   Stage stages[2];                      // read in both halves of an iteration, so double buffered
-  bfloat16 log_w[kTokens * kChannels];  // later q times the bonus; loaded during the walk
-  bfloat16 v[kTokens * kChannels];      // later o; loaded during the preparation
+  bfloat16 log_w[kTokens * kChannels];  // later q times the bonus, loaded during the walk
+  bfloat16 v[kTokens * kChannels];      // later o, loaded during the preparation
   bfloat16 scores[kUnit * kChannels];   // of the sub-chunks, side by side
   float decays[kUnits][kChannels];      // of a whole sub-chunk
   float u[kChannels];
 };
 
-// A lane's two channels of a sub-chunk, cut into blocks of tokens. For each token: q with the
-// decays from its block's start to before it; k with those after it up to its block's end; for a
-// block's last token the decay of the whole block.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. Each token holds q with the
+// decays from its block's start to before it, and k with the decays after it up to its block's end.
+// A block's last token also holds the decay of the whole block.
 struct Blocks {
   float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
 };
@@ -83,8 +83,8 @@ __device__ void join(Blocks& blocks, int size) {
 }
 
 // Multiplies all queries and keys, and keeps the scores of keys in a left block of `size` tokens
-// with queries in the right block next to it: both are relative to the border between them. With
-// size 0, those of each token with itself.
+// with queries in the right block next to it. Both are relative to the border between them. With
+// size 0 it keeps the scores of each token with itself.
 __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, int size, int lane) {
   Accumulator product[2] = {};
 #pragma unroll
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kThreads, 3) wkv_places_used_again(const Args 
                                   kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
+  // This warp's columns of the state, transposed. state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
   fetch_q_k(0), fetch_log_w(0);
   if (tid < kChannels) shared.u[tid] = ladder::cuda::load(args.u + h * kChannels + tid);
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(kThreads, 3) wkv_places_used_again(const Args 
     __syncthreads();           // v has arrived, all sub-chunks are prepared; log_w may be refilled
     fetch_log_w(t0 + kTokens);
 
-    // Outputs are q~ S, summed over channels, and scores v; the state adds v^T k~, over tokens.
+    // Outputs are q~ S, summed over channels, and scores v. The state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
     const MkToA scores_smem(Rows{shared.scores}, 0, lane);
     const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);

@@ -17,16 +17,17 @@ Kernel kernel_of(const std::string& name) {
   return xray_of(name, "wkv", {{"B", 1}, {"T", kT}, {"H", kH}, {"K", 64}, {"V", 64}}, {}, "bf16");
 }
 
-// Three stages, the last one of two tokens: every place is used again.
+// Three stages, the last with two tokens, so that every buffer is reused.
 const ladder::Shape kRagged{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
 constexpr std::int64_t kHeads = 2, kUnits = kHeads * 3 * 4;
 
 const bool bounds =
     ladder::testing::register_bounds("wkv_places_used_again", "wkv", kRagged, {}, {"bf16"});
 
-// Units of 16 bytes of q, k, v and log_w, and of o; u once for each head. All four units of a stage are prepared; 130 rows of o are
-// sent by 33 requests. Half of the threads load u between asking for the first stage and waiting for it. No barrier lies between asking and
-// waiting for q and k of the first stage, and for v and log_w of each stage.
+// 16-byte vectors of q, k, v, log_w and o, and u once per head. All four sub-chunks of a stage are
+// prepared, and 130 rows of o are stored by 33 requests. Half of the threads load u between the
+// copies of the first stage and the wait for them. There is no barrier between the copies and the
+// wait for q and k of the first stage, and for v and log_w of each stage.
 const bool registered = ladder::testing::register_budget(
     "wkv_places_used_again", "wkv",
     {.loads = 4.0 / 8 + 1.0 / 130,
@@ -44,12 +45,14 @@ TEST(WkvPlacesUsedAgain, TakesLessSharedMemoryAndDoesTheSame) {
   const Kernel tree = kernel_of("wkv_tree"), ours = kernel_of("wkv_places_used_again");
   EXPECT_EQ(tree.dynamic_shared_bytes, 77056u);
   EXPECT_EQ(ours.dynamic_shared_bytes, 52480u);
-  // Of a head, its first stage: q, k and log_w, and before v too. Half of the threads load u meanwhile.
+  // A head's first stage, now q, k and log_w, and v as well before this lesson. Half of the threads
+  // load u meanwhile.
   EXPECT_EQ(tree[kAsyncCopiesAtOnce], kH * 4 * kCopies / 2);
   EXPECT_EQ(tree[kAsyncCopiesAtOnce], 2048u);
   EXPECT_EQ(ours[kAsyncCopiesAtOnce], kH * 3 * kCopies / 2);
   EXPECT_EQ(ours[kAsyncCopiesAtOnce], 1536u);
-  // Before, all inputs of a head's first stage; now of that q and k, and of both stages v and log_w.
+  // Before this lesson all inputs of a head's first stage, now its q and k, and v and log_w of both
+  // stages.
   EXPECT_EQ(tree[kAsyncCopiesBeforeBarrier], kH * 4 * kCopies);
   EXPECT_EQ(tree[kAsyncCopiesBeforeBarrier], 4096u);
   EXPECT_EQ(ours[kAsyncCopiesBeforeBarrier], kH * (2 + 2 + 2) * kCopies);
@@ -65,7 +68,8 @@ TEST(WkvPlacesUsedAgain, TakesLessSharedMemoryAndDoesTheSame) {
       EXPECT_EQ(ours[Counter(counter)], tree[Counter(counter)]) << info(Counter(counter)).name;
 }
 
-// Other places, the same sums in the same order. Four stages, the last one ragged: each place is used again.
+// Other buffers, but the same sums in the same order. There are four stages, the last one partial,
+// so that each buffer is reused.
 TEST(WkvPlacesUsedAgain, GivesTheBitsOfTheTree) {
   const ladder::WkvProblem problem = ladder::make_problem(
       {.B = 1, .T = 200, .H = 1, .K = 64, .V = 64, .precision = ladder::Precision::kBf16});
@@ -78,7 +82,7 @@ TEST(WkvPlacesUsedAgain, GivesTheBitsOfTheTree) {
     ASSERT_EQ(ours[i], tree[i]) << "element " << i;
 }
 
-// The page's table of blocks on a multiprocessor. The system takes 1 KB for each block.
+// The page's table of blocks per SM. The system reserves 1 KB for each block.
 TEST(WkvPlacesUsedAgain, LeavesRoomForMoreBlocks) {
   constexpr std::uint64_t kKilobyte = 1024;
   const std::uint64_t tree = kernel_of("wkv_tree").dynamic_shared_bytes + kKilobyte;

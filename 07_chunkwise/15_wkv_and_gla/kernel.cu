@@ -1,14 +1,14 @@
 // 07 chunkwise: WKV and gated linear attention on tensor cores.
-// Change: rewrite: the state is updated by 16 tokens at once, as matrix products; it stays in
+// Change: rewrite. The state is updated by 16 tokens at once, by matrix products. It stays in
 //         registers and is an operand there.
 // Why:    a recurrence does 3 K V operations per token, one token after another, on cores that do
 //         not multiply matrices.
-// Needs:  K up to 512, V up to 2^20; bf16, fp16, or fp32 as three tf32 products; packed sequences;
+// Needs:  K up to 512, V up to 2^20, bf16, fp16, or fp32 as three tf32 products, packed sequences,
 //         a GPU since Ampere.
-// Costs:  operands are rounded to 16 bits (sums, states and the bonus are not); about 1700 warp
+// Costs:  operands are rounded to 16 bits (sums, states and the bonus are not). About 1700 warp
 //         instructions per 16 tokens and 64 x 64 state. A NaN in v_s reaches its column of o in its
-//         whole sub-chunk of 16 tokens, also earlier ones: a masked score is 0, and 0 times NaN is
-//         NaN. See README for what was measured.
+//         whole sub-chunk of 16 tokens, also earlier ones, because a masked score is 0, and 0 times
+//         NaN is NaN. See README for what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -43,13 +43,13 @@ using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 using ladder::cuda::Scratch;
 
-// Tokens added to the state at once: the depth of a tensor-core product.
+// Tokens added to the state at once, which is the depth of a tensor-core product.
 constexpr int kUnit = 16;
 
 // Channels that a warp prepares at once, two per lane.
 constexpr int kGroup = 2 * kWarpSize;
 
-// Key channels per block; a head may have twice as many, in two parts.
+// Key channels per block. A head may have twice as many, in two parts.
 constexpr int kBlockChannels = 256;
 constexpr int kMostChannels = 2 * kBlockChannels;
 
@@ -58,20 +58,21 @@ constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;
 constexpr std::int64_t kMostColumns = std::int64_t{1} << 20;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 30;  // per step, all heads, in q or v
 
-// Tiles of all heads and sequences: even three segments of each are a number of blocks that a grid
-// allows.
+// Tiles of all heads and sequences. Even with three segments each, a grid allows their number of
+// blocks.
 constexpr std::int64_t kMostTiles = std::int64_t{1} << 29;
 
 // Bytes of the widest access.
 constexpr int kPieceBytes = 16;
 
-// The task of a launch. kStates: only a segment's final state from an initial state of zeros.
+// The task of a launch. kStates computes only a segment's final state from an initial state of
+// zeros.
 enum class Task { kWkv, kGla, kStates };
 
 // ---- The sizes of a block ----
 
 // A block has kK channels (those past K are zero) and chunks of kUnits sub-chunks of 16 tokens. 16
-// columns of V belong to kShares warps, each of which has its share of the channels: as much state
+// columns of V belong to kShares warps, each of which has its share of the channels, as much state
 // as fits into registers. While a chunk is prepared, kParts warps share a sub-chunk. An SM should
 // hold at least kBlocks blocks.
 template <typename Element_, typename LogW_, int kK_, int kWarps_, int kShares_, int kUnits_,
@@ -92,13 +93,13 @@ struct Tiling {
   static constexpr bool kIsPart = false;
 };
 
-// The same for a head with more than kK channels: a launch computes kK of them.
+// The same for a head with more than kK channels, of which a launch computes kK.
 template <typename Whole>
 struct PartOf : Whole {
   static constexpr bool kIsPart = true;
 };
 
-// A chunk in the order of global memory; its buffers are reused later.
+// A chunk in the order of global memory. Its buffers are reused later.
 template <typename Tile>
 struct Chunk {
   using Element = typename Tile::Element;
@@ -120,7 +121,7 @@ struct alignas(128) Shared {
   using Element = typename Tile::Element;
   static constexpr int kScoreStride = 128 / sizeof(Element);
   Chunk<Tile> chunks[2];
-  // [t][s]: the weight of v_s in o_t, s < t. Zero elsewhere.
+  // [t][s] is the weight of v_s in o_t for s < t, and zero elsewhere.
   Element score_[Tile::kParts][Tile::kUnits][kUnit * kScoreStride];
   float decay[Tile::kUnits][Tile::kK];             // over a whole sub-chunk
   float bonus[Tile::kParts][Tile::kUnits][kUnit];  // the weight of v_t in o_t
@@ -137,7 +138,7 @@ struct alignas(128) Shared {
 
 // Every sequence is cut into `count` segments, each with its own blocks. For segments after the
 // first, Task::kStates stores each segment's addition to the state and the decay of the earlier
-// state; blocks without work return.
+// state. Blocks without work return.
 struct Segments {
   int count = 1;
   std::int64_t stride = 0;   // blocks from a segment to the next
@@ -156,7 +157,7 @@ struct ChannelPart : Segments {
 template <typename Tile>
 using Cut = std::conditional_t<Tile::kIsPart, ChannelPart, Segments>;
 
-// The tokens of a block in the order of their steps: token(step) = first + direction * step.
+// The tokens of a block in the order of their steps, token(step) = first + direction * step.
 struct Walk {
   std::int64_t sequence, first;
   int head, first_iv, segment, direction;
@@ -193,7 +194,7 @@ __device__ Walk locate(const Args& args, int segments) {
 
 // ---- Between global and shared memory ----
 
-// A thread's vectors of a chunk: one in every kRowsAtOnce rows, always the same columns.
+// A thread's vectors of a chunk, one in every kRowsAtOnce rows, always in the same columns.
 template <typename Tile, typename T, int kColumns>
 struct Pieces {
   static constexpr int kPiece = kPieceBytes / sizeof(T), kPerRow = kColumns / kPiece;
@@ -202,8 +203,8 @@ struct Pieces {
   const int row = threadIdx.x / kPerRow, column = threadIdx.x % kPerRow * kPiece;
 };
 
-// Copies a chunk's rows: `steps` of them and `columns` of their elements are in bounds, the others
-// become zero. `from` is the first row, `stride` the distance to the next.
+// Copies a chunk's rows. `steps` of them and `columns` of their elements are in bounds, and the
+// others become zero. `from` is the first row, `stride` the distance to the next.
 template <typename Tile, typename T, int kColumns>
 __device__ void fetch(const Matrix<T, kColumns>& to_smem, const T* from, int stride, int steps,
                       int columns, bool aligned) {
@@ -259,17 +260,17 @@ __device__ void put(T* to, const Matrix<T, kColumns>& from_smem, int stride, int
 
 // ---- Preparing a sub-chunk: independent of the state ----
 
-// A lane's scores of a sub-chunk, before put_scores(). At each level the q side is rows, the k side
-// columns.
+// A lane's scores of a sub-chunk, before put_scores(). At each level the q side is rows, and the k
+// side is columns.
 struct Scores {
   float2 apart8 = {};  // tokens 8 to 15 with tokens 0 to 7
   float2 apart4 = {};  // 4 to 7 with 0 to 3, 12 to 15 with 8 to 11
   float2 apart2 = {};  // 2, 3 with 0, 1, and so on
-  // Rows: one alternate half, then the bonus of the other; columns: the other.
+  // Rows are one alternate half, then the bonus of the other. Columns are the other half.
   float neighbours[2][4] = {};
 };
 
-// A level's products: 8 rows of the q side, then 8 rows of the k side.
+// A level's products have 8 rows of the q side, then 8 rows of the k side.
 template <typename Element, int kStride>
 __device__ void multiply_level(float2& score, const Matrix<Element, kStride>& rows, int lane) {
   float folded[2][4] = {};
@@ -301,8 +302,8 @@ struct UnitRows {
         scratch{reinterpret_cast<Element*>(log_w.x)} {}
 };
 
-// A lane's two channels of a sub-chunk, cut into blocks of tokens. decay[t]: over the block that
-// ends with t. q[t], k[t]: decayed from the block's start, to its end.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. decay[t] is over the block that
+// ends with t. q[t] is decayed from the block's start, k[t] to its end.
 struct Blocks {
   float2 q[kUnit], k[kUnit], decay[kUnit];
 };
@@ -324,7 +325,7 @@ __device__ void join(Blocks& blocks, int size) {
   }
 }
 
-// Stores the q side of the right blocks and the k side of the left ones: both are relative to the
+// Stores the q side of the right blocks and the k side of the left ones. Both are relative to the
 // border between them.
 template <typename Rows>
 __device__ void put_level(const Rows& rows, const Blocks& blocks, int size, int ik) {
@@ -378,8 +379,8 @@ __device__ void multiply_neighbours(Scores& score, Blocks& blocks, const UnitRow
   }
 }
 
-// For one group of channels: the scores, the q side and the k side of the whole sub-chunk, and its
-// decays.
+// Computes, for one group of channels, the scores, the q side and the k side of the whole
+// sub-chunk, and its decays.
 template <Task kTask, typename Tile>
 __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, float2 u, int unit,
                         int group, int lane) {
@@ -419,8 +420,8 @@ __device__ void prepare(Chunk<Tile>& chunk, float* decay_smem, Scores& score, fl
   *reinterpret_cast<float2*>(decay_smem + group * kGroup + ik) = blocks.decay[kUnit - 1];
 }
 
-// Stores a lane's scores: with a = row / size, in rows a * 2 size + size + row % size of the
-// sub-chunk and columns a * 2 size + column % size, if column / size is the same a.
+// Stores a lane's scores. With a = row / size, they are in rows a * 2 size + size + row % size of
+// the sub-chunk and columns a * 2 size + column % size, if column / size is the same a.
 template <typename Element, int kStride>
 __device__ void put_scores(const Matrix<Element, kStride>& to_smem, float* bonus_smem,
                            const Scores& score, int lane) {
@@ -430,8 +431,8 @@ __device__ void put_scores(const Matrix<Element, kStride>& to_smem, float* bonus
     store_pair(to_smem.at(row / 4 * 8 + 4 + row % 4, pair / 2 * 8 + pair % 2 * 2), score.apart4);
   if (row / 2 == pair) {
     store_pair(to_smem.at(row / 2 * 4 + 2 + row % 2, pair * 4), score.apart2);
-    // Tokens 2 row and 2 row + 1: selects the former's alternate half and the column of this lane's
-    // pair. By selection, because registers have no index.
+    // Tokens 2 row and 2 row + 1. Chooses the former's alternate half and the column of this lane's
+    // pair by a selection, because registers have no index.
     const auto mine = [&](int half, int first) {
       const float(&x)[2][4] = score.neighbours;
       const float left = row / 4 == half ? x[0][first] : x[1][first];
@@ -445,7 +446,7 @@ __device__ void put_scores(const Matrix<Element, kStride>& to_smem, float* bonus
 
 // ---- The walk: a warp has 16 columns of the state, transposed ----
 
-// state[n][..]: rows are value columns, columns the channels 8 n to 8 n + 7.
+// In state[n][..] rows are value columns, and columns are the channels 8 n to 8 n + 7.
 template <int kK>
 struct State {
   float x[kK / 8][4];
@@ -474,8 +475,8 @@ __device__ void put_output(const Matrix<float, kStride>& to, int first_t, int co
     *to.at(first_t + lane % 4 * 2 + i % 2, column + lane / 4 + i / 2 * 8) = o[i];
 }
 
-// A sub-chunk of 16 tokens: o = q S + score v, then S = decay S + k^T v. This warp has the columns
-// from my_v on and the channels from my_k on.
+// A sub-chunk of 16 tokens computes o = q S + score v, then S = decay S + k^T v. This warp has the
+// columns from my_v on and the channels from my_k on.
 template <bool kOutputs, typename Tile>
 __device__ void walk_unit(float (&o)[2][4], State<Tile::kShareK>& state, Shared<Tile>& shared,
                           Chunk<Tile>& chunk, int unit, int my_v, int my_k, int lane) {
@@ -620,7 +621,7 @@ __device__ void load_u(float2 (&u)[kMyGroups], const Args& args, int head, int m
 
 // ---- The state, from and to global memory ----
 
-// A lane's part of the state: element (n, e) has channel(n, e) and value column column(e).
+// A lane's part of the state. Element (n, e) has channel(n, e) and value column column(e).
 template <typename Tile>
 struct StatePart {
   const int share, my_v, first_iv, lane, K, V;
@@ -643,7 +644,7 @@ __device__ void visit_state(State<Tile::kShareK>& state, const StatePart<Tile>& 
         visit(state.x[n][e], mine.first + mine.channel(n, e) * mine.V + mine.column(e));
 }
 
-// The state before segment `segment`: each earlier one decays it and adds its own.
+// The state before segment `segment`. Each earlier segment decays it and adds its own.
 template <typename Tile>
 __device__ void add_segments(State<Tile::kShareK>& state, const Segments& segments, int segment,
                              const StatePart<Tile>& mine) {
@@ -663,8 +664,8 @@ __device__ void add_segments(State<Tile::kShareK>& state, const Segments& segmen
   }
 }
 
-// Stores the results of Task::kStates for a segment. decay_of_all: of channels tid, tid + kThreads,
-// ...
+// Stores the results of Task::kStates for a segment. decay_of_all is of channels tid, tid +
+// kThreads, ...
 template <typename Tile, int kMyChannels>
 __device__ void leave_segment(const Segments& segments, const State<Tile::kShareK>& state,
                               const float (&decay_of_all)[kMyChannels]) {

@@ -1,4 +1,4 @@
-// Operands of tensor cores in this chapter's general forward kernel: the fragments of
+// Operands of tensor cores in this chapter's general forward kernel. They are the fragments of
 // common/cuda/tiles, from matrices in shared memory. Elements are bf16 or fp16, or float at three
 // times the cost.
 #pragma once
@@ -76,8 +76,9 @@ struct Matrix {
   }
 };
 
-// 16 tokens in two halves of eight, neighbours in different ones, such that the rows of a half are
-// in different banks: 0, 2, 4, 6, 9, 11, 13, 15 and 1, 3, 5, 7, 8, 10, 12, 14.
+// 16 tokens in two halves of eight, with neighbours in different halves, such that the rows of a
+// half are in different banks. The halves are 0, 2, 4, 6, 9, 11, 13, 15 and 1, 3, 5, 7, 8, 10, 12,
+// 14.
 inline __device__ int alternate(int half, int i) {
   return 2 * i + (i / 4 + half) % 2;
 }
@@ -90,7 +91,7 @@ __device__ void put_registers(FragmentB<Element> (&b)[2],
   b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
 }
 
-// A from rows k, columns m: 16 x 16 from (row, column) on.
+// A from rows k and columns m, 16 x 16 from (row, column) on.
 template <typename Element, int kStride>
 __device__ FragmentA<Element> load_a_km(const Matrix<Element, kStride>& m, int row, int column,
                                         int lane) {
@@ -107,7 +108,7 @@ __device__ FragmentA<Element> load_a_km(const Matrix<Element, kStride>& m, int r
   return a;
 }
 
-// Two B from rows n, columns k: eight rows and the eight rows below, of 16 columns.
+// Two B from rows n and columns k, eight rows and the eight rows below, of 16 columns.
 template <typename Element, int kStride>
 __device__ void load_b_nk(FragmentB<Element> (&right)[2], const Matrix<Element, kStride>& m,
                           int row, int column, int lane) {
@@ -121,7 +122,7 @@ __device__ void load_b_nk(FragmentB<Element> (&right)[2], const Matrix<Element, 
   put_registers(right, r);
 }
 
-// Two B from rows k, columns n: columns 0 to 7 and columns 8 to 15 of 16 rows.
+// Two B from rows k and columns n, columns 0 to 7 and columns 8 to 15 of 16 rows.
 template <typename Element, int kStride>
 __device__ void load_b_kn(FragmentB<Element> (&right)[2], const Matrix<Element, kStride>& m,
                           int row, int column, int lane) {
@@ -137,9 +138,9 @@ __device__ void load_b_kn(FragmentB<Element> (&right)[2], const Matrix<Element, 
   put_registers(right, r);
 }
 
-// Eight rows of 32 columns, folded: columns 0 to 7 and 16 to 23 above columns 8 to 15 and 24 to 31.
-// Then multiply(sum[0], left, right[0]) has half of the products in its upper rows, and
-// multiply(sum[1], left, right[1]) the others in its lower ones.
+// Eight rows of 32 columns, folded so that columns 0 to 7 and 16 to 23 are above columns 8 to 15
+// and 24 to 31. Then multiply(sum[0], left, right[0]) has half of the products in its upper rows,
+// and multiply(sum[1], left, right[1]) the others in its lower ones.
 template <typename Element, int kStride>
 __device__ void load_folded(FragmentA<Element>& left, FragmentB<Element> (&right)[2],
                             const Matrix<Element, kStride>& m, int left_row, int right_row,
@@ -208,12 +209,11 @@ __device__ void add_columns(float (&sum)[4], const FragmentA<Element>& left, int
   }
 }
 
-// A product of 16-bit elements is that of tiles/product.hpp; this one of floats adds its 16 terms
-// in two groups of 8. Each factor is the sum of two tf32, split by integers, as in
-// 11_three_products; the smallest of their four products is skipped. The order of the 16 products
-// in a sum is free: the instruction's columns `pair` and `pair + 4` are our neighbours 2 pair and 2
-// pair + 1. Tensor cores truncate their sums; therefore the long sum is left to an addition that
-// rounds.
+// Products of 16-bit elements use tiles/product.hpp. This product of floats adds its 16 terms in
+// two groups of 8. Each factor is the sum of two tf32, split by integers, as in 11_three_products,
+// and the smallest of their four products is skipped. The order of the 16 products in a sum is
+// free, so the instruction's columns `pair` and `pair + 4` are our neighbours 2 pair and 2 pair +
+// 1. Tensor cores truncate their sums, so the long sum is left to an addition that rounds.
 inline __device__ void multiply(float (&sum)[4], const FragmentA<float>& left,
                                 const FragmentB<float>& right) {
   using ladder::cuda::mma_tf32;

@@ -1,5 +1,5 @@
-// The number of segments of time per sequence in kernel.cu. Host arithmetic only, so that it can be
-// tested without a launch.
+// The number of segments of time per sequence in kernel.cu. This is host arithmetic only, so that
+// it can be tested without a launch.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,9 @@ std::int64_t steps_of_a_sequence(const ladder::BasicWkvArgs<Element, LogW>& args
 }
 
 // As many segments as the device has `room` for, in blocks, and each of at least kFewestChunks
-// chunks. `blocks` is their number without segments, 1 or more. One segment if more than half of
-// the SMs have a block anyway: segments add two thirds of the work, and would only share SMs (128
-// heads of 64 on an H200, bf16: 6 to 26 % slower in two segments).
+// chunks. `blocks` is their number without segments, 1 or more. The result is one segment if more
+// than half of the SMs have a block anyway, because segments add two thirds of the work and would
+// only share SMs (128 heads of 64 on an H200, bf16: 6 to 26 % slower in two segments).
 inline std::int64_t segment_count(std::int64_t room, std::int64_t multiprocessors,
                                   std::int64_t blocks, std::int64_t steps,
                                   std::int64_t steps_per_chunk) {

@@ -26,7 +26,7 @@ using ladder::testing::is_right;
 
 namespace {
 
-// Short of a chunk, a unit and a token, and one beyond each.
+// Lengths shorter than a chunk, a sub-chunk and a token, and lengths one beyond each.
 bool register_chunkwise(const std::string& op, const std::vector<ladder::FoundCase>& also) {
   return ladder::testing::register_suite(
       op, "wkv_chunkwise",
@@ -37,7 +37,8 @@ bool register_chunkwise(const std::string& op, const std::vector<ladder::FoundCa
        .most = {{"K", 512}},
        .nan_tile = 16,
        .also = also,
-       // Chunks of 16 to 64 steps; segments of two chunks and more. From 257 on, channels in two parts.
+       // Chunks of 16 to 64 steps, and segments of two chunks or more. From 257 on, channels in two
+       // parts.
        .borders = {{.size = "K", .at = {64, 128}},
                    {.size = "K", .at = {256, 511}, .others = {{"B", 1}, {"T", 20}, {"H", 1}}},
                    {.size = "V", .at = {32, 64, 128}},
@@ -123,9 +124,10 @@ WkvCase with_states(WkvCase c) {
 constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay,
                                      Precision::kFp16};
 
-// Every width has its own tiling, in each precision; widths that are no multiple of anything are padded. Whole pieces (128) and
-// single elements (100, 250) are fetched in different ways. A chunk is 16 to 64 tokens, so that the longer runs have three and more.
-// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+// Each width has its own tiling, in each precision, and widths that are no multiple of a tile are
+// padded. Rows of whole 16-byte vectors (128) and single elements (100, 250) are fetched in
+// different ways. A chunk has 16 to 64 tokens, so that the longer cases have three or more. One
+// order of threads is enough for so many cases, because the suite runs its borders in the others.
 TEST(wkv_chunkwise, MatchesReferenceInEveryTiling) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
@@ -147,8 +149,9 @@ TEST(wkv_chunkwise, MatchesReferenceInEveryTiling) {
   }
 }
 
-// Three and four chunks of 64 tokens by one block: the places of a chunk are used again. Sequences of a pack may be as long.
-// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+// A block computes three or four chunks of 64 tokens, so that a chunk's buffers are reused. Packed
+// sequences may be as long. One order of threads is enough for so many cases, because the suite
+// runs its borders in the others.
 TEST(wkv_chunkwise, MatchesReferenceOverManyChunks) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
@@ -164,9 +167,10 @@ TEST(wkv_chunkwise, MatchesReferenceOverManyChunks) {
   }
 }
 
-// Heads of more than 256 channels are launched in parts, whose outputs are added. Two chunks and more, so that the sums of each are the
-// next part's; columns in several tiles; whole pieces and single elements; with time in segments, and without.
-// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+// Heads of more than 256 channels are launched in parts, whose outputs are added. The cases have
+// two chunks or more, so that the sums of each are passed to the next part, columns in several
+// tiles, whole vectors and single elements, and time with and without segments. One order of
+// threads is enough for so many cases, because the suite runs its borders in the others.
 TEST(wkv_chunkwise, MatchesReferenceInPartsOfChannels) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   for (const Precision precision : kPrecisions) {
@@ -191,8 +195,9 @@ TEST(wkv_chunkwise, MatchesReferenceInPartsOfChannels) {
   }
 }
 
-// Segments of one sequence, of several and of empty ones; the chunks of a segment begin elsewhere than the sequence's.
-// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+// Segments of one sequence, of several and of empty ones. The chunks of a segment begin at other
+// steps than the sequence's. One order of threads is enough for so many cases, because the suite
+// runs its borders in the others.
 TEST(wkv_chunkwise, MatchesReferenceInSegments) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
@@ -214,7 +219,7 @@ TEST(wkv_chunkwise, MatchesReferenceInSegments) {
   }
 }
 
-// An H200 has room for two blocks of 64 channels on each of 132 multiprocessors.
+// An H200 has room for two blocks of 64 channels on each of its 132 SMs.
 TEST(wkv_chunkwise, CutsTimeIntoAsManySegmentsAsTheDeviceHasRoomFor) {
   using chunkwise::segment_count;
   constexpr std::int64_t kRoom = 264, kMultiprocessors = 132, kTokens = 64;
@@ -229,13 +234,13 @@ TEST(wkv_chunkwise, CutsTimeIntoAsManySegmentsAsTheDeviceHasRoomFor) {
   EXPECT_EQ(segments(1, 32, 4096), 8);
   EXPECT_EQ(segments(1, 1, 4096), 32);
   EXPECT_EQ(segments(1, 66, 4096), 4);
-  EXPECT_EQ(segments(1, 67, 4096), 1);  // more than half of the multiprocessors have a block
+  EXPECT_EQ(segments(1, 67, 4096), 1);  // more than half of the SMs have a block
   EXPECT_EQ(segments(8, 32, 4096), 1);  // the heads fill the device
   EXPECT_EQ(segments(64, 32, 4096), 1);
   EXPECT_EQ(segments(1, 1, 255), 1);  // too short
   EXPECT_EQ(segments(1, 1, 0), 1);
 
-  // Packed sequences share T: eight of 1024 steps, on the average, are cut as eight batches are.
+  // Packed sequences share T. Eight with an average of 1024 steps are cut like eight batches.
   const std::int64_t somewhere[1] = {};
   ladder::WkvArgs pack{.B = 1, .T = 8192, .H = 4};
   pack.cu_seqlens = somewhere;
@@ -248,7 +253,7 @@ TEST(wkv_chunkwise, CutsTimeIntoAsManySegmentsAsTheDeviceHasRoomFor) {
   EXPECT_EQ(chunkwise::steps_of_a_sequence(pack), 0);
 }
 
-// What comes later, in the same chunk or not, must not change a bit of what came before.
+// Later tokens, in the same chunk or not, must not change a bit of earlier outputs.
 KERNEL_TEST(wkv_chunkwise, KnowsNothingOfLaterTokens) {
   const Implementation implementation = find_implementation("wkv_chunkwise");
   const WkvCase c{.T = 130, .H = 2, .K = 64, .V = 32, .precision = Precision::kBf16};
@@ -266,7 +271,7 @@ KERNEL_TEST(wkv_chunkwise, KnowsNothingOfLaterTokens) {
   }
 }
 
-// A decay to nothing at any of 16 tokens must not reach the others.
+// A total decay at any of 16 tokens must not affect the others.
 KERNEL_TEST(wkv_chunkwise, SurvivesTotalDecayAtEachTokenOfAUnit) {
   const Implementation implementation = find_implementation("wkv_chunkwise");
   for (std::int64_t forgets = 0; forgets < 17; ++forgets) {
@@ -280,8 +285,8 @@ KERNEL_TEST(wkv_chunkwise, SurvivesTotalDecayAtEachTokenOfAUnit) {
   }
 }
 
-// The state may be updated where it is, however the work is divided. Up to three chunks (of 64 steps, of 48 in fp32) are as many
-// segments. With one step more there are two segments of two chunks.
+// The state may be updated in place, however the work is divided. Up to three chunks (of 64 steps,
+// of 48 in fp32) are as many segments. With one step more there are two segments of two chunks.
 KERNEL_TEST(wkv_chunkwise, UpdatesTheStateInPlace) {
   const std::string name = "wkv_chunkwise_time_parallel";
   WkvCase c = with_states({.B = 1, .H = 2, .K = 64, .V = 20});
@@ -297,9 +302,10 @@ KERNEL_TEST(wkv_chunkwise, UpdatesTheStateInPlace) {
   chunkwise::expect_the_same_in_place<ladder::WkvBf16Args>(name, c);
 }
 
-// ---- fp16: 11 bits from 2^-14 to 65504; below, numbers lie 2^-24 apart ----
+// ---- fp16 has 11 bits from 2^-14 to 65504, and a spacing of 2^-24 below ----
 
-// One head of one channel, without a bonus or a decay. v has two columns: these values, and 1/64. So o_t is the sum over s < t of q_t k_s v_s.
+// One head of one channel, without a bonus or a decay. v has two columns, the given values and
+// 1/64, so o_t is the sum over s < t of q_t k_s v_s.
 WkvOutputs run_in_fp16(const std::vector<float>& q, const std::vector<float>& k,
                        const std::vector<float>& v) {
   WkvCase c{.B = 1, .T = std::ssize(q), .H = 1, .K = 1, .V = 2};
@@ -313,7 +319,8 @@ WkvOutputs run_in_fp16(const std::vector<float>& q, const std::vector<float>& k,
   return run(find_implementation("wkv_chunkwise"), problem);
 }
 
-// An output from 65520 on becomes infinite when it is stored, and the sums are fp32: a later output is right again.
+// An output from 65520 on becomes infinite when it is stored. The sums are fp32, so a later output
+// is right again.
 KERNEL_TEST(wkv_chunkwise, StoresInfinityBeyondFp16) {
   const WkvOutputs outputs =
       run_in_fp16({1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {65504, 15, 1, -60000, 0});
@@ -324,9 +331,10 @@ KERNEL_TEST(wkv_chunkwise, StoresInfinityBeyondFp16) {
   }
 }
 
-// A state is a factor of the next unit's product, rounded to fp16, and so is a score. One that is beyond 65504 makes infinities and NaN
-// where the truth is a number that fp16 holds; no number that is wrong, nothing in another column, and nothing once the state, which is
-// fp32, is small again.
+// A state is rounded to fp16 as a factor of the next sub-chunk's product, and so is a score. A
+// value above 65504 gives infinities and NaN although fp16 holds the true result. It gives no wrong
+// finite number, affects no other column, and has no effect once the state, which is fp32, is small
+// again.
 KERNEL_TEST(wkv_chunkwise, AStateBeyondFp16IsNoNumber) {
   const std::size_t T = 48;
   std::vector<float> q(T, 0x1p-6f), k(T, 1.0f), v(T, 0.0f);
@@ -334,7 +342,7 @@ KERNEL_TEST(wkv_chunkwise, AStateBeyondFp16IsNoNumber) {
   std::fill_n(v.begin() + 16, 16, -5000.0f);
   const WkvOutputs outputs = run_in_fp16(q, k, v);
   for (std::size_t t = 0; t < T; ++t) {
-    const bool reads_it = t >= 16 && t < 32;  // units of 16 tokens
+    const bool reads_it = t >= 16 && t < 32;  // sub-chunks of 16 tokens
     const float sum = t < 16 ? 5000.0f * static_cast<float>(t) : 0.0f;
     const float o = outputs.o[2 * t];
     EXPECT_TRUE(reads_it ? !std::isfinite(o) : std::abs(o - sum / 64) <= sum * 0x1p-16f)
@@ -349,8 +357,8 @@ KERNEL_TEST(wkv_chunkwise, AScoreBeyondFp16IsNoNumber) {
   EXPECT_EQ(outputs.o[5], 4.015625f);                         // (256 + 1) / 64
 }
 
-// A key that decays below 2^-14 is off by 2^-25 at most, and one below 2^-25 is forgotten. The state, which is fp32, shows it where
-// nothing newer is in it; bf16 keeps its 8 bits there.
+// A key that decays below 2^-14 is off by at most 2^-25, and one below 2^-25 is lost. The fp32
+// state shows this if it contains nothing newer. bf16 keeps its 8 bits there.
 KERNEL_TEST(wkv_chunkwise, DecayedKeysLoseDigitsInFp16) {
   WkvCase c{.B = 1, .T = 16, .H = 1, .K = 64, .V = 2};
   c.final_state = true;
@@ -374,11 +382,11 @@ KERNEL_TEST(wkv_chunkwise, DecayedKeysLoseDigitsInFp16) {
           << "key decays to " << truth;
     }
   }
-  EXPECT_EQ(worst_in_fp16, 1);  // forgotten
+  EXPECT_EQ(worst_in_fp16, 1);  // lost
   EXPECT_GT(worst_in_bf16, 0);
 }
 
-// So does a query, and an output shows it that reads a large state.
+// A query loses digits as well, which shows in an output that reads a large state.
 KERNEL_TEST(wkv_chunkwise, DecayedQueriesLoseDigitsInFp16) {
   constexpr double kState = 32768, kU = 0x1p-11;
   WkvCase c{.B = 1, .T = 16, .H = 1, .K = 1, .V = 1};

@@ -62,8 +62,8 @@ TEST(WkvChunkwise, HasNoBankConflictsWorthMentioning) {
   EXPECT_LE(conflicts, 0.02 * wavefronts);
 }
 
-// Per 16 tokens: 8 products of neighbours, 4 of each further level; each of four warps 2 for the scores' part of o, 8 for the
-// state's, 8 for the state.
+// Per 16 tokens there are 8 products of neighbours and 4 of each further level. Each of four warps
+// adds 2 for the scores' part of o, 8 for the state's, and 8 for the state.
 TEST(WkvChunkwise, ComputesOnTensorCores) {
   const Kernel kernel =
       xray_of<Wkv>("wkv_chunkwise_fused", bf16({.B = 1, .T = 128, .H = 1, .K = 64, .V = 64}));
@@ -78,8 +78,8 @@ TEST(WkvChunkwise, TakesTwoBarriersPerChunk) {
   EXPECT_EQ(kernel[kBarriers], 3 * 2 + 1);
 }
 
-// Heads of 512 channels: two launches, each with half of q, k and log_w, and all of v. The first leaves fp32 sums, four bytes for an
-// element of o; the second reads them.
+// Heads of 512 channels need two launches, each with half of q, k and log_w, and all of v. The
+// first stores fp32 sums, four bytes for an element of o, which the second loads.
 TEST(WkvChunkwise, TakesHeadsOf512ChannelsInTwoParts) {
   const WkvCase c = bf16({.B = 1, .T = 64, .H = 1, .K = 512, .V = 64});
   const Kernel kernel = xray_of<Wkv>("wkv_chunkwise_fused", c);
@@ -93,12 +93,14 @@ TEST(WkvChunkwise, TakesHeadsOf512ChannelsInTwoParts) {
   const std::uint64_t of_u = 4 * 512 * 2;  // by two warps, the even channels and then the odd ones
   EXPECT_EQ(kernel[kGlobalLoadBytesMoved], of_qkw + 2 * of_v + of_u + sums);
   EXPECT_EQ(kernel[kGlobalStoreBytesMoved], of_v + sums);
-  // A group of 64 channels is prepared once for 16 tokens; eight warps multiply 128 channels of 16 columns in each part.
+  // A group of 64 channels is prepared once per 16 tokens. Eight warps multiply 128 channels of 16
+  // columns in each part.
   EXPECT_EQ(kernel[kTensorOperations],
             64 / 16 * (512 / 64 * (8 + 3 * 4) + 2 * (8 * (16 + 16) + 4 * 4 * 2)));
 }
 
-// Each batch is a sequence of T steps: four chunks are two segments, whatever B is. A state for each segment, and a second pass.
+// Each batch is a sequence of T steps. Four chunks are two segments for any B. There is a state for
+// each segment, and a second pass.
 TEST(WkvChunkwise, CutsEachBatchIntoSegments) {
   const Kernel kernel =
       xray_of<Wkv>("wkv_chunkwise", bf16({.B = 2, .T = 256, .H = 1, .K = 16, .V = 16}));
@@ -108,7 +110,7 @@ TEST(WkvChunkwise, CutsEachBatchIntoSegments) {
   EXPECT_EQ(short_one.launches, 1u);
 }
 
-// The first pass needs no q, and leaves out the last segment.
+// The first pass needs no q, and skips the last segment.
 TEST(WkvChunkwise, ReadsKTwiceInSegmentsAndQOnce) {
   const Kernel kernel = xray_of<Wkv>("wkv_chunkwise_time_parallel",
                                      bf16({.B = 1, .T = 200, .H = 1, .K = 64, .V = 64}));
@@ -119,7 +121,7 @@ TEST(WkvChunkwise, ReadsKTwiceInSegmentsAndQOnce) {
   EXPECT_EQ(kernel.buffer("o").stores().accesses_per_element.most, 1u);
 }
 
-// Time is cut here too. A block that read the state that another block writes would be a race.
+// Time is cut here too. If a block read the state that another block writes, there would be a race.
 TEST(WkvChunkwise, CutsTimeWhereTheStateIsUpdatedInPlace) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   WkvCase c = bf16({.B = 2, .T = 256, .H = 1, .K = 16, .V = 16});

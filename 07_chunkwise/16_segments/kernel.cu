@@ -1,11 +1,11 @@
 // 07 chunkwise, segments: WKV on tensor cores, for few heads that would leave most SMs idle.
-// Change: from 07.13: time is cut into segments. All start from an empty state, a scan computes
+// Change: from 07.13. Time is cut into segments. All start from an empty state, a scan computes
 //         each segment's initial state, and all are computed again.
-// Why:    a head was one block, so that 8 heads kept only 8 SMs busy, however long the sequence
+// Why:    a block computed a whole head, so 8 heads kept only 8 SMs busy, however long the sequence
 //         was.
-// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time; states may be updated in
-//         place; tensor cores (sm_80).
-// Costs:  everything is computed twice; per segment K x V floats of states are written twice and
+// Needs:  K = V = 64, bf16, rows at multiples of 16 bytes, forward time, tensor cores (sm_80).
+//         States may be updated in place.
+// Costs:  everything is computed twice. Per segment K x V floats of states are written twice and
 //         read twice. A NaN in v_s reaches its column of o in all of its 16 tokens. See README for
 //         what was measured.
 #include <cuda_pipeline.h>
@@ -42,9 +42,9 @@ using Rows = Tile<bfloat16, kChannels>;
 
 constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;  // per stage: four sub-chunks
+constexpr int kTokens = 64;  // per stage, four sub-chunks
 constexpr int kUnits = kTokens / kUnit;
-// Each warp prepares a sub-chunk; then it has 16 value columns and all rows of the state.
+// Each warp prepares a sub-chunk, then computes 16 value columns with all rows of the state.
 constexpr int kWarps = kBlocks;
 constexpr int kThreads = kWarps * kWarpSize;
 static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize);
@@ -53,8 +53,8 @@ constexpr int kNumbers = kChannels * kChannels;  // of a state
 constexpr std::int64_t kFewestStages = 2;        // a shorter segment is not worth its second pass
 
 // Time, cut into `count` segments of `steps` tokens. In memory segment 0 of all heads comes first,
-// then segment 1. states: (count, B * H, K, V), a segment's final state from an empty one; after
-// the scan, its initial state. decays: (count, B * H, K), of all tokens of a segment.
+// then segment 1. `states` is (count, B * H, K, V), a segment's final state from an empty one, and
+// its initial state after the scan. `decays` is (count, B * H, K), of all tokens of a segment.
 struct Segments {
   std::int64_t count, steps;
   float *states, *decays;
@@ -65,16 +65,16 @@ struct alignas(128) Stage {
   bfloat16 v[kTokens * kChannels], log_w[kTokens * kChannels];
 };
 struct Shared {
-  Stage stages[2];  // double buffer: one in use, one in flight
+  Stage stages[2];  // double buffer, one in use, one in flight
   bfloat16 outputs[kTokens * kChannels];
   bfloat16 scores[kUnit * kChannels];  // of the sub-chunks, side by side
   float decays[kUnits][kChannels];     // of a whole sub-chunk
   float u[kChannels];
 };
 
-// A lane's two channels of a sub-chunk, cut into blocks of tokens. For each token: q with the
-// decays from its block's start to before it; k with those after it up to its block's end; for a
-// block's last token the decay of the whole block.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. Each token holds q with the
+// decays from its block's start to before it, and k with the decays after it up to its block's end.
+// A block's last token also holds the decay of the whole block.
 struct Blocks {
   float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
 };
@@ -98,8 +98,8 @@ __device__ void join(Blocks& blocks, int size) {
 }
 
 // Multiplies all queries and keys, and keeps the scores of keys in a left block of `size` tokens
-// with queries in the right block next to it: both are relative to the border between them. With
-// size 0, those of each token with itself.
+// with queries in the right block next to it. Both are relative to the border between them. With
+// size 0 it keeps the scores of each token with itself.
 __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, int size, int lane) {
   Accumulator product[2] = {};
 #pragma unroll
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(kThreads, 2) walk_segment(Args args, Segments 
                                   kChannels, true, tid);
   };
 
-  // This warp's columns of the state, transposed: state[c] has rows V and columns K from 16 c on.
+  // This warp's columns of the state, transposed. state[c] has rows V and columns K from 16 c on.
   Accumulator state[kBlocks][2] = {};
   float decay = 1;  // of channel tid, over all tokens so far
   // Calls `use` with each number of the state and its address in the segment's state (K, V).
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(kThreads, 2) walk_segment(Args args, Segments 
     for (int unit = 0; tid < kChannels && unit < kUnits; ++unit)
       decay *= shared.decays[unit][tid];
 
-    // Outputs are q~ S, summed over channels, and scores v; the state adds v^T k~, over tokens.
+    // Outputs are q~ S, summed over channels, and scores v. The state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
     const MkToA scores_smem(Rows{shared.scores}, 0, lane);
     const KnToB k_by_token_smem(Rows{stage.k}, 0, lane);

@@ -34,11 +34,12 @@ const bool stages =
     register_hole("wkv_segments", "Stage5CutsTime", "wkv",
                   {{"B", 1}, {"T", 256}, {"H", 3}, {"K", 64}, {"V", 64}}, {}, {}, "bf16");
 
-// A segment has at least 128 tokens: with 129 there are two of them, with 257 three.
+// A segment has at least 128 tokens, so 129 tokens are two segments, and 257 are three.
 constexpr std::int64_t kSegment = 128;
 
-// q, k and the initial state are 1 in a single channel. Each of a few keys has a value column of its own, where v is 1, and so has the
-// initial state, which is the key of token -1. So a column of o_l is what the decays leave of its key for query l.
+// q, k and the initial state are 1 in a single channel. Each of a few keys has its own value
+// column, where v is 1. The initial state, which is the key of token -1, has one too. Therefore a
+// column of o_l is the part of its key that the decays leave for query l.
 KERNEL_TEST(wkv_segments, CarriesTheStateFromSegmentToSegment) {
   constexpr std::int64_t kT = 2 * kSegment + 44, kSize = 64;
   const std::vector<std::int64_t> keys = {-1, 5, kSegment - 1, kSegment, 250, 2 * kSegment + 1};
@@ -66,8 +67,8 @@ KERNEL_TEST(wkv_segments, CarriesTheStateFromSegmentToSegment) {
 
   constexpr double kRounded = 0.015;  // five numbers are rounded to bf16, each by up to 0.002
   constexpr double kDecayed =
-      1e-4;  // decays alone, in fp32: of the initial state in the final state
-  // `left` is what is left of key s before token t, by the kernel.
+      1e-4;  // decays alone, in fp32, of the initial state in the final state
+  // `left` is the remaining part of key s before token t, by the kernel.
   const auto is_left = [&](double left, std::int64_t s, std::int64_t t, double close) {
     const double right = s > t ? 0 : s == t ? 1 : std::exp(sums[t] - sums[s + 1]);
     if (std::abs(left - right) <= close * right) return ::testing::AssertionSuccess();
@@ -97,8 +98,8 @@ KERNEL_TEST(wkv_segments, CarriesTheStateFromSegmentToSegment) {
   }
 }
 
-// Segment 0 leaves 1 + 2^-14, and the first token behind it takes away the 1. A state that was rounded to fewer digits on its way has
-// lost the rest.
+// Segment 0 ends with 1 + 2^-14, and the first token after it subtracts the 1. A state that was
+// rounded to fewer digits between the segments loses the rest.
 KERNEL_TEST(wkv_segments, HandsOnTheStateInFp32) {
   constexpr std::int64_t kT = kSegment + 32, kSize = 64;
   ladder::WkvProblem problem = ladder::make_problem(
@@ -115,7 +116,7 @@ KERNEL_TEST(wkv_segments, HandsOnTheStateInFp32) {
   EXPECT_EQ(outputs.o[(kT - 1) * kSize], rest) << "WRONG RESULT in o";
 }
 
-// Units of 16 tokens, stages of 64.
+// Sub-chunks of 16 tokens, stages of 64.
 const bool registered = ladder::testing::register_suite(
     "wkv", "wkv_segments",
     {.storages = {"bf16"},
@@ -129,8 +130,8 @@ KERNEL_TEST(wkv_segments, SeesEachKeyThroughTheDecaysBetween) {
   chunkwise::expect_decays_between("wkv_segments");
 }
 
-// Of three heads on one multiprocessor, of the emulator, none has room for a segment: each has one, of four stages. A single head has room
-// for two, of three stages.
+// On the emulator with one SM. With three heads there is no room for more segments, so each head
+// has one, of four stages. With a single head there is room for two, of three stages.
 KERNEL_TEST(wkv_segments, WalksLongSegmentsOnASmallDevice) {
   const emulator::SmallerDevice device(emulator::SmallerDevice::kMultiprocessors, "1");
   for (const auto& [T, H] : {std::pair{200, 3}, {330, 1}}) {

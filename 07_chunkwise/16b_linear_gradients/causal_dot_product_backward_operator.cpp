@@ -1,4 +1,4 @@
-// The causal product's gradients, as the tests, the ladder and the X-ray know them.
+// The causal product's gradients, for the tests, the ladder and the X-ray.
 #include <Eigen/Core>
 #include <algorithm>
 #include <string>
@@ -23,13 +23,13 @@ struct CausalDotProductBackward {
     return ladder::Struct(c);
   }
 
-  // S += k v, dq += S d_o; D += q d_o, dk += D v, dv += D k.
+  // S += k v, dq += S d_o, D += q d_o, dk += D v, dv += D k.
   static double fma_count(const Args& x) {
     return 5.0 * static_cast<double>(x.B * x.T * x.H) * static_cast<double>(x.K * x.V);
   }
   static double additions(const Args& x) { return static_cast<double>(std::max(x.K, x.V) + x.T); }
 
-  // Of one head: (T, K), (T, K), (T, V), (T, V).
+  // The inputs of one head, (T, K), (T, K), (T, V), (T, V).
   struct Inputs {
     Matrix q, k, v, d_o;
   };
@@ -51,7 +51,8 @@ struct CausalDotProductBackward {
     return d;
   }
 
-  // What `compute(inputs)` gives of each head, (T, width) each, as arrays of (B, T, H, width).
+  // Collects the results of `compute(inputs)` for each head, (T, width) each, as arrays of (B, T,
+  // H, width).
   template <typename Compute>
   static std::vector<std::vector<double>> of_all_heads(const Args& x, const Compute& compute) {
     std::vector<std::vector<double>> arrays(3);
@@ -96,7 +97,7 @@ struct CausalDotProductBackward {
       return std::string(kNames[q]) + " as q, " + kNames[k] + " as k, " + kNames[v] + " as v, " +
              (reverse ? "backward" : "forward") + " in time";
     }
-    // None where the product is not of `width` columns, or is none.
+    // Empty if the product does not have `width` columns, or does not exist.
     std::vector<Matrix> product(const Inputs& x, std::int64_t width) const {
       const Matrix* const inputs[] = {&x.q, &x.k, &x.v, &x.d_o};
       if (inputs[q]->cols() != inputs[k]->cols() || inputs[v]->cols() != width) return {};
@@ -112,7 +113,7 @@ struct CausalDotProductBackward {
   static constexpr Run kRuns[] = {{3, 2, 1, false}, {2, 3, 0, true}, {1, 0, 3, true}};
   static constexpr double kMostExplained = 1e7;  // multiply-adds, of 128 products
 
-  // Exchanged arrays. All else is found by running the kernel.
+  // Swapped arrays. All else is found by running the kernel.
   static std::string explain(const ladder::Problem& problem, const ladder::Parts& outputs) {
     if (fma_count(problem.args<Args>()) > kMostExplained) return "";
     for (std::size_t n = 0; n < outputs.size(); ++n) {

@@ -1,10 +1,10 @@
 // 07 chunkwise, linear attention's gradients: three causal products, two of them in reverse time.
-// Change: 07.09c launched three times with other arrays for q, k and v; it may begin with the last
-//         token.
-// Why:    the gradients of a causal product are causal products: D, the gradient of the state, is a
+// Change: 07.09c launched three times with other arrays for q, k and v. A launch may begin with the
+//         last token.
+// Why:    the gradients of a causal product are causal products. D, the gradient of the state, is a
 //         state that goes back in time.
-// Needs:  K = V = 64, bf16, no feature map, no normaliser; rows at multiples of 16 bytes; sm_80.
-// Costs:  three times the forward pass. dk and dv each compute the same D; d_o is loaded three
+// Needs:  K = V = 64, bf16, no feature map, no normaliser, rows at multiples of 16 bytes, sm_80.
+// Costs:  three times the forward pass. dk and dv each compute the same D. d_o is loaded three
 //         times, q, k and v twice.
 //         See README for what was measured.
 #include <cuda_pipeline.h>
@@ -56,7 +56,8 @@ __device__ void mask(tiles::Accumulator (&scores)[2], int lane) {
   }
 }
 
-// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators, two[0] and to its right
+// two[1].
 template <typename Visit>
 __device__ void for_pairs(tiles::Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto rows_of = [&](std::int64_t t) {
     return static_cast<int>(min(args.T_q - t, std::int64_t{kChunk}));
   };
-  // Starts the copies of the chunk from token t on, if any; zeros past the last token.
+  // Starts the copies of the chunk from token t on, if any, with zeros past the last token.
   const auto fetch = [&](std::int64_t t) {
     if (t >= args.T_q) return;
     const auto copy = [&](Tile tile, const bfloat16* x) {
@@ -103,7 +104,7 @@ __global__ void __launch_bounds__(kThreads)
     __pipeline_commit();
   };
 
-  // S^T: this warp's 16 columns of S as rows; state[c] has channels 16 c to 16 c + 15.
+  // S^T: this warp's 16 columns of S as rows. state[c] holds channels 16 c to 16 c + 15.
   tiles::Accumulator state[kBlocks][2] = {};
   fetch(0);
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
@@ -139,7 +140,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// o_t = sum of (q_t . k_s) v_s over the tokens s up to t; with `reverse`, over those from t on.
+// o_t = sum of (q_t . k_s) v_s over the tokens s up to t, or from t on with `reverse`.
 void causal_product(const Args& args, const bfloat16* q, const bfloat16* k, const bfloat16* v,
                     bfloat16* o, bool reverse) {
   const ladder::LinearAttentionBf16Args product{

@@ -18,7 +18,7 @@ constexpr ladder::Arithmetic kBf16 = ladder::Arithmetic::kBf16Operands;
 
 using ladder::testing::register_hole;
 
-// Small, so that a wrong kernel can be run often: what it takes from where is found by running it.
+// Small, so that a wrong kernel can be run often, because running it shows which arrays it reads.
 const bool small = register_hole(
     "linear_attention_gradients", "Hole2RunsTheProductThreeTimes", "causal_dot_product_backward",
     {{"B", 1}, {"T", 6}, {"H", 2}, {"K", 64}, {"V", 64}}, {}, {}, "bf16");
@@ -48,8 +48,8 @@ const bool registered = ladder::testing::register_suite(
                   .at = {16, 64, 128},
                   .others = {{"B", 1}, {"H", 2}, {"K", 64}, {"V", 64}}}}});
 
-// The loss is the sum of d_o times o, so that d_o is its gradient by o. It is linear in each element of q, k and v: when an element grows by
-// 1, the loss grows by the gradient, and nothing is left out.
+// The loss is the sum of d_o times o, so that d_o is its gradient by o. It is linear in each
+// element of q, k and v, so when an element grows by 1, the loss grows by exactly the gradient.
 TEST(linear_attention_gradients, TruthIsWhatTheLossGrowsBy) {
   const ladder::Shape shape{{"B", 2}, {"T", 7}, {"H", 2}, {"K", 3}, {"V", 5}};
   const auto problem =

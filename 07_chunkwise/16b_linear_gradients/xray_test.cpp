@@ -12,14 +12,15 @@ using namespace emulator::xray;
 using ladder::CausalDotProduct;
 using ladder::testing::xray_of;
 
-// Two heads of three chunks, the last one of two tokens: every place is used again.
+// Two heads of three chunks, the last with two tokens, so that every buffer is reused.
 const ladder::Shape kShape{{"B", 1}, {"T", 130}, {"H", 2}, {"K", 64}, {"V", 64}};
 constexpr std::int64_t kRuns = 3, kChunks = kRuns * 2 * 3;  // of all runs
 
 const bool bounds = ladder::testing::register_bounds(
     "linear_attention_gradients", "causal_dot_product_backward", kShape, {}, {"bf16"});
 
-// For each element of dq: a run loads three arrays, eight elements at a time, and stores one, two elements at a time.
+// For each element of dq, a run loads three arrays, eight elements at a time, and stores one, two
+// elements at a time.
 const bool registered =
     ladder::testing::register_budget("linear_attention_gradients", "causal_dot_product_backward",
                                      {.loads = kRuns * 3.0 / 8,
@@ -31,7 +32,7 @@ const bool registered =
                                                  {kBarriers, 1, "chunk", kChunks}}},
                                      kShape, {}, {}, "bf16");
 
-// The table of the page: one head of two chunks.
+// The table of the page, for one head of two chunks.
 constexpr std::uint64_t kTokens = 128, kRowBytes = 64 * 2;
 
 Kernel forward() {
@@ -60,7 +61,7 @@ TEST(LinearAttentionGradients, TakeThreeTimesTheForwardPass) {
   EXPECT_EQ(after[kSharedBytes], before[kSharedBytes]);
 }
 
-// Twelve arrays move, where seven have to.
+// Twelve arrays move, where seven are necessary.
 TEST(LinearAttentionGradients, FetchSomeArraysAgain) {
   const Kernel kernel = gradients();
   std::uint64_t loads = 0;

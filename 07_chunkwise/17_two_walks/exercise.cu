@@ -1,12 +1,12 @@
 // 07 chunkwise, two walks: the gradients of WKV by its recurrence, forward and backward in time.
-// Change: rewrite: the gradients have sums that the forward pass does not have; both share only the
-//         update of the state.
+// Change: rewrite. The gradients need sums that the forward pass does not have. Only the update of
+//         the state is the same.
 // Why:    the state S goes forward, its gradient D backward, and every gradient of a step is a sum
 //         over a row or a column of one of them.
-// Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any
+// Needs:  K = V = 64, fp32, no states in or out, forward time, a decay per token or per head, any
 //         CUDA GPU.
-// Costs:  S of every step is kept in memory, 16 KB per step of a head; a block has a head with all
-//         its batches, so few heads leave a GPU idle. See README for what was measured.
+// Costs:  S of every step is kept in memory, 16 KB per step of a head. A block computes a head with
+//         all its batches, so few heads leave a GPU idle. See README for what was measured.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kChannels)
   u_smem[n] = u;
 
   const auto fetch = [&](std::int64_t element, std::int64_t log_w) {
-    __syncthreads();  // all threads have read the previous step; it may be overwritten
+    __syncthreads();  // all threads have read the previous step, so it may be overwritten
     step.q[n] = forward.q[element];
     step.k[n] = forward.k[element];
     step.w[n] = expf(forward.log_w[log_w]);
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(kChannels)
       // TODO(1): roughly 2 lines; dq of this step and row, the step's du; budget: one store.
     }
 
-    // Row n and column n of D, after step t: dk and d_log_w are sums over a row, dv over a column.
+    // Row n and column n of D, after step t. dk and d_log_w are sums over a row, dv over a column.
     float row[kChannels] = {}, column[kChannels] = {};
     for (std::int64_t t = T - 1; t >= 0; --t) {
       fetch(element_of(t), log_w_of(t));

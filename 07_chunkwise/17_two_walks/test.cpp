@@ -29,7 +29,8 @@ const bool registered =
                                      .refuses = {"states", "reverse", "packed sequences", "K != V"},
                                      .most = {{"B * H", INT32_MAX}}});
 
-// Of a state that a decay of 0 has forgotten nothing is read: its decay has no effect, exactly.
+// After a decay of 0 nothing of the earlier state is read, so the gradient of that decay is exactly
+// 0.
 KERNEL_TEST(wkv_two_walks, GivesNoGradientToATotalDecay) {
   WkvCase c{.B = 1, .T = 9, .H = 2, .K = 64, .V = 64, .decay = ladder::Decay::kTotal};
   const ladder::WkvGradients gradients = ladder::run_backward(

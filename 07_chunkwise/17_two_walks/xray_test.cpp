@@ -15,8 +15,8 @@ const ladder::Shape kRagged{{"B", 2}, {"T", 5}, {"H", 3}, {"K", 64}, {"V", 64}};
 
 const bool bounds = ladder::testing::register_bounds("wkv_two_walks", "wkv_backward", kRagged);
 
-// Each walk reads q, k, v, log_w and d_o. The first one keeps 64 elements of S for each of dq, the second one reads them. u and du: one
-// for each row of a head.
+// Each walk loads q, k, v, log_w and d_o. The first one stores 64 elements of S for each of dq, and
+// the second one loads them. u and du are one for each row of a head.
 const bool registered =
     ladder::testing::register_budget("wkv_two_walks", "wkv_backward",
                                      {.loads = 2 * 5 + 64 + 1.0 / (2 * 5),
@@ -39,7 +39,8 @@ TEST(WkvTwoWalks, MovesSevenTimesTheBytesOfTheTree) {
   EXPECT_EQ(kernel[kAtomics] + kernel[kShuffles] + kernel[kTensorOperations], 0u);
   EXPECT_EQ(kernel[kSharedLoadBankConflicts] + kernel[kSharedStoreBankConflicts], 0u);
   EXPECT_EQ(kernel[kBarriers], kSteps * 4);
-  // 64 x 64 elements of a state; two walks read five vectors, four gradients are written; a head's u and du.
+  // 64 x 64 elements of a state. Two walks load five vectors, and four gradients are stored, then a
+  // head's u and du.
   EXPECT_EQ(kernel[kGlobalLoadBytesMoved], 4 * (kSteps * (64 * 64 + 2 * 5 * 64) + 64));
   EXPECT_EQ(kernel[kGlobalStoreBytesMoved], 4 * (kSteps * (64 * 64 + 4 * 64) + 64));
   EXPECT_EQ(kernel[kGlobalLoadBytesMoved], 1212672u);

@@ -1,9 +1,9 @@
 // 07 chunkwise, chunk gradients: the gradients of WKV in chunks of 16 steps, by plain loops.
-// Change: rewrite of 07.17: S and D are kept only at the borders of chunks; each chunk then
+// Change: rewrite of 07.17. S and D are kept only at the borders of chunks. Each chunk then
 //         computes its gradients on its own, pair by pair.
 // Why:    two states per 16 steps are an eighth of the states that 17 stores, and the chunks of a
 //         sequence run in parallel.
-// Needs:  K = V = 64, fp32, no states in or out, forward time; a decay per token or per head; any
+// Needs:  K = V = 64, fp32, no states in or out, forward time, a decay per token or per head, any
 //         CUDA GPU.
 // Costs:  all pairs of steps of a chunk, 120, each with its own decays in every channel. See README
 //         for what was measured.
@@ -28,8 +28,8 @@ using ladder::WkvGradArgs;
 using ladder::cuda::kAllLanes;
 
 constexpr int kChunk = 16;  // steps
-// Floats from row to row in shared memory: odd, so that the elements of a column are in different
-// banks.
+// Floats from row to row in shared memory. The number is odd, so that the elements of a column are
+// in different banks.
 constexpr int kRow = kChannels + 1;
 constexpr int kStateSize = kChannels * kChannels;
 
@@ -40,13 +40,13 @@ struct Chunk {
 
 struct Work {
   std::int64_t chunks;   // per sequence
-  float* states;         // (B, H, chunks, V, K): S before each chunk
-  float* adjoints;       // (B, H, chunks, V, K): D after each chunk
+  float* states;         // (B, H, chunks, V, K), S before each chunk
+  float* adjoints;       // (B, H, chunks, V, K), D after each chunk
   float* du_parts;       // (B, chunks, H, K)
   float* d_log_w_parts;  // (B, chunks, H, K)
 };
 
-// Steps past T change nothing: q = k = v = d_o = 0, w = 1.
+// Steps past T change nothing, because q = k = v = d_o = 0 and w = 1.
 __device__ void fetch(Chunk& chunk, const WkvGradArgs& args, std::int64_t b, std::int64_t h,
                       std::int64_t first_t) {
   const ladder::WkvArgs& forward = args.forward;
@@ -65,7 +65,8 @@ __device__ void fetch(Chunk& chunk, const WkvGradArgs& args, std::int64_t b, std
   }
 }
 
-// Blocks with blockIdx.y = 0 compute S forward, from k and v; others D backward, from q and d_o.
+// Blocks with blockIdx.y = 0 compute S forward, from k and v, and the others D backward, from q and
+// d_o.
 __global__ void __launch_bounds__(kChannels) walk_borders(const WkvGradArgs args, const Work work) {
   __shared__ Chunk chunk;
   const int n = static_cast<int>(threadIdx.x);
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(kChannels) walk_borders(const WkvGradArgs args
   float state[kChannels] = {};  // row n of S or of D
   for (std::int64_t visited = 0; visited < work.chunks; ++visited) {
     const std::int64_t c = backward ? work.chunks - 1 - visited : visited;
-    __syncthreads();  // all threads have read the previous chunk; it may be overwritten
+    __syncthreads();  // all threads have read the previous chunk, so it may be overwritten
     fetch(chunk, args, b, h, c * kChunk);
     __syncthreads();
     float* const border =
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(kChannels) walk_borders(const WkvGradArgs args
   }
 }
 
-// scores[p][s]: the weight of v_s in o_p, with the bonus. Four lanes share the rows of a key.
+// scores[p][s] is the weight of v_s in o_p, with the bonus. Four lanes share the rows of a key.
 __device__ void put_scores(float (&scores_smem)[kChunk][kChunk], const Chunk& chunk,
                            const float* u) {
   constexpr int kShares = kChannels / kChunk;
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(kChannels)
   __shared__ Chunk chunk;
   __shared__ float adjoint_smem[kChannels][kRow];
   __shared__ float scores_smem[kChunk][kChunk];    // [p][s]
-  __shared__ float d_scores_smem[kChunk][kChunk];  // their gradients: scale d_o_p . v_s
+  __shared__ float d_scores_smem[kChunk][kChunk];  // their gradients, scale d_o_p . v_s
   const ladder::WkvArgs& forward = args.forward;
   const int n = static_cast<int>(threadIdx.x);
   const std::int64_t c = blockIdx.x % work.chunks, bh = blockIdx.x / work.chunks;
@@ -157,16 +158,16 @@ __global__ void __launch_bounds__(kChannels)
       from_adjoint[s] += adjoint * chunk.v[s][iv];
     }
   }
-  __syncthreads();  // all threads have read k; it may be overwritten. d_scores are complete
+  __syncthreads();  // all threads have read k, so it may be overwritten. d_scores are complete
 
   float q[kChunk], w[kChunk], dq[kChunk] = {}, d_log_w[kChunk] = {}, du = 0.0f;
 #pragma unroll
   for (int p = 0; p < kChunk; ++p)
     q[p] = chunk.q[p][n], w[p] = chunk.w[p][n];
 
-  // The pairs of a key of step s, which is `left` in step s + 1, with later queries: `d_score(p)`
-  // is the gradient of their scores. `d_left`, the gradient of the key decayed past the chunk,
-  // becomes that of the key. Returns the key decayed past the chunk.
+  // Visits the pairs of a key of step s, which is `left` in step s + 1, with later queries.
+  // `d_score(p)` is the gradient of their scores. `d_left`, the gradient of the key decayed past
+  // the chunk, becomes the key's gradient. Returns the key decayed past the chunk.
   const auto visit_queries = [&](int s, float left, float& d_left, const auto& d_score) {
     float before[kChunk];
 #pragma unroll

@@ -15,8 +15,9 @@ const ladder::Shape kRagged{{"B", 1}, {"T", 21}, {"H", 2}, {"K", 64}, {"V", 64}}
 const bool bounds =
     ladder::testing::register_bounds("wkv_chunk_gradients", "wkv_backward", kRagged);
 
-// Of 21 steps, in two chunks: the walks read five vectors in both directions, the chunks once more. For each row and chunk both states,
-// and 17 times u; then the parts of du.
+// The case has 21 steps in two chunks. The walks load five vectors in both directions, and the
+// chunks load them once more. For each row and chunk both states are loaded once and u 17 times,
+// and then the parts of du.
 const bool registered =
     ladder::testing::register_budget("wkv_chunk_gradients", "wkv_backward",
                                      {.loads = 3 * 5 + 2 * (2 * 64 + 17 + 1) / 21.0,
@@ -25,7 +26,7 @@ const bool registered =
                                       .counts = {{kBarriers, 2 * 2 * 2 + 2 * 3, "head", 2}}},
                                      kRagged);
 
-// The table of the page: a head, four chunks.
+// The table of the page, for one head of four chunks.
 TEST(WkvChunkGradients, KeepsTwoStatesForAChunkAndAddsWithoutAtomics) {
   const ladder::WkvCase c{.B = 1, .T = 64, .H = 1, .K = 64, .V = 64};
   constexpr std::uint64_t kStates = 4 * 2 * 64 * 64, kVector = 64 * 64;
@@ -45,7 +46,7 @@ TEST(WkvChunkGradients, KeepsTwoStatesForAChunkAndAddsWithoutAtomics) {
   EXPECT_EQ(barriers, 28u);
   EXPECT_EQ(shuffles, 256u);
   EXPECT_EQ(conflicts, 384u);
-  // Both states of a chunk and four gradients; for each chunk a part of du and of d_log_w, and du.
+  // Both states and four gradients of a chunk, a part of du and of d_log_w per chunk, and du.
   EXPECT_EQ(stored, 4 * (kStates + 4 * kVector + 4 * 2 * 64 + 64));
 }
 

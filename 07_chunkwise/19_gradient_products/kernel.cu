@@ -1,9 +1,9 @@
 // 07 chunkwise, gradient products: WKV's gradients in chunks, with sums on tensor cores.
-// Change: rewrite of 07.18: matrix products are computed by tensor cores. The textbook's difference
+// Change: rewrite of 07.18. Matrix products are computed by tensor cores. The textbook's difference
 //         for d_log_w is a second way.
 // Why:    one instruction of a warp does 1,024 tf32 FMAs. The difference needs only q dq and k dk,
 //         but loses digits.
-// Needs:  K = V = 64, fp32, no states in or out, forward time; rows at multiples of 16 bytes;
+// Needs:  K = V = 64, fp32, no states in or out, forward time, rows at multiples of 16 bytes,
 //         tensor cores (sm_80).
 // Costs:  scores and pairs of steps are still loops, 120 pairs in every channel. See README for
 //         what was measured.
@@ -37,7 +37,7 @@ using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 using namespace ladder::cuda::tiles;
 
-constexpr int kChunk = 16;           // steps; also rows and columns of a product's block
+constexpr int kChunk = 16;           // steps, also rows and columns of a product's block
 constexpr int kThreads = kChannels;  // thread n has key row n in per-channel code
 constexpr int kWarps = kThreads / kWarpSize;
 constexpr int kBlocks = kChannels / kChunk;
@@ -50,13 +50,14 @@ using Pairs = Tile<float, 2 * kChunk>;
 
 struct Work {
   std::int64_t chunks;   // per sequence
-  float* states;         // (B, H, chunks, V, K): S before each chunk
-  float* adjoints;       // (B, H, chunks, V, K): D after each chunk
+  float* states;         // (B, H, chunks, V, K), S before each chunk
+  float* adjoints;       // (B, H, chunks, V, K), D after each chunk
   float* du_parts;       // (B, chunks, H, K)
   float* d_log_w_parts;  // (B, chunks, H, K)
 };
 
-// A chunk's offsets in the tensors. Steps past T change nothing: q = k = v = d_o = 0, log_w = 0.
+// A chunk's offsets in the tensors. Steps past T change nothing, because q = k = v = d_o = log_w =
+// 0.
 struct Steps {
   std::int64_t first, log_w;  // elements before it
   std::int64_t stride;        // from step to step
@@ -84,7 +85,8 @@ __device__ void wait_for_copies() {
   __syncthreads();
 }
 
-// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators: two[0], right of it two[1].
+// visit(two, row, column) for a lane's pairs of 16 x 16 accumulators, two[0] and to its right
+// two[1].
 template <typename Visit>
 __device__ void for_pairs(Accumulator (&sum)[2], int lane, Visit visit) {
 #pragma unroll
@@ -94,7 +96,8 @@ __device__ void for_pairs(Accumulator (&sum)[2], int lane, Visit visit) {
   }
 }
 
-// Blocks with blockIdx.y = 0 compute S forward, from k and v; others D backward, from q and d_o.
+// Blocks with blockIdx.y = 0 compute S forward, from k and v, and the others D backward, from q and
+// d_o.
 __global__ void __launch_bounds__(kThreads) walk_borders(const WkvGradArgs args, const Work work) {
   __shared__ alignas(128) float smem[3][kChunk * kChannels];
   __shared__ float decays_smem[kChannels];  // of the whole chunk
@@ -107,12 +110,12 @@ __global__ void __launch_bounds__(kThreads) walk_borders(const WkvGradArgs args,
   for (std::int64_t visited = 0; visited < work.chunks; ++visited) {
     const std::int64_t c = backward ? work.chunks - 1 - visited : visited;
     const Steps steps(args.forward, blockIdx.x, c);
-    __syncthreads();  // all threads have read the previous chunk; it may be overwritten
+    __syncthreads();  // all threads have read the previous chunk, so it may be overwritten
     steps.fetch(left, backward ? args.forward.q : args.forward.k);
     steps.fetch(read, backward ? args.d_o : args.forward.v);
     steps.fetch_log_w(log_w, args.forward);
     wait_for_copies();
-    // k or q decayed to the other end of the chunk; the decay from that end on.
+    // k or q decayed to the other end of the chunk, and the decay from that end on.
     float decay = 1.0f;
 #pragma unroll
     for (int m = 0; m < kChunk; ++m) {
@@ -154,7 +157,7 @@ struct alignas(128) Shared {
   float overlap[kChannels];  // sum of S D over a row of K
 };
 
-// scores[p][s]: the weight of v_s in o_p, with the bonus. Four lanes share the rows of a key.
+// scores[p][s] is the weight of v_s in o_p, with the bonus. Four lanes share the rows of a key.
 __device__ void put_scores(Pairs scores, Rows q, Rows k, Rows w, const float* u) {
   constexpr int kShares = kThreads / kChunk;
   const int s = threadIdx.x / kShares, share = threadIdx.x % kShares;
@@ -181,7 +184,7 @@ __device__ void put_scores(Pairs scores, Rows q, Rows k, Rows w, const float* u)
   }
 }
 
-// The gradients of the scores: scale d_o_p . v_s. One warp.
+// The gradients of the scores, scale d_o_p . v_s, by one warp.
 __device__ void put_d_scores(Pairs pairs, Rows d_o, Rows v, float scale, int lane) {
   Accumulator sum[2] = {};
 #pragma unroll
@@ -265,9 +268,9 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();  // all threads have read k, which may be overwritten; the products are complete
 
   float dq[kChunk] = {}, dk[kChunk], d_log_w[kChunk] = {}, du = 0.0f, d_log_w_sum = 0.0f;
-  // The pairs of a key of step s, which is `left` in step s + 1, with later queries: `d_score(p)`
-  // is the gradient of their scores. `d_left`, the gradient of the key decayed past the chunk,
-  // becomes that of the key. Returns the key decayed past the chunk.
+  // Visits the pairs of a key of step s, which is `left` in step s + 1, with later queries.
+  // `d_score(p)` is the gradient of their scores. `d_left`, the gradient of the key decayed past
+  // the chunk, becomes the key's gradient. Returns the key decayed past the chunk.
   const auto visit_queries = [&](int s, float left, float& d_left, const auto& d_score) {
     float before[kChunk];
 #pragma unroll

@@ -25,13 +25,14 @@ using ladder::WkvGradients;
 using ladder::WkvGradProblem;
 
 constexpr std::int64_t kChunk = 16, kChannels = 64;
-// How large the difference's error may be, as a share of the sums that it is made of: 16 roundings of fp32.
+// The largest error allowed for the difference, relative to its sums, is 16 roundings of fp32.
 constexpr double kOfSums = 0x1p-20;
 enum Output { kDq, kDk, kDv, kDLogW };  // in the operator's order
 
 using ladder::testing::register_hole;
 
-// One case for each stage of scratch.cu. Stage 4 has the difference too, which no suite runs: Stage4TakesTheDifference.
+// One case for each stage of scratch.cu. Stage 4 also computes the difference, which no suite runs,
+// so it has its own test, Stage4TakesTheDifference.
 const bool stages =
     register_hole("wkv_gradient_products", "Stage1WalksToTheBorders", "wkv_backward",
                   {{"B", 1}, {"T", 33}, {"H", 1}, {"K", 64}, {"V", 64}}) &&
@@ -66,7 +67,7 @@ WkvGradients run(const WkvGradProblem& problem, DLogW way) {
   return on_device.download();
 }
 
-// One head: what the difference is made of, in double.
+// The sums of the difference for one head, in double.
 class Sums {
  public:
   explicit Sums(const WkvGradProblem& problem)
@@ -91,7 +92,7 @@ class Sums {
   const std::vector<double>& d_log_w() const { return truth_[kDLogW].values; }
   std::int64_t steps() const { return std::ssize(q_dq_) / kChannels; }
 
-  // Of the chunk's sums at an element: what their roundings are relative to.
+  // The size of the chunk's sums at an element, to which their roundings are relative.
   double size(std::int64_t element) const {
     double size = 0;
     for (std::int64_t t = element / kChannels / kChunk * kChunk; t < end_of(element); ++t)
@@ -99,7 +100,8 @@ class Sums {
     return size;
   }
 
-  // Of an element: from pairs whose query is behind the chunk; q dq and k dk of the chunk's steps behind, before and of the element's own.
+  // The parts of an element. `beyond` is from pairs whose query is after the chunk, and the others
+  // are q dq and k dk of the chunk's later steps, earlier steps, and of the element itself.
   struct Parts {
     double beyond = 0, q_behind = 0, k_behind = 0, q_before = 0, k_before = 0, q = 0, k = 0;
   };
@@ -130,7 +132,7 @@ class Sums {
   std::vector<double> q_dq_, k_dk_, bonus_, sizes_;
 };
 
-// What a wrong difference equals, to two digits.
+// Names the sum that equals a wrong difference, to two digits.
 std::string equals(const std::vector<float>& yours, const Sums& sums) {
   using Parts = Sums::Parts;
   const auto is = [&](const std::function<double(const Parts&)>& sum) {
@@ -150,7 +152,8 @@ std::string equals(const std::vector<float>& yours, const Sums& sums) {
   return "nothing that is known here";
 }
 
-// Its errors are roundings of the sums that it is made of, so they are small beside those; beside the difference they need not be.
+// The errors of the difference are roundings of its sums. They are small compared with those sums,
+// but need not be small compared with the difference.
 void expect_right_beside_its_sums(Decay decay, std::int64_t T) {
   const WkvGradProblem problem = problem_of(decay, T);
   WkvGradients yours = run(problem, DLogW::kDifference);
@@ -171,7 +174,7 @@ void expect_right_beside_its_sums(Decay decay, std::int64_t T) {
   EXPECT_TRUE(verdict.right) << verdict.message;
 }
 
-// 35 steps: three chunks, of which the last has three steps.
+// 35 steps are three chunks, of which the last has three steps.
 KERNEL_TEST(wkv_gradient_products, DifferenceIsRightBesideItsSums) {
   for (const Decay decay : {Decay::kMild, Decay::kStrong, Decay::kStrongToken})
     expect_right_beside_its_sums(decay, 35);
@@ -181,7 +184,7 @@ double error_of(const std::vector<float>& d_log_w, const Sums& sums) {
   return ladder::relative_error(d_log_w, sums.d_log_w(), kChannels).whole;
 }
 
-// The difference over the whole sequence, in fp32, made of a kernel's dq and dk.
+// The difference over the whole sequence, in fp32, from a kernel's dq and dk.
 std::vector<float> over_all_steps(const WkvGradProblem& problem, const WkvGradients& gradients,
                                   const Sums& sums) {
   std::vector<float> d_log_w(gradients.dq.size());
@@ -204,14 +207,15 @@ TEST(wkv_gradient_products, Stage4TakesTheDifference) {
   expect_right_beside_its_sums(Decay::kMild, 20);
 }
 
-// The numbers of the page: one head, the same decay everywhere. On a GPU, whose tensor cores cut off, errors may be larger.
+// The numbers of the page, for one head with the same decay everywhere. On a GPU, whose tensor
+// cores truncate, errors may be larger.
 TEST(wkv_gradient_products, DifferenceLosesDigitsWhereDecaysAreStrong) {
   if (has_no_gpu()) return;
   struct Row {
     std::int64_t T;
     float log_w;
     double chunk, sequence;  // errors of the difference
-    double times;            // so many times lesson 18's error at least
+    double times;            // at least this many times lesson 18's error
   };
   const bool is_emulated = ladder::device(ladder::DeviceKind::kCuda).back_end() == "emulator";
   const double factor = is_emulated ? 3 : 10;  // another order of the same sums has twice the error
@@ -235,7 +239,8 @@ TEST(wkv_gradient_products, DifferenceLosesDigitsWhereDecaysAreStrong) {
   }
 }
 
-// A state that a decay of 0 has forgotten has no gradient through it, exactly; a difference of roundings is not 0.
+// The gradient through a state is exactly 0 after a decay of 0, but a difference of roundings is
+// not.
 TEST(wkv_gradient_products, DifferenceGivesAGradientToATotalDecay) {
   if (has_no_gpu()) return;
   const WkvGradProblem problem = problem_of(Decay::kTotal, 35);
@@ -246,8 +251,8 @@ TEST(wkv_gradient_products, DifferenceGivesAGradientToATotalDecay) {
   EXPECT_GT(std::count_if(yours.begin(), yours.end(), std::not_fn(is_zero)), std::ssize(yours) / 2);
 }
 
-// So it is not registered: the judge refuses it with any decay. In the first steps of a sequence hardly a key has been seen, and d_log_w
-// is small, however mild the decay is.
+// The difference is not registered, because the judge rejects it with any decay. In the first steps
+// of a sequence there are hardly any keys, and d_log_w is small, however mild the decay is.
 TEST(wkv_gradient_products, JudgeRefusesTheDifference) {
   if (has_no_gpu()) return;
   for (const Decay decay : {Decay::kNone, Decay::kMild, Decay::kStrong, Decay::kTotal}) {

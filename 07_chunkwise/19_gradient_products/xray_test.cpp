@@ -15,8 +15,8 @@ const ladder::Shape kRagged{{"B", 1}, {"T", 21}, {"H", 2}, {"K", 64}, {"V", 64}}
 const bool bounds =
     ladder::testing::register_bounds("wkv_gradient_products", "wkv_backward", kRagged);
 
-// Of 21 steps, in two chunks: each walk reads three vectors, the chunks five. For each row and chunk both states, and 17 times u; then the
-// parts of du.
+// The case has 21 steps in two chunks. Each walk loads three vectors, and the chunks load five. For
+// each row and chunk both states are loaded once and u 17 times, and then the parts of du.
 const bool registered =
     ladder::testing::register_budget("wkv_gradient_products", "wkv_backward",
                                      {.loads = 2 * 3 + 5 + 2 * (2 * 64 + 17 + 1) / 21.0,
@@ -27,7 +27,7 @@ const bool registered =
                                                  {kBarriers, 2 * 2 * 3 + 2 * 4, "head", 2}}},
                                      kRagged);
 
-// The table of the page: a head, four chunks.
+// The table of the page, for one head of four chunks.
 TEST(WkvGradientProducts, ReadsAFifthOfSharedMemoryAndMultipliesOnTensorCores) {
   const ladder::WkvCase c{.B = 1, .T = 64, .H = 1, .K = 64, .V = 64};
   std::uint64_t loaded = 0, stored = 0, shared_loads = 0, wavefronts = 0, operations = 0,
@@ -51,7 +51,8 @@ TEST(WkvGradientProducts, ReadsAFifthOfSharedMemoryAndMultipliesOnTensorCores) {
   EXPECT_EQ(wavefronts, 11912u);
   EXPECT_EQ(barriers, 40u);
   EXPECT_EQ(shuffles, 320u);
-  // Of a chunk, 16 x 16 x 16 each: 16 of S and 16 of D; 4 for the scores' gradients, 16 with S, 16 with D, 20 for dv.
+  // Products of 16 x 16 x 16 per chunk are 16 of S and 16 of D, 4 for the scores' gradients, 16
+  // with S, 16 with D and 20 for dv.
   EXPECT_EQ(operations, 4u * (2 * 16 + 4 + 2 * 16 + 20) * 12);
 }
 

@@ -1,4 +1,4 @@
-// Chunks of 64 steps: their offsets in the tensors, the work buffers and the tiles of shared
+// Chunks of 64 steps. Contains their offsets in the tensors, the work buffers, the tiles of shared
 // memory, a warp's part of them, and their copies.
 #pragma once
 
@@ -23,10 +23,10 @@ constexpr int kTileSize = kSide * kSide;
 // Sizes of the second kernel, which works inside the chunks.
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarpSize;
-constexpr int kBlocksPerWarp = 2;  // of 16 steps; a warp has 16 channels
+constexpr int kBlocksPerWarp = 2;  // of 16 steps, and a warp has 16 channels
 
-// Pairs of blocks of 16 steps: the diagonal, then level 4, then level 5. One hexadecimal digit per
-// pair, from the right.
+// Pairs of blocks of 16 steps, the diagonal, then level 4, then level 5. There is one hexadecimal
+// digit per pair, from the right.
 constexpr int kPairs = kBlocks * (kBlocks + 1) / 2;
 constexpr int kPairsPerWarp = (kPairs + kWarps - 1) / kWarps;  // warp + 8 x
 inline __device__ int later_block(int pair) {
@@ -41,8 +41,8 @@ inline __device__ int earlier_block(int pair) {
 template <typename Element>
 struct Work {
   int chunks, tiles_K, tiles_V;
-  Element* states;       // (B, H, chunks, tiles_K, tiles_V, 64, 64): S before the chunk
-  Element* adjoints;     // the same: D after the chunk
+  Element* states;       // (B, H, chunks, tiles_K, tiles_V, 64, 64), S before the chunk
+  Element* adjoints;     // the same, D after the chunk
   float* dv_parts;       // (tiles_K, B, T, H, V), if tiles_K > 1
   float* du_parts;       // (B, chunks, H, K)
   float* d_log_w_parts;  // (B, chunks, H, K), for a decay per head
@@ -50,7 +50,7 @@ struct Work {
   __device__ std::int64_t state_tile(std::int64_t bh, int chunk, int tile_K, int tile_V) const {
     return (((bh * chunks + chunk) * tiles_K + tile_K) * tiles_V + tile_V) * kTileSize;
   }
-  // Offset from a tile to its rounding errors, if they are stored: these follow all tiles.
+  // Offset from a tile to its rounding errors, which follow all tiles if they are stored.
   template <typename Args>
   __device__ std::int64_t rests(const Args& args) const {
     return state_tile(args.B * args.H, 0, 0, 0);
@@ -89,7 +89,7 @@ __device__ auto log_w_steps(const Args& args, std::int64_t b, std::int64_t h, in
                static_cast<int>(args.K) - first);
 }
 
-// Copies `rows` rows of `columns` elements into a tile; zeros fill the rest, which is not read.
+// Copies `rows` rows of `columns` elements into a tile. Zeros fill the rest, which is not read.
 template <int kThreads, bool kAligned, typename Element>
 __device__ void fetch(SquareTile<Element> to_smem, const Element* from, std::int64_t stride,
                       int rows, int columns) {
@@ -139,8 +139,8 @@ __device__ void write(const Steps<Element>& steps, int first, int rows,
 
 // ---- Shared memory of the second kernel ----
 
-// A warp's part of a chunk: 16 channels, and two blocks of steps, first the one at the chunk's
-// middle.
+// A warp's part of a chunk, 16 channels and two blocks of steps, the first of which is at the
+// chunk's middle.
 struct Part {
   int lane, warp;
   int row;    // the first of the channels
@@ -159,8 +159,9 @@ struct ChannelSums {
   float du[kBlocks][kSide], d_log_w[kBlocks][kSide];
 };
 
-// kRests: with the rounding errors of S and D. A decay per head in fp32 needs them: its gradient is
-// a sum over all steps, and an error that is made once per chunk is equal in all of them.
+// kRests adds the rounding errors of S and D. A decay per head in fp32 needs them, because its
+// gradient is a sum over all steps, and an error that is made once per chunk is equal in all of
+// them.
 template <bool kRests_, typename Element_, typename LogW_>
 struct alignas(16) ChunkTiles {
   using Element = Element_;
@@ -183,15 +184,15 @@ struct alignas(16) ChunkTiles {
   Element level4[kTileSize], level5[kTileSize];  // rows [channel][step], halves of 16 and 32 steps
   Element left[kTileSize];  // [channel][step]: k decayed to the end of the chunk
   union {
-    Element scores[kTileSize];  // [s][p]: the weight of v_s in o_p, with the bonus
+    Element scores[kTileSize];  // [s][p], the weight of v_s in o_p, with the bonus
     ChannelSums sums;           // after the last use of the scores
   };
-  Element d_scores[kTileSize];  // G: [p][s] = [s][p] = scale * d_o_p . v_s
+  Element d_scores[kTileSize];  // G, where [p][s] = [s][p] = scale * d_o_p . v_s
   Right<Element> spans[kSpans][kWarpSize];
   float total[kBlocks][kSide];                          // decay of a block's steps, by channel
   float before[kBlocks][kSide], after[kBlocks][kSide];  // of the chunk's steps outside of a block
   float bonus[kBlocks][kSide];                          // sums of q u k over 16 channels, by step
-  float next[kBlocks][kSide];  // the same for level 0: an even step's key, the next step's query
+  float next[kBlocks][kSide];  // the same for level 0, an even step's key, the next step's query
   float d_own[kSide];          // scale * d_o_t . v_t, the diagonal of G
   float overlap[kSide];        // the product of S and D through the whole chunk
 };

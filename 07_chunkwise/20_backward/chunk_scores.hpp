@@ -1,6 +1,6 @@
-// The rows of a chunk's decay tree: queries and keys at each level, and the decays outside a block.
-// Then the scores, with keys as rows: queries and keys of a level are in one tile, whose product
-// with itself contains their scores.
+// The rows of a chunk's decay tree, that is, queries and keys at each level, and the decays outside
+// a block. Then the scores, with keys as rows. Queries and keys of a level are in one tile, whose
+// product with itself contains their scores.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,8 +25,8 @@ __device__ __forceinline__ void load_rows(Tiles& tiles_smem, const Part& part, i
   for_each([&](int j, int x) { w.d[j][x] = decay_of<typename Tiles::Element>(w.d[j][x]); });
 }
 
-// The bonus of each step, and level 0's scores, which need no product of blocks: an even step's key
-// and the next step's query.
+// The bonus of each step, and level 0's scores, which need no product of blocks because each is of
+// an even step's key and the next step's query.
 template <typename Tiles>
 __device__ __forceinline__ void put_bonus(Tiles& tiles_smem, const Part& part, const float (&u)[2],
                                           int block, const Sum& q, const Sum& k,
@@ -63,7 +63,7 @@ __device__ __forceinline__ SquareTile<typename Tiles::Element> level_tile(Tiles&
   return {level == 1 ? tiles_smem.d_scores : level == 2 ? tiles_smem.left : tiles_smem.scores};
 }
 
-// The rows of a block of steps at each level up to 3; afterwards the decays are those of the block.
+// The rows of a block of steps at each level up to 3. Afterwards `decays` covers the whole block.
 template <typename Tiles>
 __device__ __forceinline__ void put_rows_of_block(Tiles& tiles_smem, const Part& part, int block,
                                                   const Sum& q, const Sum& k, const Sum& w,
@@ -90,8 +90,8 @@ __device__ __forceinline__ void put_rows_of_halves(Tiles& tiles_smem, const Part
   put(level5_smem, part.row, block * kBlock, far, part.lane);
 }
 
-// The rows of each level, the bonus and the decays of the warp's blocks of steps. `left`: their
-// keys, decayed to the end of the block.
+// The rows of each level, the bonus and the decays of the warp's blocks of steps. `left` holds
+// their keys, decayed to the end of the block.
 template <bool kGla, typename Tiles>
 __device__ __forceinline__ void put_rows(Tiles& tiles_smem, const Part& part, const int (&ik)[2],
                                          const float (&u)[2], Sum (&left)[kBlocksPerWarp]) {
@@ -155,7 +155,7 @@ __device__ __forceinline__ void put_left(Tiles& tiles_smem, const Part& part,
 
 // ---- Scores ----
 
-// Adds the scores of a block of steps with itself: levels 1 to 3, then the bonus and level 0.
+// Adds the scores of a block of steps with itself, first levels 1 to 3, then the bonus and level 0.
 template <typename Tiles>
 __device__ __forceinline__ void add_scores_within_block(Tiles& tiles_smem, const Part& part,
                                                         Sum& scores) {

@@ -2,18 +2,18 @@
 //
 // Let a key be at step s and a query at step p > s. Their highest differing bit, the level, names
 // the smallest aligned block whose lower half contains s and whose upper half contains p. The decay
-// between them is a product of two factors: that of k_s up to the end of its half, and that of a
-// state from there to p. Both are products of decays, at most 1; a complete reset is a factor of 0,
-// here as in the recurrence. So at each level a step has one role, key or query, and one row for
-// the product:
+// between them is a product of two factors, the decay of k_s up to the end of its half, and the
+// decay of a state from there to p. Both are products of decays, at most 1. A complete reset is a
+// factor of 0, here as in the recurrence. Therefore at each level a step has one role, key or
+// query, and one row for the product:
 //
 //     level 0    k q k q k q k q k q k q k q k q
 //     level 1    k k q q k k q q k k q q k k q q
 //     level 2    k k k k q q q q k k k k q q q q
 //     level 3    k k k k k k k k q q q q q q q q
 //
-// Blocks are distributed over the lanes of a warp as in gradient_blocks.hpp, rows are channels and
-// columns are steps: bit 0 of a step is e, bits 1 and 2 are the lane's, bit 3 is j.
+// Blocks are distributed over the lanes of a warp as in gradient_blocks.hpp. Rows are channels and
+// columns are steps. Bit 0 of a step is e, bits 1 and 2 are the lane's, bit 3 is j.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -32,8 +32,8 @@ inline __device__ bool is_query(int level, int j, int e, int lane) {
   return level == 0 ? e == 1 : level == 3 ? j == 1 : (lane >> (level - 1) & 1) != 0;
 }
 
-// Products of decays within an aligned block of 2^level steps: of those before a step, of those
-// after it, and of all.
+// Products of decays within an aligned block of 2^level steps, of the steps before a step, of the
+// steps after it, and of all.
 struct Decays {
   Sum before, after;
   float total[2][2];  // [j][i], from level 1 on
@@ -107,13 +107,13 @@ __device__ float decay_of(float log_w) {
   }
 }
 
-// Whether the pair [t][r] of a block meets at `level`: the highest bit in which t and r differ.
+// Whether the pair [t][r] of a block meets at `level`, the highest bit in which t and r differ.
 inline __device__ bool meet(int level, int t, int r) {
   return (t ^ r) >> level == 1;
 }
 
-// Keeps only the pairs that meet at `level`. Those of level 3 are between the block's halves, the
-// others within one half, the same in both.
+// Keeps only the pairs that meet at `level`. The pairs of level 3 are between the block's halves,
+// and all others are within one half, the same in both.
 inline __device__ Right<bfloat16> meeting(Right<bfloat16> pairs, int level, int lane) {
   const int t = lane / 4, r = lane % 4 * 2;
   const std::uint32_t mask =
@@ -139,11 +139,11 @@ inline __device__ Right<float> meeting(Right<float> pairs, int level, int lane) 
   return pairs;
 }
 
-// Spans describe which rows reach across which steps: one per level in a block, and two for pairs
-// with steps outside the block.
+// Spans describe which rows reach across which steps. There is one per level in a block, and two
+// for pairs with steps outside the block.
 constexpr int kFromBefore = kBlockLevels, kFromAfter = kBlockLevels + 1, kSpans = kBlockLevels + 2;
 
-// [t][r]: 1 if the decay of step t is between row r and its source or target.
+// [t][r] is 1 if the decay of step t is between row r and its source or target.
 template <bool kGla, typename Element>
 __device__ Right<Element> make_span(int span, int lane) {
   const int level = span < kBlockLevels ? span : kBlockLevels;

@@ -1,9 +1,9 @@
 // The backward pass's products of 16 x 16 blocks on tensor cores, with factors of bf16 or of float,
 // their tiles in shared memory, and other operations on blocks in registers.
 //
-// A block M is distributed over the lanes of a warp in one way, as a factor and as a sum: with row
+// A block M is distributed over the lanes of a warp in one way, as a factor and as a sum. With row
 // = lane / 4 and pair = lane % 4, a lane holds M[row + 8 i][2 pair + 8 j + e] for i, j, e in {0,
-// 1}. So the sum of one product is a factor of the next in the same registers.
+// 1}. Therefore the sum of one product is a factor of the next in the same registers.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -39,7 +39,8 @@ struct Factor<bfloat16> {
   std::uint32_t pair[4];  // [i + 2 j], the elements e = 0 and 1
 };
 
-// A float is the sum of two tf32, up to its last bit: 24 bits are 11 and 11 more, and a sign.
+// A float is the sum of two tf32, up to its last bit, because its 24 bits are 11, 11 more, and a
+// sign.
 template <>
 struct Factor<float> {
   std::uint32_t big[4][2], small[4][2];  // [i + 2 j][e]
@@ -69,7 +70,7 @@ __device__ Factor<Element> as_factor(const Sum& sum) {
   return factor;
 }
 
-// sum[m][n] += a[m][0] b[n][0] + ... + a[m][15] b[n][15]: the second factor is given transposed.
+// sum[m][n] += a[m][0] b[n][0] + ... + a[m][15] b[n][15], so the second factor is given transposed.
 inline __device__ void multiply_add(Sum& sum, const Factor<bfloat16>& a,
                                     const Factor<bfloat16>& b) {
 #pragma unroll
@@ -77,10 +78,11 @@ inline __device__ void multiply_add(Sum& sum, const Factor<bfloat16>& a,
     ladder::cuda::mma_bf16(sum.d[j], a.pair, {b.pair[j], b.pair[j + 2]});
 }
 
-// Three products of tf32 replace one of float; small times small is below the last bit. A tensor
-// core truncates its sums towards zero, so it adds only these 16 terms; the running sum is rounded
-// to nearest. An instruction multiplies 8 columns. Its columns `pair` and `pair + 4` may be any two
-// as long as both factors agree: here 2 pair and 2 pair + 1, which a lane has.
+// Three products of tf32 replace one of float, because small times small is below the last bit. A
+// tensor core truncates its sums towards zero, so it adds only these 16 terms, and the running sum
+// is rounded to nearest. An instruction multiplies 8 columns. Its columns `pair` and `pair + 4` may
+// be any two as long as both factors agree. Here they are 2 pair and 2 pair + 1, which a lane
+// holds.
 inline __device__ void multiply_add(Sum& sum, const Factor<float>& a, const Factor<float>& b) {
   const auto add = [](float(&d)[4], const std::uint32_t(&x)[4][2], const std::uint32_t(&y)[4][2],
                       int j, int k) {
@@ -108,7 +110,7 @@ struct Tile {
   static_assert(kWidth % 64 == 0);
   Element* smem;
 
-  // Unsigned: a signed remainder costs five instructions, and every block has an address.
+  // Unsigned, because a signed remainder costs five instructions, and every block has an address.
   __device__ Element* at(unsigned row, unsigned column) const {
     const unsigned twist = sizeof(Element) == 2 ? row % 8 : 2 * (row % 4 ^ row / 4 % 2);
     return smem + (row * kWidth + (column ^ twist * kUnit));
@@ -205,7 +207,7 @@ inline __device__ Sum load_values_transposed(SquareTile<float> tile, int row, in
 }
 
 // The second factor of a product, transposed for multiply_add(). An instruction reads two
-// consecutive registers, and a load fills four: they are in the order of the instructions, which is
+// consecutive registers, and a load fills four. They are in the order of the instructions, which is
 // not that of a Factor.
 template <typename Element>
 struct Right : Factor<Element> {};
@@ -307,8 +309,8 @@ inline __device__ void sum_over_steps(float (&totals)[2], const Sum& sum) {
 
 // ---- Stores ----
 
-// Transposes in four neighbouring lanes: lane p has x[u] = word p of vector u, and receives x[u] =
-// word u of vector p.
+// Transposes among four neighbouring lanes. Lane p has x[u] = word p of vector u, and receives x[u]
+// = word u of vector p.
 inline __device__ void transpose_in_fours(std::uint32_t (&x)[4], int lane) {
 #pragma unroll
   for (int bit = 1; bit < 4; bit *= 2) {

@@ -1,13 +1,14 @@
 // 07 chunkwise, backward: the gradients of WKV and of GLA on tensor cores.
-// Change: rewrite: two passes over the chunks at once, forward for the state S and backward for its
-//         gradient D; then all chunks in parallel.
+// Change: rewrite. Two passes over the chunks run at once, forward for the state S and backward for
+//         its gradient D. Then all chunks run in parallel.
 // Why:    given S at a chunk's first step and D at its last, everything inside is products of small
 //         matrices.
-// Needs:  any B, T, H, K and V up to 65535; both states, scale, reverse, decay per token or per
-//         head; fp32 or bf16; a GPU since Ampere.
-// Costs:  S and D of every chunk in memory, each as large as one of the tensors if V = 64; no
-//         atomics. A NaN may reach all gradients of its own block of 16 steps: masked elements are
-//         0, and 0 times NaN is NaN. See README for the derivation and for what was measured.
+// Needs:  any B, T, H, K and V up to 65535, both states, scale, reverse, decay per token or per
+//         head, fp32 or bf16, a GPU since Ampere.
+// Costs:  S and D of every chunk in memory, each as large as one of the tensors if V = 64. There
+//         are no atomics. A NaN may reach all gradients of its own block of 16 steps, because
+//         masked elements are 0, and 0 times NaN is NaN. See README for the derivation and for what
+//         was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -34,7 +35,7 @@ namespace {
 
 using ladder::cuda::Scratch;
 
-// Kernels count steps and channels in ints; a grid's y is at most 65535, one for each tile of a
+// Kernels count steps and channels in ints. A grid's y is at most 65535, one for each tile of a
 // state.
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 30;
 constexpr std::int64_t kMostChannels = 65535, kMostTiles = 65535;
@@ -71,7 +72,7 @@ __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(
   const Place place(args.forward, work.chunks);
   const float scale = args.forward.scale;
 
-  // All copies start at once: the inputs of the rows, then the first tile of V.
+  // All copies start at once, first the inputs of the rows, then the first tile of V.
   fetch_keys<kAligned>(tiles_smem, args.forward, place);
   fetch_values<kAligned>(tiles_smem, args, work, place, 0);
   make_spans<kGla>(tiles_smem, warp, lane);
@@ -89,18 +90,18 @@ __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(
   Sum scores[kPairsPerWarp] = {};
   if (warp < kBlocks) add_scores_within_block(tiles_smem, part, scores[0]);
   add_scores_between_blocks(tiles_smem, part, scores);
-  __syncthreads();  // all threads have read the levels' rows; they may be overwritten
+  __syncthreads();  // all threads have read the levels' rows, so they may be overwritten
   put_left(tiles_smem, part, left);
   put_scores(tiles_smem, part, scale, scores);
 
-  // Products with S and D, one tile of V at a time; dv is complete after its tile.
+  // Products with S and D, one tile of V at a time. dv is complete after its tile.
   Sum d_scores[kPairsPerWarp] = {};
   Sum from_state[kBlocksPerWarp] = {}, from_adjoint[kBlocksPerWarp] = {};
   Sum overlap = {};  // S times D transposed, of which only the diagonal is used
 #pragma unroll 1
   for (int tile_V = 0; tile_V < work.tiles_V; ++tile_V) {
     if (tile_V > 0) {
-      __syncthreads();  // all threads have read the last tile of V; it may be refilled
+      __syncthreads();  // all threads have read the last tile of V, so it may be refilled
       fetch_values<kAligned>(tiles_smem, args, work, place, tile_V);
     }
     __pipeline_wait_prior(0);
@@ -127,7 +128,7 @@ __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(
 
 constexpr int kSumThreads = 256;
 
-// to[i] = sum over parts[n][i]; kShares threads share the parts of an element.
+// to[i] is the sum over parts[n][i]. kShares threads share the parts of an element.
 template <int kShares, typename Element>
 __global__ void __launch_bounds__(kSumThreads)
     sum_parts(Element* to, const float* parts, std::int64_t elements, std::int64_t count) {

@@ -1,6 +1,6 @@
-// Gradients of queries and keys: from the pairs within a block of 16 steps, and from those between
-// blocks. Also the gradient of log_w: the sums over the rows of each level, and over pairs across a
-// whole block.
+// Gradients of queries and keys, from the pairs within a block of 16 steps and from the pairs
+// between blocks. Also the gradient of log_w, from the sums over the rows of each level and over
+// pairs across a whole block.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -38,7 +38,7 @@ __device__ __forceinline__ void add_to_d_log_w(Tiles& tiles_smem, const Part& pa
                  tiles_smem.spans[span][part.lane]);
 }
 
-// Adds the pairs across the whole block: from the chunk's other blocks, from the other half, and
+// Adds the pairs across the whole block, from the chunk's other blocks, from the other half, and
 // from S to D.
 template <typename Tiles>
 __device__ __forceinline__ void add_across(Tiles& tiles_smem, const Part& part, const int (&ik)[2],
@@ -93,7 +93,7 @@ __device__ __forceinline__ void put_d_log_w(Tiles& tiles_smem, const Part& part,
 
 // ---- Gradients of queries and keys ----
 
-// Both orders of a pair. On the diagonal there are no pairs, only what the bonus needs.
+// Both orders of a pair. The diagonal has no pairs, only the terms of the bonus.
 template <typename Element>
 __device__ __forceinline__ void put_both_orders(SquareTile<Element> tile, const Sum& sum, int p,
                                                 int s, int lane) {
@@ -132,7 +132,7 @@ __device__ __forceinline__ void put_d_scores(Tiles& tiles_smem, const Part& part
   }
 }
 
-// Level by level: rows times pairs are gradients of the queries and of the keys at once. A product
+// Level by level, rows times pairs are gradients of the queries and of the keys at once. A product
 // of a row with its gradient belongs to every decay between the row and the other half.
 template <bool kGla, typename Tiles>
 __device__ __forceinline__ void add_gradients_within_block(Tiles& tiles_smem, const Part& part,
@@ -175,7 +175,7 @@ __device__ __forceinline__ void add_wide(Tiles& tiles_smem, const Part& part, in
     multiply_add(gradient, rows_reg, load_right(rest_smem, column, other, part.lane));
 }
 
-// Adds a step's own pair, by the bonus; dq and dk are then complete.
+// Adds a step's own pair, by the bonus, after which dq and dk are complete.
 template <typename Tiles>
 __device__ __forceinline__ void put_gradients(Tiles& tiles_smem, const Part& part,
                                               const float (&u)[2], int column, const Sum& q,
@@ -235,9 +235,9 @@ __device__ __forceinline__ void decay_products_of_states(const Tiles& tiles_smem
   }
 }
 
-// Levels 5 and 4: the pairs with the other half of the chunk, and with the other block of this
-// half. `reaching`: the products of level 5's rows with their gradient, which belong to all decays
-// between the row and the chunk's middle.
+// Levels 5 and 4, the pairs with the other half of the chunk, and with the other block of this
+// half. `reaching` is the products of level 5's rows with their gradient, which belong to all
+// decays between the row and the chunk's middle.
 template <typename Tiles>
 __device__ __forceinline__ void add_gradients_between_blocks(Tiles& tiles_smem, const Part& part,
                                                              const float (&to_middle)[2], int block,
@@ -268,7 +268,7 @@ __device__ __forceinline__ void add_gradients_between_blocks(Tiles& tiles_smem, 
 
 // Stores dq and dk of a block of steps in their tiles, and computes its d_log_w except for pairs
 // across the whole block, which need the sums of other blocks. S d_o and D v of the block are
-// overwritten: `wide` is the part from outside the block.
+// overwritten. `wide` is the part from outside the block.
 template <bool kGla, typename Tiles>
 __device__ __forceinline__ void make_gradients_of_block(Tiles& tiles_smem, const Part& part,
                                                         const int (&ik)[2], const float (&u)[2],

@@ -1,4 +1,4 @@
-// Products of a tile of V: with the state before the chunk, S, and with its gradient after it, D.
+// Products of a tile of V, with the state before the chunk, S, and with its gradient after it, D.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,8 +29,8 @@ __device__ __forceinline__ void add_d_scores(Tiles& tiles_smem, const Part& part
   }
 }
 
-// S times d_o and D times v, for the warp's blocks of steps; S times D transposed, of which only
-// the diagonal is used.
+// S times d_o and D times v, for the warp's blocks of steps, and S times D transposed, of which
+// only the diagonal is used.
 template <typename Tiles>
 __device__ __forceinline__ void add_products_of_states(Tiles& tiles_smem, const Part& part,
                                                        Sum (&from_state)[kBlocksPerWarp],
@@ -73,8 +73,8 @@ __device__ __forceinline__ void add_products_of_states(Tiles& tiles_smem, const 
   }
 }
 
-// dv of a block of steps, two blocks of columns: D times the decayed keys, plus the scores times
-// d_o.
+// dv of a block of steps, two blocks of columns. It is D times the decayed keys, plus the scores
+// times d_o.
 constexpr int kColumnBlocks = 2;
 template <typename Tiles>
 __device__ __forceinline__ void add_dv(Tiles& tiles_smem, int s, int first_column, int lane,
@@ -100,7 +100,7 @@ __device__ __forceinline__ void add_dv(Tiles& tiles_smem, int s, int first_colum
   }
 }
 
-// Stores dv; if K has several tiles, each has a part of dv, and sum_parts() adds them.
+// Stores dv. If K has several tiles, each has a part of dv, and sum_parts() adds them.
 template <bool kAligned, typename Element, typename LogW>
 __device__ __forceinline__ void store_dv(const BasicWkvGradArgs<Element, LogW>& args,
                                          const Work<Element>& work, const Place& place, int step,
@@ -118,7 +118,7 @@ __device__ __forceinline__ void store_dv(const BasicWkvGradArgs<Element, LogW>& 
   }
 }
 
-// dv of a tile of V: two warps share a block of steps.
+// dv of a tile of V. Two warps share a block of steps.
 template <bool kAligned, bool kRests, typename Element, typename LogW>
 __device__ __forceinline__ void make_dv(ChunkTiles<kRests, Element, LogW>& tiles_smem,
                                         const BasicWkvGradArgs<Element, LogW>& args,

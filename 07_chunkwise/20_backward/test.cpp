@@ -26,14 +26,15 @@ using ladder::testing::is_right;
 
 namespace {
 
-// Tiles of 64 rows and columns; chunks of 64 steps. Eight threads add up what the chunks leave of du. GLA has the same tiles.
+// Tiles of 64 rows and columns, and chunks of 64 steps. Eight threads add up the chunks' parts of
+// du. GLA uses the same tiles.
 const std::vector<ladder::Border> kBorders = {{.size = "K", .at = {64, 128}},
                                               {.size = "V", .at = {64, 128}},
                                               {.size = "V", .at = {128}, .others = {{"K", 130}}},
                                               {.size = "T", .at = {64, 128}},
                                               {.size = "T", .at = {512}, .others = {{"H", 1}}}};
 
-// A tile that is not full, and two tiles of K and of V; a chunk is 64 steps, a block 16.
+// A partial tile, and two tiles of K and of V. A chunk has 64 steps, a block 16.
 bool register_backward(const std::string& op, const std::string& implementation,
                        const std::vector<ladder::FoundCase>& also) {
   return ladder::testing::register_suite(
@@ -117,8 +118,8 @@ void expect_right(const WkvGradProblem& problem, const std::string& what) {
       << name_of(c) << ", " << what;
 }
 
-// Decays are products over a tree of blocks of 16 steps: a decay to nothing must be right at each level of it, in each half, and
-// next to the borders of blocks.
+// Decays are products over a tree of blocks of 16 steps. A total decay must be right at each level
+// of it, in each half, and next to the borders of blocks.
 KERNEL_TEST(chunkwise_backward, SurvivesTotalDecayAtEachLevelOfTheTree) {
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
     for (const std::int64_t forgets : {0, 1, 2, 4, 8, 15, 16, 31, 32, 33, 63}) {
@@ -133,7 +134,8 @@ KERNEL_TEST(chunkwise_backward, SurvivesTotalDecayAtEachLevelOfTheTree) {
   }
 }
 
-// No difference of large sums: where nothing of the state is left, its decay has no effect, exactly.
+// There is no difference of large sums. If nothing of the state is left, its decay has exactly no
+// effect.
 KERNEL_TEST(chunkwise_backward, GivesNoGradientToATotalDecay) {
   const Implementation implementation = find_implementation("wkv_chunkwise_backward");
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
@@ -145,8 +147,9 @@ KERNEL_TEST(chunkwise_backward, GivesNoGradientToATotalDecay) {
   }
 }
 
-// Three and four chunks, so that every stage of the walks is filled again, with widths of one tile, of two, and of several tiles of V.
-// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+// Three and four chunks, so that every stage of the walks is refilled, with widths of one tile, of
+// two, and of several tiles of V. One order of threads is enough for so many cases, because the
+// suite runs its borders in the others.
 TEST(chunkwise_backward, MatchesReferenceOverManyChunks) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {
@@ -164,8 +167,9 @@ TEST(chunkwise_backward, MatchesReferenceOverManyChunks) {
   }
 }
 
-// The gradient of a decay per head is a sum over all steps: what S and D lost in rounding, once per chunk, would add up in it.
-// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+// The gradient of a decay per head is a sum over all steps, in which the rounding errors of S and
+// D, one per chunk, would add up. One order of threads is enough for so many cases, because the
+// suite runs its borders in the others.
 TEST(chunkwise_backward, SumsTheGradientOfADecayPerHeadOverManyChunks) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   for (const Recurrence recurrence : {Recurrence::kWkv, Recurrence::kGla}) {

@@ -1,4 +1,4 @@
-// The first kernel's work: the state S goes forward over the chunks, its gradient D backward.
+// The first kernel's work. The state S goes forward over the chunks, its gradient D backward.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -22,8 +22,8 @@ struct alignas(16) WalkStage {
   LogW log_w[kTileSize];
 };
 
-// S uses k and v, forward; D uses q and d_o, backward. kRests: the rounding errors of S and D are
-// stored too.
+// S uses k and v, forward, and D uses q and d_o, backward. With kRests, the rounding errors of S
+// and D are stored too.
 template <bool kGla, bool kBackward, bool kAligned, bool kRests, typename Element, typename LogW>
 __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Element>& work,
                      WalkStage<Element, LogW>* stages_smem) {
@@ -89,7 +89,7 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
               true, lane);
     }
 
-    // Sixteen steps at a time: the state decays, then the decayed keys are added.
+    // Sixteen steps at a time. The state decays, then the decayed keys are added.
 #pragma unroll 1
     for (int x = 0; x < kBlocks; ++x) {
       const int step = (kBackward ? kBlocks - 1 - x : x) * kBlock;

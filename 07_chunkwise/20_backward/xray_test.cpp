@@ -10,7 +10,7 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xrays_of;
 
-// Four chunks: stages are filled again.
+// Four chunks, so that stages are refilled.
 const ladder::WkvCase kCase{
     .B = 1, .T = 256, .H = 1, .K = 64, .V = 64, .precision = ladder::Precision::kBf16};
 
@@ -18,8 +18,8 @@ const bool bounds = ladder::testing::register_bounds("wkv_chunkwise_backward", "
                                                      ladder::testing::kRaggedShape, {},
                                                      {"fp32", "bf16", "bf16_fp32_decay"});
 
-// Walks: k, v, log_w and q, d_o, log_w read, two states per chunk written. Gradients: five tensors and both states read, four
-// written. Together 19 tensors.
+// The walks load k, v, log_w and q, d_o, log_w, and store two states per chunk. The second kernel
+// loads five tensors and both states, and stores four. Together these are 19 tensors.
 TEST(ChunkwiseBackward, MovesNineteenTensors) {
   const double tensor = sizeof(ladder::bfloat16) * 256.0 * 64;
   double moved = 0;

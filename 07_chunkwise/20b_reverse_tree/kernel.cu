@@ -1,12 +1,12 @@
 // 07 chunkwise, the tree in reverse: WKV's gradients on tensor cores, down the forward pass's tree.
-// Change: rewrite of 07.13 for gradients: a sub-chunk's scores are joined upward as there; then
+// Change: rewrite of 07.13 for gradients. A sub-chunk's scores are joined upward as there. Then
 //         `part` undoes each join, from the root down.
-// Why:    07.20 builds the rows of each level again for the gradients; here `part` needs only the
-//         rows stored on the way up.
-// Needs:  K = V = 64, bf16; rows at multiples of 16 bytes; forward time, no states; tensor cores
+// Why:    07.20 builds the rows of each level again for the gradients, but here `part` needs only
+//         the rows stored on the way up.
+// Needs:  K = V = 64, bf16, rows at multiples of 16 bytes, forward time, no states, tensor cores
 //         (sm_80) and 147 KB of shared memory.
-// Costs:  a block has a head and goes through all chunks from the last one on; S of each chunk in
-//         memory, in fp32; operands are rounded to bf16.
+// Costs:  a block computes a head and goes through all chunks from the last one on. S of each chunk
+//         is in memory, in fp32. Operands are rounded to bf16.
 //         See README for the derivation, counts and what was measured.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -43,28 +43,28 @@ using Exact = Tile<float, kChannels>;
 
 constexpr int kUnit = 16;  // tokens, or channels, of a block of a product
 constexpr int kBlocks = kChannels / kUnit;
-constexpr int kTokens = 64;  // per chunk: four sub-chunks
+constexpr int kTokens = 64;  // per chunk, four sub-chunks
 constexpr int kUnits = kTokens / kUnit;
 constexpr int kLevels = 4;  // joins of blocks of 1, 2, 4 and 8 tokens
 constexpr int kTile = kTokens * kChannels;
-// Each warp climbs and descends in a sub-chunk; in between, it has 16 value columns and all rows of
+// Each warp climbs and descends in a sub-chunk. In between, it has 16 value columns and all rows of
 // S and of D.
 constexpr int kWarps = kBlocks;
 constexpr int kThreads = kWarps * kWarpSize;
 static_assert(kWarps == kUnits && kChannels == 2 * kWarpSize && kTokens == kChannels);
 
-// A warp's columns of S or of D, transposed: state[c] has rows of V, and columns of K from 16 c.
+// A warp's columns of S or of D, transposed. state[c] has rows of V, and columns of K from 16 c.
 using State = Accumulator[kBlocks][2];
 
 struct alignas(128) Shared {
-  bfloat16 q[kTile], k[kTile];  // later q~ and k~; finally dq and dk
+  bfloat16 q[kTile], k[kTile];  // later q~ and k~, finally dq and dk
   bfloat16 v[kTile], d_o[kTile];
   bfloat16 log_w[kTile];            // finally d_log_w
-  bfloat16 levels[kLevels][kTile];  // before each join: q of tokens in right blocks, k in left ones
+  bfloat16 levels[kLevels][kTile];  // before each join, q of tokens in right blocks, k in left ones
   bfloat16 dv[kTile];               // first q times the bonus
   bfloat16 scores[kUnit * kChannels];  // of the sub-chunks, side by side
-  bfloat16 states[kUnits][kTile];      // S before each sub-chunk; then buffers for products
-  bfloat16 adjoints[kUnits][kTile];    // D after each sub-chunk; the same
+  bfloat16 states[kUnits][kTile];      // S before each sub-chunk, then buffers for products
+  bfloat16 adjoints[kUnits][kTile];    // D after each sub-chunk, the same
   float decays[kUnits][kChannels];     // of a whole sub-chunk
   float d_own[kTokens];                // gradients of the bonus
   float u[kChannels];
@@ -72,7 +72,7 @@ struct alignas(128) Shared {
 
 struct Work {
   std::int64_t chunks;   // per sequence
-  float4* states;        // (B, H, chunks, 8, threads): S before each chunk, in register order
+  float4* states;        // (B, H, chunks, 8, threads), S before each chunk, in register order
   float* du_parts;       // (B, H, K)
   float* d_log_w_parts;  // (B, H, K)
 };
@@ -106,7 +106,7 @@ __device__ void fetch_keys(Shared& shared, const ladder::WkvBf16Args& args, cons
              rows_from(args, t));
 }
 
-// state = decays state + columns rows: S with v and k~, D with d_o and q~.
+// state = decays state + columns rows, for S with v and k~, for D with d_o and q~.
 __device__ void walk(State& state, const FragmentA<bfloat16>& columns_reg, Rows rows_smem,
                      int token, const float* decays_smem, int lane) {
 #pragma unroll
@@ -125,7 +125,7 @@ __device__ void walk(State& state, const FragmentA<bfloat16>& columns_reg, Rows 
   }
 }
 
-// A thread's part of S or D, in register order: in memory its float4 are `stride` float4 apart.
+// A thread's part of S or D, in register order. In memory its float4 are `stride` float4 apart.
 __device__ void put(float4* to, int stride, const State& state) {
 #pragma unroll
   for (int c = 0; c < kBlocks; ++c) {
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(kThreads) save_states(const Args args, const W
 
   State state = {};
   for (std::int64_t chunk = 0; chunk < work.chunks; ++chunk) {
-    __syncthreads();  // all threads have finished the previous chunk; its buffer is free
+    __syncthreads();  // all threads have finished the previous chunk, so its buffer is free
     fetch_keys(shared, args.forward, head, chunk * kTokens);
     __pipeline_commit();
     __pipeline_wait_prior(0);
@@ -190,9 +190,9 @@ __global__ void __launch_bounds__(kThreads) save_states(const Args args, const W
 
 // ---- Second kernel: up the tree ----
 
-// A lane's two channels of a sub-chunk, cut into blocks of tokens. For each token: q with the
-// decays from its block's start to before it; k with those after it up to its block's end; for a
-// block's last token the decay of the whole block.
+// A lane's two channels of a sub-chunk, cut into blocks of tokens. Each token holds q with the
+// decays from its block's start to before it, and k with the decays after it up to its block's end.
+// A block's last token also holds the decay of the whole block.
 struct Blocks {
   float q[kUnit][2], k[kUnit][2], decay[kUnit][2];
 };
@@ -215,8 +215,8 @@ __device__ void join(Blocks& blocks, int size) {
   }
 }
 
-// Whether the tokens meet where blocks of `size` are joined; with size 0, whether they are the same
-// one.
+// Whether the tokens meet where blocks of `size` are joined. With size 0, whether they are the
+// same.
 __device__ bool meet(int one, int other, int size) {
   return size == 0 ? one == other : (one ^ other) / size == 1;
 }
@@ -278,7 +278,7 @@ __device__ void prepare(Shared& shared, int unit, int lane) {
     join(blocks, size);
   };
   climb(0), climb(1), climb(2), climb(3);
-  __syncwarp();  // all lanes have read k; it may be overwritten
+  __syncwarp();  // all lanes have read k, so it may be overwritten
 #pragma unroll
   for (int t = 0; t < kUnit; ++t)
     copy<2>(q_smem.at(t, ik), blocks.q[t]), copy<2>(k_smem.at(t, ik), blocks.k[t]);
@@ -308,8 +308,8 @@ __device__ void walk_forward(Shared& shared, State& state, int column, int lane)
   }
 }
 
-// D from sub-chunk to sub-chunk, from the chunk's end on; and dv = k~ D + the scores' columns times
-// d_o.
+// D from sub-chunk to sub-chunk, from the chunk's end on. Also dv = k~ D + the scores' columns
+// times d_o.
 __device__ void walk_backward(Shared& shared, State& adjoint, float scale, int column, int lane) {
 #pragma unroll 1
   for (int unit = kUnits - 1; unit >= 0; --unit) {
@@ -337,8 +337,9 @@ __device__ void walk_backward(Shared& shared, State& adjoint, float scale, int c
 
 // ---- Down the tree ----
 
-// A lane's two channels of a sub-chunk, cut into blocks. For each token: the gradients of its
-// block's q and k; for a block's first token the gradient of the logarithm of the block's decay.
+// A lane's two channels of a sub-chunk, cut into blocks. Each token has the gradients of its
+// block's q and k, and a block's first token also the gradient of the logarithm of the block's
+// decay.
 struct Gradients {
   float q[kUnit][2], k[kUnit][2], log_decay[kUnit][2];
 };
@@ -389,7 +390,7 @@ __device__ void pass(Exact to_smem, Rows rows_smem, Rows state_smem, int lane) {
       multiply(product[n], rows_reg, b_reg);
     }
   }
-  __syncwarp();  // all lanes have read the state; it may be overwritten
+  __syncwarp();  // all lanes have read the state, so it may be overwritten
 #pragma unroll
   for (int n = 0; n < kBlocks; ++n) {
     store_c(to_smem, 0, n * kUnit, product[n][0], lane);
@@ -458,7 +459,7 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
       taken[n / 4][n % 4] = meets ? d_scores[n / 4][n % 4] : 0.0f;
     }
     const auto taken_reg = as_a<bfloat16>(taken[0], taken[1]);
-    __syncwarp();  // all lanes have read the previous products; they may be overwritten
+    __syncwarp();  // all lanes have read the previous products, so they may be overwritten
 #pragma unroll
     for (int n = 0; n < kBlocks; ++n) {
       Accumulator product[2] = {};
@@ -509,7 +510,7 @@ __global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, co
   for (std::int64_t chunk = work.chunks - 1; chunk >= 0; --chunk) {
     const std::int64_t t = chunk * kTokens, at = head.first + t * head.stride;
     const int rows = rows_from(forward, t);
-    __syncthreads();  // the later chunk's gradients are stored; its buffers are free
+    __syncthreads();  // the later chunk's gradients are stored, so its buffers are free
     fetch_keys(shared, forward, head, t);
     fetch_rows(shared.q, forward.q + at, head.stride, rows);
     fetch_rows(shared.d_o, args.d_o + at, head.stride, rows);
@@ -533,7 +534,7 @@ __global__ void __launch_bounds__(kThreads) wkv_reverse_tree(const Args args, co
     if (forward.log_w_stride_T > 0) write(args.d_log_w, shared.log_w);
   }
 
-  // The warps' sums of du and of d_log_w: half of the threads have one, half the other.
+  // Half of the threads add up the warps' sums of du, the other half the sums of d_log_w.
   auto* const sums = reinterpret_cast<float(*)[kWarps][kChannels]>(shared.states[0]);
   copy<2>(sums[0][warp] + 2 * lane, du), copy<2>(sums[1][warp] + 2 * lane, d_log_w_sum);
   __syncthreads();

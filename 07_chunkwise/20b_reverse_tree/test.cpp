@@ -26,7 +26,7 @@ const bool stages =
                   {{"B", 2}, {"T", 20}, {"H", 2}, {"K", 64}, {"V", 64}},
                   {{"decay_per_head", "true"}}, {}, "bf16");
 
-// Units of 16 tokens, chunks of 64.
+// Sub-chunks of 16 tokens, chunks of 64.
 const bool registered = ladder::testing::register_suite(
     "wkv_backward", "wkv_reverse_tree",
     {.storages = {"bf16"},
@@ -35,7 +35,8 @@ const bool registered = ladder::testing::register_suite(
      .most = {{"B * H", INT32_MAX}},
      .borders = {{.size = "T", .at = {16, 64}, .others = {{"K", 64}, {"V", 64}}}}});
 
-// Of a state that a decay of 0 has forgotten nothing is read: its decay has no effect, exactly.
+// After a decay of 0 nothing of the earlier state is read, so the gradient of that decay is exactly
+// 0.
 KERNEL_TEST(wkv_reverse_tree, GivesNoGradientToATotalDecay) {
   WkvCase c{.B = 1, .T = 9, .H = 2, .K = 64, .V = 64, .decay = ladder::Decay::kTotal};
   c.precision = ladder::Precision::kBf16;

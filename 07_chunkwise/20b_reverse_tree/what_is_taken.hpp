@@ -1,5 +1,5 @@
-// Requirements beyond ladder::validate: rows are copied in 16-byte vectors, and a block has a head
-// of a sequence.
+// Requirements beyond ladder::validate. Rows are copied in 16-byte vectors, and a block computes
+// one head of one sequence.
 #pragma once
 
 #include <cuda_runtime.h>

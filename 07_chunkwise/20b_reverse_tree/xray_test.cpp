@@ -11,13 +11,13 @@ namespace {
 using namespace emulator::xray;
 using ladder::testing::xrays_of;
 
-// Two chunks, the second one of six tokens: every place is used again.
+// Two chunks, the second with six tokens, so that every buffer is reused.
 const ladder::Shape kRagged{{"B", 1}, {"T", 70}, {"H", 2}, {"K", 64}, {"V", 64}};
 
 const bool bounds =
     ladder::testing::register_bounds("wkv_reverse_tree", "wkv_backward", kRagged, {}, {"bf16"});
 
-// Four chunks of a head.
+// Four chunks of one head.
 const ladder::WkvCase kCase{
     .B = 1, .T = 256, .H = 1, .K = 64, .V = 64, .precision = ladder::Precision::kBf16};
 

@@ -1,5 +1,5 @@
-// Lengths that lie on the device: a launcher cannot refuse bad ones, so kernels clamp them. Outputs are then wrong where the lengths
-// are, and nothing outside of the arrays is read or written.
+// Lengths are in device memory, where a launcher cannot reject bad ones, so kernels clamp them.
+// Outputs are then wrong for the bad lengths, but nothing outside the arrays is read or written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,11 +33,11 @@ ladder::WkvOutputs run_with(const Implementation& implementation, const WkvProbl
                             const Lengths& cu_seqlens) {
   WkvProblem bad = problem;
   bad.array<std::int64_t>("cu_seqlens") = cu_seqlens;
-  ladder::WkvOutputs outputs = run(implementation, bad);  // looks at the guard zones
+  ladder::WkvOutputs outputs = run(implementation, bad);  // checks the guard zones
   return outputs;
 }
 
-// Each sentence of bad lengths, and the good ones that it is clamped to.
+// Each case has bad lengths, and the good ones to which they are clamped.
 KERNEL_TEST(wkv_chunkwise, ClampsBadSequenceLengths) {
   for (const char* name : {"wkv_chunkwise_fused", "wkv_chunkwise_time_parallel"}) {
     const Implementation implementation = find_implementation(name);
@@ -61,7 +61,8 @@ KERNEL_TEST(wkv_chunkwise, ClampsBadSequenceLengths) {
       same({-5, 70, 80, T}, {0, 70, 80, T});
       same({-kHuge, 70, 80, T}, {0, 70, 80, T});
       same({0, 70, T + 3, kHuge}, {0, 70, T, T});
-      // Between 70 and 40 there is no step; what the third sequence then has twice is its own affair.
+      // Between 70 and 40 there is no step. The third sequence then contains steps twice, which is
+      // not checked.
       const ladder::WkvOutputs crossed = run_with(implementation, problem, {0, 70, 40, T});
       const auto state_size = static_cast<std::ptrdiff_t>(c.H * c.K * c.V);
       EXPECT_TRUE(std::equal(problem["initial_state"].begin() + state_size,
@@ -75,8 +76,8 @@ KERNEL_TEST(wkv_chunkwise, ClampsBadSequenceLengths) {
   }
 }
 
-// Key lengths below 0 are 0, those above T_k are T_k. Two batches: what lies behind the first one's keys is not NaN but the
-// second one's keys.
+// Key lengths below 0 are 0, and above T_k they are T_k. With two batches, the elements after the
+// first one's keys are not NaN but the second one's keys.
 KERNEL_TEST(linear_attention_chunkwise, ClampsBadKeyLengths) {
   for (const char* name : {"linear_attention_chunkwise", "linear_attention_chunk_walk",
                            "linear_attention_chunk_states"}) {

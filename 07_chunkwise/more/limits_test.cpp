@@ -1,5 +1,5 @@
-// Sizes that a kernel's integers or a grid cannot count are refused by a sentence, before anything is launched. Memory for the sizes
-// themselves is on no machine: nothing is allocated here.
+// Sizes that a kernel's integers or a grid cannot count are rejected by a message, before anything
+// is launched. No machine has enough memory for these sizes, so nothing is allocated here.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ using ladder::testing::expect_refused;
 
 constexpr std::int64_t k2To20 = std::int64_t{1} << 20, k2To30 = std::int64_t{1} << 30;
 
-// A decay per head: strides of a decay per token would have to change with the sizes.
+// A decay per head, because the strides of a decay per token would depend on the sizes.
 ladder::WkvCase small(Recurrence recurrence, Precision precision) {
   ladder::WkvCase c{.recurrence = recurrence, .B = 1, .T = 2, .H = 1, .K = 4, .V = 4};
   c.decay_per_head = true;
@@ -99,7 +99,7 @@ TEST(chunkwise_backward, RefusesMoreThanItCanCount) {
                 {"T is 1073741825;", [](Args& a) { a.forward.T = k2To30 + 1; }},
                 {"K is 65536;", [](Args& a) { a.forward.K = 65536; }},
                 {"V is 65536;", [](Args& a) { a.forward.V = 65536; }},
-                // 256 * 256 tiles, one more than a grid has rows
+                // 256 * 256 tiles, one more than a grid's y allows
                 {"K is 16384 and V is 16384;", [](Args& a) { a.forward.K = a.forward.V = 16384; }},
                 {"H is 268435457;", [](Args& a) { a.forward.H = k2To30 / 4 + 1; }},
                 {"B is 2147483648;", [](Args& a) { a.forward.B = 2 * k2To30; }},
@@ -169,7 +169,8 @@ TEST(gla_five_steps, RefusesMoreThanItCanCount) {
          a.T = 0;
          a.H = 2 * k2To30;
        }},
-      // 2^31 chunks of 64 steps of 4 channels: more blocks of 16 queries than a grid can count
+      // 2^31 chunks of 64 steps of 4 channels, which are more blocks of 16 queries than a grid can
+      // count
       {"B * H * T", [](Args& a) { a.B = 2 * k2To30 - 1; }},
       {"B * H * T",
        [](Args& a) {

@@ -1,6 +1,7 @@
-// A NaN stays in its batch, its head and its packed sequence, and what the formula says it reaches is NaN. Where a kernel multiplies
-// blocks of 16 steps by blocks whose masked elements are 0, it also reaches steps of its own 16 that the formula spares, because
-// 0 times NaN is NaN. Everything else must keep every bit.
+// A NaN stays in its batch, its head and its packed sequence, and all elements that depend on it by
+// the formula are NaN. If a kernel multiplies blocks of 16 steps by blocks whose masked elements
+// are 0, NaN also reaches steps of its own 16 that do not depend on it, because 0 times NaN is NaN.
+// Everything else must keep every bit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +30,8 @@ using Floats = std::vector<float>;
 
 constexpr std::int64_t kUnit = 16;
 
-// Where the NaN is put: one channel of one step of one head. Steps are counted over all batches, or over all packed sequences.
+// The position of the NaN, one channel of one step of one head. Steps are counted over all batches,
+// or over all packed sequences.
 struct Place {
   std::int64_t step, h, channel;
   std::int64_t sequence_begin;  // of the step's sequence
@@ -86,7 +88,8 @@ WkvCase two_batches(Recurrence recurrence, Precision precision) {
   return c;
 }
 
-// The second batch's step 21: its unit is steps 16 to 31. The packed case's second sequence has it at its sixth step.
+// Step 21 of the second batch, whose sub-chunk is steps 16 to 31. In the packed case it is the
+// sixth step of the second sequence.
 constexpr Place kInBatch{.step = kSteps + 21, .h = 1, .channel = 3, .sequence_begin = kSteps};
 constexpr Place kInSequence{.step = 25, .h = 1, .channel = 3, .sequence_begin = 20};
 
@@ -106,7 +109,7 @@ void expect_forward_isolation(const std::string& name, const WkvCase& c, const P
                     values ? values_reach : Reaches::kFormula);
     expect_isolated("final_state", clean.final_state, outputs.final_state, truth.final_state);
     if (!values || values_reach == Reaches::kFormula) continue;
-    // Said in the README and in the header of the kernel: if it were not so, they should say that.
+    // The README and the kernel's head state this. If it changes, they must change too.
     const std::int64_t first = place.step - (place.step - place.sequence_begin) % kUnit;
     for (std::int64_t step = first; step < place.step; ++step)
       EXPECT_TRUE(std::isnan(outputs.o[(step * c.H + place.h) * c.V + place.channel]))
@@ -126,13 +129,13 @@ KERNEL_TEST(wkv_chunkwise, KeepsNanInItsBatchHeadAndSequence) {
   }
 }
 
-// The only kernels of the chapter that read no score that is masked.
+// The only kernels of the chapter that read no masked score.
 KERNEL_TEST(gla_five_steps, LetsNanReachNoEarlierStep) {
   expect_forward_isolation("gla_five_steps", two_batches(Recurrence::kGla, Precision::kFp32),
                            kInBatch, Reaches::kFormula);
 }
 
-// log_w is clamped where it is too small, not where it is no number.
+// log_w is clamped if it is too small, but not if it is NaN.
 KERNEL_TEST(gla_five_steps, KeepsANanGate) {
   const Implementation implementation = find_implementation("gla_five_steps");
   for (const bool per_head : {false, true}) {
@@ -175,7 +178,8 @@ KERNEL_TEST(linear_attention_chunkwise, KeepsNanInItsBatchAndHead) {
   }
 }
 
-// The gradients have more products: a NaN of any input may reach all gradients of its own 16 steps.
+// The gradients need more products, so a NaN of any input may reach all gradients of its own 16
+// steps.
 KERNEL_TEST(chunkwise_backward, KeepsNanInItsBatchAndHead) {
   for (const auto& [name, recurrence] : {std::pair{"wkv_chunkwise_backward", Recurrence::kWkv},
                                          {"gla_chunkwise_backward", Recurrence::kGla}}) {

@@ -1,4 +1,4 @@
-// Pointers: to arrays of no elements, which may be null, and to arrays that begin anywhere.
+// Pointers to arrays without elements, which may be null, and to arrays that begin at any address.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ std::vector<Element> contents(const GuardedArray& array, std::size_t count) {
   return elements;
 }
 
-// ---- No steps, no batch: what has no elements is a null pointer ----
+// ---- No steps or no batch, so arrays without elements are null pointers ----
 
 constexpr std::int64_t kH = 2, kK = 20, kV = 10, kSequences = 3;
 constexpr std::int64_t kStateSize = kSequences * kH * kK * kV;
@@ -69,7 +69,7 @@ Args no_steps() {
 template <typename Op, typename Args>
 void hand_the_state_through(const Implementation& implementation, bool packed) {
   const auto launch = ladder::launcher<Op, Args>(implementation);
-  if (launch == nullptr) return;  // five steps: fp32 only
+  if (launch == nullptr) return;  // five steps, fp32 only
   const Floats state = some_state();
   const GuardedArray initial(cuda(), "initial_state", state, Role::kInput);
   const GuardedArray final_state(cuda(), "final_state", Floats(kStateSize, NAN), Role::kOutput);
@@ -127,7 +127,7 @@ KERNEL_TEST(gla_five_steps, HandsTheStateThroughWithoutTensors) {
   for_each_forward("gla_five_steps", false);
 }
 
-// The bonus and the gradients of what has no steps still have elements.
+// Without steps, the bonus and some gradients still have elements.
 template <typename Op, typename Args>
 void hand_the_gradient_through(const Implementation& implementation, std::int64_t B, std::int64_t T,
                                bool per_head) {
@@ -197,7 +197,7 @@ KERNEL_TEST(linear_attention_chunkwise, TakesNullPointersToNothing) {
     args.B = 0, args.T_q = 70;
     EXPECT_NO_THROW(ladder::launch<ladder::LinearAttention>(implementation, args)) << "no batch";
 
-    // Queries without keys, of which only q and o have elements.
+    // Queries without keys, where only q and o have elements.
     args.B = 2, args.T_k = 0;
     const std::size_t count = args.B * args.T_q * kH * kV;
     const GuardedArray q(cuda(), "q", Floats(args.B * args.T_q * kH * kK, 1.0f), Role::kInput);
@@ -222,9 +222,11 @@ KERNEL_TEST(prefix_sum, TakesNullPointersToNothing) {
   EXPECT_NO_THROW(chunkwise::prefix_sums::prefix_sum({.length = 0, .chunk = 4}));
 }
 
-// ---- Any alignment of an element: 16-byte accesses where all arrays allow them, single elements where one does not ----
+// ---- Any alignment of an element, with 16-byte accesses if all arrays allow them, and single
+// elements otherwise ----
 
-// Runs a problem with one array moved by one element. The result must be right, or the call refused by a sentence that names the array.
+// Runs a problem with one array moved by one element. The result must be right, or the call must be
+// rejected by a message that names the array.
 template <typename OnDevice, typename Problem, typename Launch, typename Place>
 void expect_right_when_moved(const Problem& problem, const std::string& name, std::size_t count,
                              const Launch& launch, const Place& place,
@@ -252,7 +254,8 @@ void expect_right_when_moved(const Problem& problem, const std::string& name, st
   EXPECT_TRUE(is_right(problem, on_device.download(), arithmetic));
 }
 
-// All of them in turn, the forward pass's and the gradients'. Rows are whole 16-byte pieces, so that only a pointer can forbid them.
+// All arrays in turn, of the forward pass and of the gradients. Rows are whole 16-byte vectors, so
+// that only a pointer can rule them out.
 void expect_right_wherever_arrays_begin(const std::string& name, const WkvCase& c) {
   SCOPED_TRACE(name + " " + name_of(c));
   const Implementation implementation = find_implementation(name);

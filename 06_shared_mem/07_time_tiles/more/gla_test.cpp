@@ -18,7 +18,8 @@ using ladder::WkvCase;
 using ladder::WkvProblem;
 using ladder::testing::is_right;
 
-// What differs from WKV is inside of a unit of four steps, and in the single step; the rest has WKV's suite.
+// Only the work inside a group of four steps and the single step differ from WKV. WKV's suite
+// covers the rest.
 const bool registered = ladder::testing::register_suite(
     "gla", "wkv_time_tiles",
     {.storages = {"fp32", "bf16", "bf16_fp32_decay", "fp16"},
@@ -26,7 +27,8 @@ const bool registered = ladder::testing::register_suite(
      .refuses = {"packed sequences"},
      .nan_tile = 4});  // masked scores
 
-// One order of threads is enough for so many cases: the suite, with its borders, asks for the others.
+// One order of threads is enough for so many cases, because the suite runs its borders in the
+// others.
 TEST(wkv_time_tiles_gla, MatchesReferenceInEveryTiling) {
   if (ladder::testing::device_is_missing({.device = ladder::DeviceKind::kCuda})) return;
   const Implementation implementation = find_implementation("wkv_time_tiles");
@@ -42,7 +44,7 @@ TEST(wkv_time_tiles_gla, MatchesReferenceInEveryTiling) {
   }
 }
 
-// A decay to nothing at any of the four steps must not reach the others.
+// A total decay at any of the four steps must not affect the others.
 KERNEL_TEST(wkv_time_tiles_gla, SurvivesTotalDecayAtEachStepOfAUnit) {
   const Implementation implementation = find_implementation("wkv_time_tiles");
   for (std::int64_t forgets = 0; forgets < 8; ++forgets) {

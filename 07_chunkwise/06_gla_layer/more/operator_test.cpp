@@ -1,4 +1,5 @@
-// The layer against its formula worked out for one channel, and the parts that a single channel cannot show.
+// Compares the layer with its formula worked out for one channel, and tests the parts that a single
+// channel cannot show.
 #include "07_chunkwise/06_gla_layer/gla_layer_operator.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ TEST(GlaLayer, FollowsTheFormulaByHand) {
   problem["w_q"] = {2}, problem["w_k"] = {3}, problem["w_v"] = {0.5};
   problem["w_1"] = {-4}, problem["w_2"] = {5}, problem["b"] = {7};
   problem["norm"] = {1.5}, problem["w_g"] = {0.25}, problem["w_o"] = {-2};
-  // Step 2: logit 2 * -4 * 5 + 7 = -33; S_1 = 3 * 0.5, S_2 = exp(g) S_1 + 6 * 1.
+  // In step 2, logit = 2 * -4 * 5 + 7 = -33, S_1 = 3 * 0.5 and S_2 = exp(g) S_1 + 6 * 1.
   const double g = -std::log1p(std::exp(33.0)) / 16, eps = 1e-5f;
   const double o_1 = 2 * 1.5, o_2 = 4 * (std::exp(g) * 1.5 + 6);
   const auto y = [&](double o, double z) {

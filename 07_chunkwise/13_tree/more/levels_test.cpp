@@ -2,7 +2,8 @@
 
 namespace {
 
-// What the page says of the tree: each pair of a query and an earlier key belongs to one level, and to blocks that lie beside each other.
+// The page's claim about the tree is that each pair of a query and an earlier key belongs to one
+// level, and to neighbouring blocks.
 TEST(wkv_tree, EachPairBelongsToOneLevel) {
   int pairs[4] = {};
   for (int l = 0; l < 16; ++l) {
