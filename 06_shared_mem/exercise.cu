@@ -3,7 +3,7 @@
 // Why:    all columns of a head need the same q, k, w, u. One load and one exp per head are enough.
 // Needs:  K and V up to 256, initial and final state, reverse, fp32 or bf16, any CUDA GPU.
 // Costs:  two barriers per step. Each step waits for its own loads. Above K = 128 the state spills.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

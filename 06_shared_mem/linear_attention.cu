@@ -3,7 +3,7 @@
 // Why:    the first fills the GPU with heads and columns, the second with time steps as well.
 // Needs:  the same as both kernels, with all options of linear attention.
 // Costs:  only one comparison on the host.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // Why:    the fastest kernel keeps a column's key rows, at most 256, in one warp's registers.
 // Needs:  any K and V, initial and final state, reverse, fp32 or bf16 storage, a GPU since Ampere.
 // Costs:  only one comparison on the host.
-//         See README for what was measured.
+//         See README for measurements.
 #include "06_shared_mem/recurrent_kernels.hpp"
 #include "common/core/registry.hpp"
 #include "common/operators/wkv/wkv.hpp"

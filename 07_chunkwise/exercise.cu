@@ -6,7 +6,7 @@
 // Needs:  K = V = 64, fp32, forward in time, no states in or out, any CUDA GPU.
 // Costs:  16 x 16 scores per chunk, half of them zeros, and 23 KB of shared memory per block. A NaN
 //         in v reaches its whole chunk.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 //         Any CUDA GPU.
 // Costs:  every block of 128 queries reads all keys and values that its last query sees, and uses
 //         no tensor cores.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -3,7 +3,7 @@
 // Why:    06.00 has two barriers per step, and waits for its loads because it stores them at once.
 // Needs:  K = V = 64, fp32, no states, forward in time, any CUDA GPU. 06.00 allows the rest.
 // Costs:  four registers, and twice the shared memory.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // Why:    B * H * (K/32) * (V/32) warps, not B * H blocks. Few heads with wide states fill the GPU.
 // Needs:  any K and V, initial and final state, reverse, fp32 or bf16 storage, any CUDA GPU.
 // Costs:  K/32 partial outputs are stored and loaded again. Every column tile loads q, k and log_w.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // Why:    registers keep one step in flight, less than the memory latency. Each step has a barrier.
 // Needs:  K = V = 64, fp32, no states, forward in time, 16-byte aligned rows, a GPU since Ampere.
 // Costs:  33 KB of shared memory per block.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

@@ -3,7 +3,7 @@
 // Why:    with one column per thread, 16 bytes of shared memory serve only four operations.
 // Needs:  K = V = 64, fp32, no states, forward in time, 16-byte aligned rows, a GPU since Ampere.
 // Costs:  three shuffles per output, and registers for the sums of four steps.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

@@ -3,7 +3,7 @@
 // Why:    a state element costs three operations per step. Four steps at once cost 9, not 12.
 // Needs:  K = V = 64, fp32, no states, forward in time, 16-byte aligned rows, a GPU since Ampere.
 // Costs:  16 scores per step group. A NaN also reaches up to three earlier steps (0 * NaN is NaN).
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

@@ -4,7 +4,7 @@
 // Why:    06.00 waits for memory and barriers each step, and loads shared memory for each product.
 // Needs:  K up to 256, any V, initial, final state, reverse, fp32, bf16, fp16, a GPU since Ampere.
 // Costs:  shared memory for a copied tile and two prepared ones. NaN reaches up to 3 earlier steps.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

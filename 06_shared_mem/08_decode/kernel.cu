@@ -3,7 +3,7 @@
 // Why:    the state is loaded and stored once, so the number of loads in flight decides the time.
 // Needs:  T = 1, states, fp32, bf16, fp16. wkv_time_tiles (K up to 256) checks arguments, calls it.
 // Costs:  a block's eight warps add up their outputs in shared memory, after one barrier.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // Why:    no atomics. A block fetches each key, query, value once, a tile of steps before its use.
 // Needs:  K (to 256) and V multiples of 4, 16-byte aligned arrays, sm_80 for asynchronous copies.
 // Costs:  about one shuffle per output, two barriers per tile. All blocks of a head fetch q and k.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

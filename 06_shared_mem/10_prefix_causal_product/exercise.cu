@@ -4,7 +4,7 @@
 // Why:    with few heads most of a GPU idles. A block computes 16 to 64 steps of 8 columns at once.
 // Needs:  K (to 256) and V multiples of 4, 16-byte aligned arrays, warp shuffles.
 // Costs:  k v is summed twice (three FMAs, not two), and each block of 8 columns fetches q and k.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 // Needs:  K up to 256, V up to 2^20, all options of linear attention, fp32, any CUDA GPU.
 // Costs:  16 x 16 scores per chunk, in every block of columns. Each of the B * H * V / 32 blocks
 //         goes through all of time. A NaN in v_s reaches its column of o in its whole chunk, also
-//         earlier tokens, because 0 times NaN is NaN. See README for what was measured.
+//         earlier tokens, because 0 times NaN is NaN. See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 // Needs:  K up to 256, V up to 2^20, all options of linear attention, fp32, any CUDA GPU.
 // Costs:  K x V floats per chunk are written, read and written by the scan, and read again. k and v
 //         are read twice. A NaN in v_s reaches its column of o in its whole chunk, also earlier
-//         tokens, because 0 times NaN is NaN. See README for what was measured.
+//         tokens, because 0 times NaN is NaN. See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

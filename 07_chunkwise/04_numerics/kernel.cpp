@@ -5,7 +5,7 @@
 //         a matrix product.
 // Needs:  one head, T a multiple of the chunk.
 // Costs:  an exp for each score, channel and operand. A kernel computes the operands once.
-//         See README for what was measured.
+//         See README for measurements.
 #include "numerics.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 //         read as accumulators, and written.
 // Needs:  the same as 07.
 // Costs:  32 registers per thread for the state's accumulators.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 //         four wavefronts is enough.
 // Needs:  the same as 07.
 // Costs:  the block still waits for every chunk, because no product runs while it is loaded.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 // Why:    the four warps of a block waited for every chunk, and the tensor cores with them.
 // Needs:  the same as 07.
 // Costs:  24 KB more shared memory, 56 KB in all, which a launcher must request.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

@@ -4,7 +4,7 @@
 // Needs:  the same as 07.
 // Costs:  all four warps compute the same scores. The state becomes a factor four times per 64
 //         tokens.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

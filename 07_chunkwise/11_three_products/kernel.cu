@@ -7,7 +7,7 @@
 //         of 16 bytes, sm_80.
 // Costs:  six instructions instead of one for bf16, and 152 floats to split per lane and 16 tokens.
 //         From 0x1.ffep127 on the big part is infinite. A NaN in v_s reaches its column of o in all
-//         of its 16 tokens, as in 10. See README for what was measured.
+//         of its 16 tokens, as in 10. See README for measurements.
 #include "07_chunkwise/11_three_products/three_products.hpp"
 
 #include <cuda_pipeline.h>

@@ -7,7 +7,7 @@
 //         tensor cores (sm_80).
 // Costs:  15 factors per lane and sub-chunk of 16 tokens, prepared by each of the four warps. A
 //         block computes a whole head, so few heads leave a GPU idle.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

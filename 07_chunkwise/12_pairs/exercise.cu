@@ -5,7 +5,7 @@
 // Needs:  K = V = 64, bf16, rows at multiples of 16 bytes, forward time, no states, tensor cores
 //         (sm_80).
 // Costs:  12,288 exponentials for the scores of 16 tokens, none of them on tensor cores. A NaN in
-//         v_s reaches its column of o in all of its 16 tokens. See README for what was measured.
+//         v_s reaches its column of o in all of its 16 tokens. See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

@@ -7,7 +7,7 @@
 //         (sm_80).
 // Costs:  40 products for the scores of 16 tokens, most of whose results are not used. q and k are
 //         rounded to bf16 on each level. A NaN in v_s reaches its column of o in all of its 16
-//         tokens. See README for what was measured.
+//         tokens. See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

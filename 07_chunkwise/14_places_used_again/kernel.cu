@@ -7,7 +7,7 @@
 //         (sm_80).
 // Costs:  with three blocks a thread has at most 168 registers, and some are spilled. Otherwise as
 //         07.13.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

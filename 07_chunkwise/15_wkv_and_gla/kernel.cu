@@ -8,7 +8,7 @@
 // Costs:  operands are rounded to 16 bits (sums, states and the bonus are not). About 1700 warp
 //         instructions per 16 tokens and 64 x 64 state. A NaN in v_s reaches its column of o in its
 //         whole sub-chunk of 16 tokens, also earlier ones, because a masked score is 0, and 0 times
-//         NaN is NaN. See README for what was measured.
+//         NaN is NaN. See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

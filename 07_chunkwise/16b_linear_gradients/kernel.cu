@@ -6,7 +6,7 @@
 // Needs:  K = V = 64, bf16, no feature map, no normaliser, rows at multiples of 16 bytes, sm_80.
 // Costs:  three times the forward pass. dk and dv each compute the same D. d_o is loaded three
 //         times, q, k and v twice.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

@@ -6,7 +6,7 @@
 // Needs:  K = V = 64, fp32, no states in or out, forward time, a decay per token or per head, any
 //         CUDA GPU.
 // Costs:  S of every step is kept in memory, 16 KB per step of a head. A block computes a head with
-//         all its batches, so few heads leave a GPU idle. See README for what was measured.
+//         all its batches, so few heads leave a GPU idle. See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

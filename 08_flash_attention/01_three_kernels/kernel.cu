@@ -5,7 +5,7 @@
 //         costs of this.
 // Needs:  any D, fp32, bf16 or fp16, a causal mask, lengths and packed sequences. Any CUDA GPU.
 // Costs:  T_q * T_k floats per head, written twice and read 3 + D / 16 times.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -7,7 +7,7 @@
 //         CUDA GPU, no shared memory.
 // Costs:  each query loads all its keys and values again. A key needs five shuffles and two
 //         exponentials.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -7,7 +7,7 @@
 //         sequences. Arrays q, k and v are aligned to four elements. A block needs 86 KB of shared
 //         memory, or 110 KB for D = 256.
 // Costs:  every tile of queries loads all its keys and values again, without tensor cores.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -7,7 +7,7 @@
 //         sequences. 16-byte rows and tensor cores (sm_80).
 // Costs:  four plain loads for a factor of K and eight two-byte loads for a factor of V, with bank
 //         conflicts, and a buffer for the weights.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -7,7 +7,7 @@
 //         sequences. 16-byte rows and tensor cores (sm_80).
 // Costs:  the eight rows of a matrix begin in the same bank, and the weights still go through
 //         shared memory.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

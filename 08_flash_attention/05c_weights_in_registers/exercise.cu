@@ -7,7 +7,7 @@
 //         sequences. 16-byte rows and tensor cores (sm_80).
 // Costs:  bank conflicts in the loads of blocks, which 06_swizzled removes, and a wait for every
 //         tile, which 08_pipelined removes.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 //         sequences. 16-byte rows and tensor cores (sm_80).
 // Costs:  an exclusive or per address. Tiles still pass through registers (until 07), and each is
 //         waited for (until 08_pipelined).
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

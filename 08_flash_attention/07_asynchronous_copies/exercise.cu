@@ -7,7 +7,7 @@
 //         sequences. 16-byte rows and tensor cores (sm_80).
 // Costs:  nothing new. Each tile is still waited for right after its copies are issued, until
 //         08_pipelined.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

@@ -7,7 +7,7 @@
 //         16-byte rows and tensor cores (sm_80).
 // Costs:  a strict order, because each barrier now means that one tile has arrived and that another
 //         may be overwritten. No more memory.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

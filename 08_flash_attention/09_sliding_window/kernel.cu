@@ -6,7 +6,7 @@
 //         16-byte rows and tensor cores (sm_80).
 // Costs:  two comparisons per masked score instead of one. Channels up to the next tile width are
 //         zeros that are multiplied.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

@@ -6,7 +6,7 @@
 //         each 16 x 16 block of K and V.
 // Needs:  sm_90a, bf16, D in {64, 128}, no key lengths and no packed sequences, 16-byte rows.
 // Costs:  no other GPU runs it. An SM has one block, and its warpgroups wait for tiles together.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

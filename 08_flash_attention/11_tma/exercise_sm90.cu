@@ -5,7 +5,7 @@
 //         next K was requested only after this K was read.
 // Needs:  sm_90a, bf16, D in {64, 128}, no key lengths and no packed sequences, 16-byte rows.
 // Costs:  twice the shared memory for K and V. All warpgroups still synchronize once per tile.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 //         and softmax at the same time.
 // Needs:  sm_90a, bf16, D in {64, 128}, no key lengths and no packed sequences, 16-byte rows.
 // Costs:  a warpgroup that does almost no work, and four warps' arrivals per consumer and tile.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

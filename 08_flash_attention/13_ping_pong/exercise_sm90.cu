@@ -5,7 +5,7 @@
 //         cores were idle.
 // Needs:  sm_90a, bf16, D in {64, 128}, no key lengths and no packed sequences, 16-byte rows.
 // Costs:  a third stage, because a turn uses two tiles. A slow consumer delays the others.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 // Needs:  sm_90a, bf16, D in {64, 128}, no key lengths and no packed sequences, 16-byte rows.
 // Costs:  registers, because scores, weights and the accumulators of o are all in use at the same
 //         time.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_runtime.h>
 
 #include <cstdint>

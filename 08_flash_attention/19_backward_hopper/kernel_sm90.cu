@@ -6,7 +6,7 @@
 // Needs:  compute capability 9.0, bf16 or fp16, D and D_v up to 128, multiples of 8, all options,
 //         tensors aligned to 16 bytes.
 // Costs:  many blocks add to a row of dq, in fp32 and in any order, so the sum is not bitwise
-//         repeatable. See README for what was measured.
+//         repeatable. See README for measurements.
 #include <cuda_runtime.h>
 
 #include <algorithm>

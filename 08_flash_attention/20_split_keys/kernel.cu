@@ -7,7 +7,7 @@
 //         softcap. Tensor cores (sm_80).
 // Costs:  a tile of 16 rows is mostly padding, and partial results of every split go to memory and
 //         back.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

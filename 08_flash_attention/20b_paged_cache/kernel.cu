@@ -7,7 +7,7 @@
 //         any scale, window, softcap. Tensor cores (sm_80).
 // Costs:  a load of 4 bytes for every 16 keys and warp, and its latency once per warp, before the
 //         first copies.
-//         See README for what was measured.
+//         See README for measurements.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
