@@ -6,7 +6,6 @@
 // Needs:  nothing but plain C++. The kernels of this chapter repeat it for tiles of rows.
 // Costs:  an exp more for every key, or for every tile of keys, for the factor between the old
 //         maximum and the new one.
-//         See README for measurements.
 #include "08_flash_attention/02_online_softmax/online_softmax.hpp"
 
 #include <algorithm>
