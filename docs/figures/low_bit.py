@@ -41,7 +41,7 @@ def quantisation():
     kind(340, "symmetric: 128 always encodes 0", -3, 3, lambda r: round(r / scale_symmetric) + 128,
          ((-3, "1"), (3, "255"), (0, "zero = 128")))
     d.text(20, 486, "scale = largest magnitude / 127 = 3.0 / 127: steps are 1.5 times as long, and no zero point is read. A third of the numbers stays unused.\n"
-           "Both kinds: q = round(r / scale) + zero, and back: r = scale * (q - zero), wrong by at most half a scale.", 12, "start")
+           "Both kinds: q = round(r / scale + zero), and back: r = scale * (q - zero), wrong by at most half a scale.", 12, "start")
     d.save("low_bit_quantisation.svg")
 
 
