@@ -94,7 +94,7 @@ def packed():
     d.text(x, 316,
            "Red: what one thread loads of a part:\n4 loads of 16 bytes, each with the words\nof 4 "
            "columns. 4 rows of words are 32 k,\nand all of them have the same group.\n\n"
-           "A thread has two other parts in flight\nwhile it multiplies one: 8 loads.\n\nThe four "
+           "A thread requests two parts, 8 loads,\nbefore it multiplies the first.\n\nThe four "
            "slices of a warp read four times\n128 bytes, all in whole sectors.", 13, "start")
     d.text(x, 524,
            "At the end each slice holds a sum for each\nof 32 columns. Shuffles add up the four "
