@@ -53,7 +53,7 @@ int blocks_per_multiprocessor(int threads, int registers_per_thread, int shared_
       shared_bytes > has.most_shared_bytes_of_block)
     return 0;
   int blocks = has.blocks;
-  // TODO(1): roughly 6 lines; how many blocks warps, registers and shared memory allow: the minimum counts
+  // TODO(1): roughly 6 lines; the blocks that warps, registers and shared memory each allow; the minimum counts
   // TODO(1): budget: no loop
   return blocks;
 }

@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_wide_loads_kernel(const Ma
   const auto fetch = [&] {
     fetch_four<kWide>(a4, a_next, a_left > 0, a_left);
     fetch_four<kWide>(b4, b_next, b_left > 0, b_count);
-    // TODO(1): roughly 2 lines; advance the pointers and the counts to the next tiles; budget: no product but one with N
+    // TODO(1): roughly 2 lines; advance the pointers and the counts to the next tiles; budget: one multiplication, by N
   };
   const auto store = [&] {
     // TODO(2): roughly 3 lines; store a4 in a column of a_smem, which is transposed, and b4 in a row of b_smem

@@ -84,7 +84,7 @@ __device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns
   // The sum of a (q - zero) is the sum of a q, less zero times the sum of a.
   for (int column = 0; column < kColumns; ++column) {
     float share = of_q[column] * kOfProduct;
-    // TODO(1): roughly 1 line; subtract the zero point's term: zero times the sum of a, which of_a holds, times 2^64
+    // TODO(1): roughly 1 line; subtract zero times the sum of a; of_a is 2^64 times that sum
     sum[column] += scale[column] * share;
   }
 }

@@ -1,6 +1,6 @@
 // 07 chunkwise: linear attention on tensor cores, with the state on chip, in bf16, fp16 and fp32.
 // Change: rewrite. A warp goes through the sequence 16 tokens at a time, with o = q S + (q k^T . M)
-//         v and then S += k^T v, which are five products of blocks.
+//         v and then S += k^T v, which are four products of blocks.
 // Why:    a product of blocks does 4096 FMAs at once. q, k, v and o then move once, about as fast
 //         as a copy.
 // Needs:  K up to 256, V up to 2^20, all options of linear attention, tensor cores (sm_80). 16-byte

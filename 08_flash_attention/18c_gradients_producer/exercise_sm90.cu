@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       const int stage = hopper::place_of<kStages>(i);
       hopper::Barrier* const here = &smem.queries_here[stage];
       // TODO(1): roughly 6 lines; wait until the stage is empty; load, on `here`, q's and d_o's
-      // TODO(1): rows from first_query, head h, and slot's stats; budget: one copy for each panel
+      // TODO(1): rows from first_query, head h, stats of first_slot + i; budget: one copy for each panel
     }
     return;
   }

@@ -359,7 +359,8 @@ class Edges {
     }
     add_for_masks("TakesScoresFarBelowZero", few_heads(support_, 20, 70), with_low_scores);
     add_for_masks("TakesScoresBelowAnyStart", few_heads(support_, 20, 70), with_lowest_scores, 0);
-    add_for_masks("AddsUpSmallWeights", few_heads(support_, 5, 1000), with_small_weights, 1);
+    if (std::is_same_v<Op, Attention>)  // gradients are differences of such sums
+      add_for_masks("AddsUpSmallWeights", few_heads(support_, 5, 1000), with_small_weights, 1);
     if (support_.has("packed")) {
       std::vector<Case::Lengths> lengths = {{0, 5}, {5, 0},    {17, 17}, {1, 66},
                                             {0, 0}, {130, 20}, {20, 135}};
