@@ -102,7 +102,8 @@ bool register_step(const std::string& name) {
                                                     {"K", {36, 4, 64}},
                                                     {"V", {35, 1, 64}},
                                                     {"chunk", {32, 16, 48}}},
-                                          .options = {{"decay", {"0.1", "0", "16"}}}});
+                                          .options = {{"decay", {"0.1", "0", "16"}}},
+                                          .nan_tile = 48});
 }
 
 const bool steps_registered =

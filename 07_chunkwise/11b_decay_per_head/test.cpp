@@ -22,6 +22,7 @@ const bool registered = ladder::testing::register_suite(
                {"V", {64}}},
      .options = {{"scale", {"1", "0.125"}}},
      .most = {{"K", 64}, {"V", 64}},
+     .nan_tile = 16,
      .borders = {{.size = "T", .at = {16, 64, 128}, .others = {{"K", 64}, {"V", 64}}}}});
 
 // All outputs after a NaN decay are NaN, and earlier outputs are unchanged.

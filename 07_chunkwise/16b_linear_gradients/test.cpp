@@ -44,6 +44,7 @@ const bool registered = ladder::testing::register_suite(
     {.storages = {"bf16"},
      .sizes = {{"B", {2, 1}}, {"T", {37, 0, 1, 65, 130}}, {"H", {3, 1}}, {"K", {64}}, {"V", {64}}},
      .most = {{"B", 65535}, {"H", 65535}, {"K", 64}, {"V", 64}},
+     .nan_tile = 16,
      .borders = {{.size = "T",
                   .at = {16, 64, 128},
                   .others = {{"B", 1}, {"H", 2}, {"K", 64}, {"V", 64}}}}});

@@ -242,31 +242,42 @@ Outputs run(const Implementation& i, const Problem& problem) {
   return downloaded<Outputs>(placed->arrays());
 }
 
+bool holds_integers(const Case& c, const std::string& output) {
+  const std::vector<ListedArray> stored = c.stored_arrays();
+  return std::any_of(stored.begin(), stored.end(), [&](const ListedArray& array) {
+    return array.name == output && array.type->to_integers != nullptr;
+  });
+}
+
 // A NaN or infinity in one of the last two elements of an input must reach the outputs that the
-// truth computes from it, and leave the others as they are.
+// truth computes from it. It must leave the others as they are, unless terms of a tile are
+// multiplied by 0 or subtracted from each other (Support::nan_tile).
 void expect_spoilt_where_the_truth_is(const Implementation& i, Report& report,
-                                      const Problem& clean) {
-  const Outputs before = run(i, clean);
-  const std::vector<Truth> right = clean.op().truth(clean, arithmetic_of(i, clean.storage()));
-  const std::vector<ListedArray> outputs = clean.outputs();
-  for (const RealInput& input : clean.real_inputs()) {
-    const auto elements = static_cast<std::int64_t>(input.values.size());
-    for (const auto& [element, value] :
-         {std::pair(elements - 1, kNan),
-          std::pair(elements - 2, std::numeric_limits<float>::infinity())}) {
-      if (element < 0) continue;
-      const auto spoilt = clean.with(input.array.name, element, value);
-      const std::vector<Truth> truth = clean.op().truth(*spoilt, arithmetic_of(i, clean.storage()));
-      const Outputs after = run(i, *spoilt);
-      for (std::size_t n = 0; n < outputs.size(); ++n) {
-        report.expect(wrong_reach(
-            outputs[n].name.c_str(), before[n], after[n], true, [&](std::int64_t output) {
-              const double with = truth[n].values[output], without = right[n].values[output];
-              if (!std::isfinite(with)) return Reach::kMust;
-              return with == without ? Reach::kMustNot : Reach::kMay;
-            }));
-      }
+                                      const Support& support, const Case& c) {
+  const std::unique_ptr<Problem> clean = c.make();
+  const Arithmetic arithmetic = arithmetic_of(i, clean->storage());
+  const Outputs before = run(i, *clean);
+  const std::vector<Truth> right = clean->op().truth(*clean, arithmetic);
+  const std::vector<ListedArray> outputs = clean->outputs();
+  const auto expect = [&](const Problem& spoilt) {
+    const Outputs after = run(i, spoilt);
+    const std::vector<Truth> truth = clean->op().truth(spoilt, arithmetic);
+    for (std::size_t n = 0; n < outputs.size(); ++n) {
+      const std::string& name = outputs[n].name;
+      if (holds_integers(c, name)) continue;
+      const auto reach = [&](std::int64_t element) {
+        const double with = truth[n].values[element], without = right[n].values[element];
+        if (!std::isfinite(with)) return Reach::kMust;
+        return with != without || support.nan_tile > 1 ? Reach::kMay : Reach::kMustNot;
+      };
+      report.expect(wrong_reach(name.c_str(), before[n], after[n], repeats(support, name), reach));
     }
+  };
+  for (const RealInput& input : clean->real_inputs()) {
+    const auto elements = static_cast<std::int64_t>(input.values.size());
+    expect(*clean->with(input.array.name, elements - 1, kNan));
+    if (elements > 1)
+      expect(*clean->with(input.array.name, elements - 2, std::numeric_limits<float>::infinity()));
   }
 }
 
@@ -351,8 +362,8 @@ Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
   if (op.truth && !op.to_judge) {
     const std::shared_ptr<const Case> c = plan.repeated->c;
     plan.edges.push_back({"KeepsNanToItself",
-                          [c](const Implementation& i, Report& report) {
-                            expect_spoilt_where_the_truth_is(i, report, *c->make());
+                          [c, support](const Implementation& i, Report& report) {
+                            expect_spoilt_where_the_truth_is(i, report, support, *c);
                           },
                           1});
   }
@@ -398,6 +409,7 @@ SupportWords Operator::support_words() const {
   words.most = words.sizes;
   for (const ListedOption& option : usual_case().options())
     words.options.push_back(option.name);
+  words.fields = {"nan_tile"};
   return words;
 }
 

@@ -68,34 +68,36 @@ AttentionProblem with_key_lengths(Case c) {
   return problem;
 }
 
-// Adds `score` to the scores of all keys from `first_key` on.
-AttentionProblem with_scores(Case c, float score, std::int64_t first_key) {
+// Adds `first` to the scores of the first key, and `others` to those of all other keys.
+AttentionProblem with_scores(Case c, float first, float others) {
   AttentionProblem problem = make_problem(c);
-  const float root = std::sqrt(std::abs(score) * std::sqrt(static_cast<float>(c.D)));
+  const float largest = std::max(std::abs(first), std::abs(others));
+  const float scale_of_k = std::sqrt(static_cast<float>(c.D)),
+              root = std::sqrt(largest * scale_of_k);
   std::vector<float>&q = problem["q"], &k = problem["k"];
   for (std::size_t row = 0; row < q.size(); row += c.D)
     q[row] = root;
   for (std::size_t row = 0; row < k.size(); row += c.D) {
-    const auto key = static_cast<std::int64_t>(row) / (c.D * c.H_kv) % c.T_k;
-    k[row] = key >= first_key ? std::copysign(root, score) : 0.0f;
+    const bool is_first = static_cast<std::int64_t>(row) / (c.D * c.H_kv) % c.T_k == 0;
+    k[row] = (is_first ? first : others) * scale_of_k / root;
   }
   problem.round_to_storage();
   return problem;
 }
 
-// All scores are about -100. Padding must not be weighted by exp(-lse), which overflows in fp32.
+// Padding must not be weighted by exp(-lse), which overflows in fp32.
 AttentionProblem with_low_scores(Case c) {
-  return with_scores(c, -100.0f, 0);
+  return with_scores(c, -100.0f, -100.0f);
 }
 
 // All scores are below any constant that a maximum could begin with.
 AttentionProblem with_lowest_scores(Case c) {
-  return with_scores(c, -20000.0f, 0);
+  return with_scores(c, -20000.0f, -20000.0f);
 }
 
 // The first key has the largest weight by far, but the others' weights add up to a twentieth of it.
 AttentionProblem with_small_weights(Case c) {
-  return with_scores(c, -10.0f, 1);
+  return with_scores(c, 20.0f, 10.0f);
 }
 
 // A NaN or infinity in the second sequence or batch. It fills row keys - 3 of key head 1, and row
