@@ -103,6 +103,7 @@ bool register_step(const std::string& name) {
                                                     {"V", {35, 1, 64}},
                                                     {"chunk", {32, 16, 48}}},
                                           .options = {{"decay", {"0.1", "0", "16"}}},
+                                          .most = {{"K", 256}, {"V", 2097120}},
                                           .nan_tile = 48});
 }
 

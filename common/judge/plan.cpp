@@ -310,15 +310,15 @@ namespace {
 
 // A size that makes no array longer may exceed 32 bits, as the number of elements of a group does.
 void plan_sizes_beyond_32_bits(Plan& plan, const Operator& op, const Support& support,
-                               const Shape& small) {
+                               const Shape& first) {
   constexpr std::int64_t kBeyond = (std::int64_t{1} << 32) + 1;
   const std::string& storage = support.storages.front();
-  const auto before = op.make_case(small, {}, storage);
-  for (std::size_t n = 0; n < small.sizes().size(); ++n) {
-    const std::string& size = small.sizes()[n].name;
+  const auto before = op.make_case(first, {}, storage);
+  for (std::size_t n = 0; n < first.sizes().size(); ++n) {
+    const std::string& size = first.sizes()[n].name;
     const bool is_limited = support.most_of(size) > 0 && support.most_of(size) < kBeyond;
     if (op.most()[n] < kBeyond || is_limited) continue;
-    Shape shape = small;
+    Shape shape = first;
     shape.set(size, kBeyond);
     const std::shared_ptr<const Case> c = op.make_case(shape, {}, storage);
     if (c->elements() > before->elements() || c->fma_count() > before->fma_count()) continue;
@@ -372,7 +372,7 @@ Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
   for (const Size& size : first.shape.sizes())
     small.set(size.name, std::min<std::int64_t>(size.value, 5));
   plan_borders(plan, op, support, small);
-  plan_sizes_beyond_32_bits(plan, op, support, small);
+  plan_sizes_beyond_32_bits(plan, op, support, first.shape);
   return plan;
 }
 
