@@ -308,21 +308,23 @@ void plan_borders(Plan& plan, const Operator& op, const Support& support, const 
 
 namespace {
 
-// A size that makes no array longer may exceed 32 bits, as the number of elements of a group does.
-void plan_sizes_beyond_32_bits(Plan& plan, const Operator& op, const Support& support,
-                               const Shape& first) {
+// A size that makes no array longer, as the number of elements of a group, may exceed 32 bits. Then
+// the result is right, or the size is refused by its name.
+void expect_sizes_beyond_32_bits(const Implementation& i, Report& report, const Case& first,
+                                 const Operator& op) {
   constexpr std::int64_t kBeyond = (std::int64_t{1} << 32) + 1;
-  const std::string& storage = support.storages.front();
-  const auto before = op.make_case(first, {}, storage);
-  for (std::size_t n = 0; n < first.sizes().size(); ++n) {
-    const std::string& size = first.sizes()[n].name;
-    const bool is_limited = support.most_of(size) > 0 && support.most_of(size) < kBeyond;
-    if (op.most()[n] < kBeyond || is_limited) continue;
-    Shape shape = first;
-    shape.set(size, kBeyond);
-    const std::shared_ptr<const Case> c = op.make_case(shape, {}, storage);
-    if (c->elements() > before->elements() || c->fma_count() > before->fma_count()) continue;
-    plan.borders.push_back({case_name(shape, {}, storage), c});
+  const Shape sizes = first.shape();
+  for (const Size& size : sizes.sizes()) {
+    Shape shape = sizes;
+    shape.set(size.name, kBeyond);
+    try {
+      const auto c = op.make_case(shape, first.options(), first.storage());
+      if (c->elements() > first.elements() || c->fma_count() > first.fma_count()) continue;
+      expect_right(report, i, *c->make());
+    } catch (const std::invalid_argument& refusal) {
+      if (std::string(refusal.what()).find(size.name) == std::string::npos)
+        report.fails(size.name + " of 2^32 + 1 is refused without its name: " + refusal.what());
+    }
   }
 }
 
@@ -359,8 +361,13 @@ Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
     plan.alignments.back().cases.push_back(c.of(op));
   }
   plan.repeated = first.of(op);
+  const std::shared_ptr<const Case> c = plan.repeated->c;
+  plan.edges.push_back({"TakesOrRefusesSizesBeyond32Bits",
+                        [c, &op](const Implementation& i, Report& report) {
+                          expect_sizes_beyond_32_bits(i, report, *c, op);
+                        },
+                        0});
   if (op.truth && !op.to_judge) {
-    const std::shared_ptr<const Case> c = plan.repeated->c;
     plan.edges.push_back({"KeepsNanToItself",
                           [c, support](const Implementation& i, Report& report) {
                             expect_spoilt_where_the_truth_is(i, report, support, *c);
@@ -372,7 +379,6 @@ Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
   for (const Size& size : first.shape.sizes())
     small.set(size.name, std::min<std::int64_t>(size.value, 5));
   plan_borders(plan, op, support, small);
-  plan_sizes_beyond_32_bits(plan, op, support, first.shape);
   return plan;
 }
 

@@ -203,8 +203,8 @@ TEST(OpenOperator, RefusesASuiteThatWouldTryLess) {
             "a suite of each has .refuses 'bias'; allowed: none, for its tests look at none");
   EXPECT_EQ(refusal_of(each("each"), {.most = {{"n", 4}}}),
             "a suite of each has .most 'n'; allowed: N");
-  EXPECT_EQ(refusal_of(each("each"), {.nan_tile = 16}),
-            "a suite of each has a field 'nan_tile'; allowed: none, for its tests look at none");
+  EXPECT_EQ(refusal_of(each("each"), {.options = eps, .multiple = 2}),
+            "a suite of each has a field 'multiple'; allowed: nan_tile");
 }
 
 // Elements of 4 bytes or 2, or half a byte with a scale and a zero point for each 32 rows.
