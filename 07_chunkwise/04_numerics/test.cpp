@@ -60,6 +60,21 @@ TEST(Numerics, AFloorUnderLogDecaysKeepsTheDigitsBehindATotalDecay) {
   }
 }
 
+// A token's own decay must not be on the way to any token that reads it.
+TEST(Numerics, AStrongDecayAnywhereInASubChunkLeavesItFinite) {
+  constexpr std::size_t kK = 64;
+  for (std::size_t token = kChunk; token < kChunk + 2 * kSubChunk; ++token) {
+    Problem problem = make_problem(-0.1);
+    for (std::size_t j = 0; j < kK; ++j)
+      problem.log_w[token * kK + j] = -100.0f;
+    const ladder::RelativeError error =
+        ladder::relative_error(chunkwise::numerics::chunkwise(problem, Form::kSubChunks),
+                               recurrence(problem), problem.V);
+    EXPECT_TRUE(error.finite) << "token " << token << " of " << kChunk;
+    EXPECT_LT(error.whole, 1e-4) << "token " << token << " of " << kChunk;
+  }
+}
+
 TEST(Numerics, TheRecurrenceIsTheReference) {
   const Problem problem = make_problem(-0.61);
   const std::vector<double> truth = ladder::wkv_recurrence(problem.args()).o;

@@ -217,7 +217,7 @@ class Workshop:
     def affected(self, source, folder, back_end):
         """The tests of this folder's program that can see a change in a kernel's source."""
         suites = suites_that_see(self.tree, source, folder, back_end)
-        return {name: seconds for name, seconds in self.program(folder, back_end).tests.items() if name.split(".")[0] in suites}
+        return {name: seconds for name, seconds in self.program(folder, back_end).tests.items() if re.split("[./]", name)[0] in suites}
 
 
 class Job:
@@ -487,7 +487,7 @@ def suites_that_see(tree, source, folder, back_end):
         named = implementations & set(re.findall(r'"(\w+)"', code))
         suites |= named
         if own or named:
-            suites |= set(re.findall(r"\b(?:KERNEL_)?TEST\(\s*(\w+)\s*,", code))
+            suites |= set(re.findall(r"\b(?:KERNEL_|TYPED_)?TEST\(\s*(\w+)\s*,", code))
         if own:
             suites |= set(re.findall(r'register_\w+\(\s*"(\w+)"', code))
     return suites

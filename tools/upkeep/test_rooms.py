@@ -208,6 +208,16 @@ class Lessons(unittest.TestCase):
                      if not is_there]
             self.assertEqual(reasons[1].split(", no ") if reasons else [], lacks, folder)
 
+    def test_launch_on_the_stream_of_the_call_if_they_know_it(self):
+        """A test sees a launch on another stream, but not that all of them are."""
+        for path in files_here(ROOT):
+            if not re.match(r"(\d\d_|library/).*\.(cu|hpp)$", path) or f"/{MORE}/" in path or "exercise" in path:
+                continue
+            source = (ROOT / path).read_text()
+            if "common/cuda/call.hpp" in source:
+                for launch in re.findall(r"<<<(?:.|\n)*?>>>|\bcudaMem(?:cpy|set)\w*\((?:.|\n)*?;", source):
+                    self.assertIn("stream", launch, path)
+
     def test_a_folder_has_at_most_six_entries(self):
         """The six do not include an operator's files, headers, kernels of further ideas and the
         folders of lessons; everything else of a lesson belongs in its more/."""
