@@ -63,6 +63,14 @@ class Indices(unittest.TestCase):
             self.assertEqual([f" {size} * sizeof(float)."] if size else [], [line.partition("For floats, pass")[2] for line in said])
         self.assertEqual(learning.counts_elements("  cudaMalloc(&a, N);\n", "cudaMalloc(&a, N);\n"), [])
 
+    def test_a_kernel_makes_no_call_of_the_host(self):
+        mine = "__global__ void copy(float* a) {\n  if (a) {\n    cudaMemcpyAsync(a, a + 4, 16, kind);\n  }\n}\nvoid launch() {\n  cudaMemcpy(a, b, bytes, kind);\n}\n"
+        said = learning.called_by_kernels(mine, "")
+        self.assertEqual(len(said), 1)
+        self.assertIn("Line 3: cudaMemcpyAsync is called in a kernel, but only the host may call it. The kernel's threads copy", said[0])
+        self.assertEqual(learning.counts_elements(mine, ""), [])
+        self.assertEqual(learning.called_by_kernels(mine, mine), [])
+
     def test_an_array_that_only_its_thread_has_is_named_where_ours_is_shared(self):
         ours = "  __shared__ float a_smem[kTile][kTile], b_smem[8];\n  float held[4];\n"
         for mine, names in ((ours, []), (ours.replace("__shared__ ", ""), ["a_smem", "b_smem"]), (ours.replace("held", "kept"), []),

@@ -17,7 +17,7 @@ from ladder_tools import gtest, nvcc_rules
 from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
-from ladder_tools.learning import counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked, without_size
+from ladder_tools.learning import called_by_kernels, counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked, without_size
 from ladder_tools.patches import Written, first_out_of_order, header, hole_of, holes_of, is_code, not_as_ours, patched, put_back, same_code, until, without_aside
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
@@ -629,14 +629,17 @@ class Check:
         return [hole for hole, parts in written.items() if any(number in part for part in parts for number in numbers)]
 
     def _place_of(self, hole):
-        """" (my/x.cu:52)", the first line of code at each of the hole's places, with the words of
-        _apart; if there is no code, the hole's TODOs."""
+        """" (my/x.cu:52)", the first line of code at each of the hole's places, and all lines that
+        an only hole has elsewhere, with the words of _apart; if there is no code, the TODOs."""
         mine, todo, apart = text_of(self._exercise.mine), f"TODO({hole})", ""
         lines, numbers = mine.splitlines(), []
         if self._exercise.kind == "exercise":
             holes = holes_of(self._exercise)
-            places = holes.of(mine).numbered(hole)
+            written = holes.of(mine)
+            places = written.numbered(hole)
             numbers = [next(number for number, line in place if is_code(line)) for place in places if any(is_code(line) for _, line in place)]
+            if numbers and len(self._exercise.holes()) == 1:  # then a line elsewhere is part of it
+                numbers = sorted({*numbers, *(number for number, _, _ in written.aside)})
             apart = self._apart(places, holes.ours(hole))
         if not numbers:
             numbers = [number for number, line in enumerate(lines, 1) if todo in line and (number == 1 or todo not in lines[number - 2])]
@@ -655,7 +658,7 @@ class Check:
 
     def _seen_in_the_text(self):
         texts = text_of(self._exercise.mine), text_of(self._exercise.solution)
-        return [*own_arrays(*texts), *without_size(*texts), *counts_elements(*texts)] if self._exercise.needs_device else []
+        return [*own_arrays(*texts), *without_size(*texts), *called_by_kernels(*texts), *counts_elements(*texts)] if self._exercise.needs_device else []
 
     def _of_the_only_hole(self):
         """The place of the only hole, if an exercise has one and nothing else was changed."""

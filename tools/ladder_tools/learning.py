@@ -421,12 +421,39 @@ def _arguments(text):
     return []
 
 
+_OF_A_KERNEL = re.compile(r"\b__(?:global|device)__\b[^;{]*\{")
+_OF_THE_HOST = re.compile(r"\b(cuda(?:Malloc|Free|Mem(?:cpy|set)|DeviceSynchronize|Stream|Event)\w*)\(")
+
+
+def _lines_of_kernels(text):
+    """The numbers of the lines in functions that run on the GPU."""
+    numbers = set()
+    for head in _OF_A_KERNEL.finditer(text):
+        depth, at = 1, head.end()
+        while depth and at < len(text):
+            depth += (text[at] == "{") - (text[at] == "}")
+            at += 1
+        numbers |= set(range(text.count("\n", 0, head.start()) + 1, text.count("\n", 0, at) + 2))
+    return numbers
+
+
+def called_by_kernels(mine, ours):
+    """A sentence for each call of `mine` that the host must make, but a kernel makes."""
+    inside, known, said = _lines_of_kernels(mine), set(map(str.strip, ours.splitlines())), []
+    for number, line in enumerate(mine.splitlines(), 1):
+        for name in _OF_THE_HOST.findall(line) if number in inside and line.strip() not in known else ():
+            instead = ". The kernel's threads copy elements themselves, or by __pipeline_memcpy_async." if "cpy" in name else "."
+            said.append(f"Line {number}: {name} is called in a kernel, but only the host may call it{instead}")
+    return said
+
+
 def counts_elements(mine, ours):
     """A sentence for each call of `mine` whose bytes look like a number of elements."""
+    inside = _lines_of_kernels(mine)
     of_bytes = re.compile(r"sizeof|bytes|\b(?:" + "|".join(["char", *re.findall(r"(\w+)(?: = |\{|\()[^;]*\bsizeof\b", mine)]) + r")\b", re.IGNORECASE)
     known, said = set(map(str.strip, ours.splitlines())), []
     for number, line in enumerate(mine.splitlines(), 1):
-        for name, rest in re.findall(rf"\b({'|'.join(_SIZED)})\((.*)", line) if line.strip() not in known else ():
+        for name, rest in re.findall(rf"\b({'|'.join(_SIZED)})\((.*)", line) if line.strip() not in known and number not in inside else ():
             size = (_arguments(rest) + 3 * [""])[_SIZED[name]].strip()
             if size and not of_bytes.search(size):
                 said.append(f"Line {number}: {name} counts bytes. Is {size} a number of elements? For floats, pass {size} * sizeof(float).")
