@@ -148,11 +148,13 @@ std::size_t whole_bytes(std::size_t bytes) {
 }
 
 // An observer and AddressSanitizer recognise late accesses by the address, so it is not reused.
+// Launches that are only noted access nothing, and may ask for most of the device many times.
 bool keeps_freed_addresses() {
-  return observer() != nullptr || kAsan;
+  return (observer() != nullptr || kAsan) && !notes_launches();
 }
 
-// The lowest free device memory of this size, or null.
+// The lowest free device memory of this size, or null. If freed addresses are kept, it is behind
+// all earlier memory.
 void* place_on_device(std::size_t whole) {
   const AddressRange range = device_range();
   if (range.begin == range.end) return nullptr;
@@ -162,19 +164,17 @@ void* place_on_device(std::size_t whole) {
     state().fresh = at;
     forbid(reinterpret_cast<void*>(at - gap), gap);
   }
-  if (gap > 0) {
-    at = state().fresh;
-  } else {
-    for (const auto& [user, each] : state().allocations) {
-      if (!each.on_device) continue;
-      if (at + whole <= user - kGuardBytes) break;
-      at = user - kGuardBytes + whole_bytes(each.bytes);
-    }
+  if (gap > 0) at = state().fresh;
+  for (const auto& [user, each] : state().allocations) {
+    const std::uintptr_t begin = user - kGuardBytes, after = begin + whole_bytes(each.bytes);
+    if (!each.on_device || after <= at) continue;
+    if (at + whole + gap <= begin) break;
+    at = after + gap;
   }
   const std::uintptr_t end = at + whole + gap;
   if (end > reinterpret_cast<std::uintptr_t>(range.end)) return nullptr;
   use_device_range_to(end);
-  state().fresh = std::max(state().fresh, end);
+  if (gap > 0) state().fresh = end;
   allow(reinterpret_cast<void*>(at), whole);
   forbid(reinterpret_cast<void*>(at + whole), gap);
   return reinterpret_cast<void*>(at);
