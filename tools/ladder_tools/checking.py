@@ -492,6 +492,13 @@ class Check:
                 break
         else:
             faults = {hole: "the X-ray finds a mistake." for hole, text in texts.items() if not alone and self._is_found(f"{self._target}_xray", text)}
+        if len(faults) > 1 and set(faults.values()) == {_NOT_COMPILED}:  # one declares what another uses
+            hole = self._mended_by_ours(target, written, holes, [*sum(tests.values(), []), self.failing])
+            if hole:
+                self._red, self._green = [hole], [each for each in exercise.holes() if each != hole]
+                return [f"With our lines of {piece} {hole} instead of yours, your file is right."]
+            self._unplaced = True
+            return [f"{piece.capitalize()}s {' and '.join(sorted(faults, key=int))} were not tested one by one, because yours compile only together."]
         planted = {hole: said for hole, text in texts.items() if (hole in faults or alone) and (said := self._planted(text))}
         if alone:
             return [f"Your lines are {said}" for said in planted.values()]
