@@ -67,9 +67,8 @@ TEST(Numerics, AStrongDecayAnywhereInASubChunkLeavesItFinite) {
     Problem problem = make_problem(-0.1);
     for (std::size_t j = 0; j < kK; ++j)
       problem.log_w[token * kK + j] = -100.0f;
-    const ladder::RelativeError error =
-        ladder::relative_error(chunkwise::numerics::chunkwise(problem, Form::kSubChunks),
-                               recurrence(problem), problem.V);
+    const ladder::RelativeError error = ladder::relative_error(
+        chunkwise::numerics::chunkwise(problem, Form::kSubChunks), recurrence(problem), problem.V);
     EXPECT_TRUE(error.finite) << "token " << token << " of " << kChunk;
     EXPECT_LT(error.whole, 1e-4) << "token " << token << " of " << kChunk;
   }
