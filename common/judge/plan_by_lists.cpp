@@ -263,13 +263,16 @@ Plan plan_by_lists(const Operator& op, const std::vector<TriedOption>& options,
   for (std::size_t n = 0; n < least.size(); ++n) {
     if (least[n] > 0) continue;
     const std::string& empty = first.shape.sizes()[n].name;
-    std::set<std::string> names;
+    ListedCase usual = first;
+    usual.shape.set(empty, 0);
+    plan.empty.push_back(usual.of(op));
+    std::set<std::string> names = {usual.name()};
     for (ListedCase c : cases) {
       c.shape.set(empty, 0);
       if (!names.insert(c.name()).second) continue;
       try {
         plan.empty.push_back(c.of(op));
-      } catch (const std::invalid_argument&) {  // nothing is left, even of the padded input
+      } catch (const std::invalid_argument&) {  // beside some levels, nothing is left
       }
     }
   }

@@ -459,10 +459,9 @@ class Check:
             asked = [*sum(tests.values(), []), self.failing]
             fault = written.holes is not None and self._fault(target, holes.with_lines_of(written), asked)
             if fault:
-                hole = self._mended_by_ours(target, written, holes, asked)
-                if hole:
-                    self._red, self._green = [hole], [each for each in exercise.holes() if each != hole]
-                    return [f"With our lines of {exercise.piece} {hole} instead of yours, your file is right."]
+                mended = self._mended_by_ours(target, written, holes, asked)
+                if mended:
+                    return mended
                 number, line, stubs = self._guilty(written, holes, lambda text: self._fault(target, text, asked) not in ("", _NOT_COMPILED))
                 what = f"where the stub has `{stubs.strip()}`" if stubs else f"which is outside the {exercise.piece}s"
                 # that does not blame the line, which may only rename something
@@ -493,12 +492,9 @@ class Check:
         else:
             faults = {hole: "the X-ray finds a mistake." for hole, text in texts.items() if not alone and self._is_found(f"{self._target}_xray", text)}
         if len(faults) > 1 and set(faults.values()) == {_NOT_COMPILED}:  # one declares what another uses
-            hole = self._mended_by_ours(target, written, holes, [*sum(tests.values(), []), self.failing])
-            if hole:
-                self._red, self._green = [hole], [each for each in exercise.holes() if each != hole]
-                return [f"With our lines of {piece} {hole} instead of yours, your file is right."]
-            self._unplaced = True
-            return [f"{piece.capitalize()}s {' and '.join(sorted(faults, key=int))} were not tested one by one, because yours compile only together."]
+            mended = self._mended_by_ours(target, written, holes, [*sum(tests.values(), []), self.failing])
+            self._unplaced = not mended
+            return mended or [f"{piece.capitalize()}s {' and '.join(sorted(faults, key=int))} were not tested one by one, because yours compile only together."]
         planted = {hole: said for hole, text in texts.items() if (hole in faults or alone) and (said := self._planted(text))}
         if alone:
             return [f"Your lines are {said}" for said in planted.values()]
@@ -525,11 +521,15 @@ class Check:
         return None if moved and fault else lacks
 
     def _mended_by_ours(self, target, written, holes, tests):
-        """The hole for which our lines make the learner's file right, with everything else
-        unchanged; "" if there is none."""
+        """Blames the hole for which our lines make the learner's file right, with everything else
+        unchanged, and returns the line to print; [] if there is none."""
         mine = text_of(self._exercise.mine)
         texts = {hole: holes.with_ours_in(mine, written, hole) for hole in sorted(self._exercise.holes(), key=int)}
-        return next((hole for hole, text in texts.items() if text and not same_code(text, mine) and not self._fault(target, text, tests, True)), "")
+        hole = next((hole for hole, text in texts.items() if text and not same_code(text, mine) and not self._fault(target, text, tests, True)), "")
+        if not hole:
+            return []
+        self._red, self._green = [hole], [each for each in self._exercise.holes() if each != hole]
+        return [f"With our lines of {self._exercise.piece} {hole} instead of yours, your file is right."]
 
     @staticmethod
     def _guilty(written, holes, is_wrong, most=4):

@@ -3,11 +3,10 @@
 an edit of words changes no fact. Tables, code and links are left out."""
 import argparse
 import re
-import subprocess
 import sys
 from collections import Counter
 
-from nvcc import ROOT
+from nvcc import ROOT, ToolError, git
 
 _LEFT_OUT = re.compile(r"^(```|~~~).*?^\1|<!--.*?-->|^\|.*?$|\]\([^)]*\)|^ {4,}.*?$|<[^>]*>", re.DOTALL | re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w.]*\d)")
@@ -17,19 +16,16 @@ def numbers_of(text):
     return Counter(number.rstrip(",") for number in _NUMBER.findall(_LEFT_OUT.sub(" ", text)))
 
 
-def git(*arguments):
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"prose_numbers.py: {done.stderr.strip()}")
-    return done.stdout
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="tools/upkeep/prose_numbers.py", description=__doc__)
     parser.add_argument("revision", help="the revision to compare the working tree with")
     options = parser.parse_args(arguments)
     changed = 0
-    for page in git("diff", "--name-only", "--diff-filter=M", options.revision, "--", "*.md").split():
+    try:
+        pages = git("diff", "--name-only", "--diff-filter=M", options.revision, "--", "*.md").split()
+    except ToolError as error:
+        sys.exit(f"prose_numbers.py: revision is '{options.revision}': {error}")
+    for page in pages:
         before = numbers_of(git("show", f"{options.revision}:{page}"))
         now = numbers_of((ROOT / page).read_text())
         words = [f"-{number}" for number in (before - now).elements()] + [f"+{number}" for number in (now - before).elements()]

@@ -61,7 +61,7 @@ void expect_isolation(const Implementation& i, Report& report, const Support& su
   for (const float value : {kNan, std::numeric_limits<float>::infinity()}) {
     LinearAttentionProblem spoilt = clean;
     std::fill_n(spoilt["k"].begin() + row * c.K, c.K, value);
-    if (value != value) expect(spoilt, 1);
+    expect(spoilt, 1);
     std::fill_n(spoilt["v"].begin() + row * c.V, c.V, value);
     expect(spoilt, support.nan_tile);
   }
