@@ -22,7 +22,8 @@ void wkv(const ladder::WkvArgs& args) {
     for (std::int64_t h = 0; h < H; ++h) {
       const std::int64_t head = b * H + h;
 
-      // TODO(1): roughly 3 lines; the head's state is args.initial_state at first, or zeros where that is null.
+      // TODO(1): roughly 3 lines; the head's state is args.initial_state at first, or zeros where
+      // TODO(1): that is null.
       // TODO(1): budget: K * V elements, those of head number `head`.
 
       for (std::int64_t step = 0; step < T; ++step) {
@@ -37,7 +38,8 @@ void wkv(const ladder::WkvArgs& args) {
         for (std::int64_t iv = 0; iv < V; ++iv) {
           float sum = 0.0f;
           for (std::int64_t ik = 0; ik < K; ++ik) {
-            // TODO(2): roughly 3 lines; add key row ik's term to the output; budget: one product k * v.
+            // TODO(2): roughly 3 lines; add key row ik's term to the output; budget: one
+            // TODO(2): product k * v.
             // Only now, because the output reads the state before this step's decay and update:
             // TODO(3): roughly 1 line; the state's decay and update.
           }

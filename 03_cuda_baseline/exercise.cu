@@ -26,7 +26,8 @@ __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
   std::int64_t channel = 0;  // until hole 1 is filled
   // TODO(1): roughly 4 lines, at two places; this thread's channel among all B * H * V channels;
   // The last block may have more threads than there are channels left.
-  // TODO(2): roughly 1 line; a thread without a channel does nothing; budget: no access beyond an array.
+  // TODO(2): roughly 1 line; a thread without a channel does nothing; budget: no access beyond an
+  // TODO(2): array.
   // channel = (b * H + h) * V + iv
   std::int64_t iv = 0, h = 0, b = 0;  // until hole 1 is filled
   // TODO(1): then the column, the head and the batch of that channel; budget: no global read.
@@ -44,8 +45,8 @@ __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
     float* o = args.o + token * kHeadSize + iv;
 
     for (int ik = 0; ik < kHeadSize; ++ik) {
-      // TODO(3): roughly 3 lines; add key row ik's term to this output, then update its element of the state;
-      // TODO(3): budget: one global read each of k, q, u and log_w, one atomic.
+      // TODO(3): roughly 3 lines; add key row ik's term to this output, then update its element of
+      // TODO(3): the state; budget: one global read each of k, q, u and log_w, one atomic.
     }
   }
 }
@@ -57,7 +58,8 @@ void launch(const WkvArgs& args) {
   // TODO(4): roughly 1 line; how many blocks have work? budget: no block without a channel.
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
-  // TODO(5): roughly 1 line; the value that the kernel expects in o; budget: each element of o is written once.
+  // TODO(5): roughly 1 line; the value that the kernel expects in o; budget: each element of o is
+  // TODO(5): written once.
   const unsigned grid = static_cast<unsigned>(blocks);
   // TODO(6): roughly 1 line; launch the kernel, for heads of this size; budget: one launch.
   // A launch returns no error, but this call does.

@@ -24,7 +24,8 @@ constexpr int kThreads = 32;
 constexpr int kVec = 4;
 
 __device__ void load(float* to, const float* from) {
-  // TODO(1): roughly 1 line; copy kVec floats from `from` to `to`; budget: one request for all of them.
+  // TODO(1): roughly 1 line; copy kVec floats from `from` to `to`; budget: one request for all of
+  // TODO(1): them.
 }
 
 template <int kHeadSize>
@@ -80,7 +81,8 @@ void wkv(const WkvArgs& args) {
   ladder::validate(args);
   ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
-  // TODO(3): roughly 1 line; reject a caller's array that load() cannot read; budget: nothing is launched before.
+  // TODO(3): roughly 1 line; reject a caller's array that load() cannot read; budget: nothing is
+  // TODO(3): launched before.
   switch (args.K) {
     case 4: return launch<4>(args);
     case 32: return launch<32>(args);

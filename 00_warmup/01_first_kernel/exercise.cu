@@ -18,8 +18,8 @@ constexpr int kThreads = 64;  // per block, a multiple of 32 and at most 1024
 // ---- On the device, where each thread runs this function once ----
 
 __global__ void add_first_kernel(const float* a, const float* b, float* c, std::int64_t N) {
-  // TODO(1): roughly 2 lines; this thread's element, if there is one: its index, the guard, the sum;
-  // TODO(1): budget: one read of a, one of b, one store of c
+  // TODO(1): roughly 2 lines; this thread's element, if there is one: its index, the guard, the
+  // TODO(1): sum; budget: one read of a, one of b, one store of c
 }
 
 // ---- On the host ----

@@ -38,7 +38,8 @@ void add_per_element_on(const VectorAddArgs& args, std::int64_t blocks) {
 }
 
 std::int64_t unwritten_elements(std::int64_t N, std::int64_t blocks) {
-  // TODO(1): roughly 1 line; the number of elements from the grid's end to N, if there are any; budget: no loop
+  // TODO(1): roughly 1 line; the number of elements from the grid's end to N, if there are any;
+  // TODO(1): budget: no loop
   return 0;  // until hole 1 is filled
 }
 
@@ -70,8 +71,8 @@ void add_grid_stride_on(const VectorAddArgs& args, std::int64_t blocks) {
 
 std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors,
                         std::int64_t per_multiprocessor) {
-  // TODO(3): roughly 2 lines; the blocks that have work, but at most `per_multiprocessor` for each SM;
-  // TODO(3): budget: no loop
+  // TODO(3): roughly 2 lines; the blocks that have work, but at least 1, and at most
+  // TODO(3): `per_multiprocessor` for each SM; budget: no loop
   return 1;  // until hole 3 is filled
 }
 

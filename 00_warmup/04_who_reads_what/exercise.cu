@@ -16,8 +16,8 @@
 namespace warmup {
 
 int predicted_sectors(ReadPattern pattern) {
-  // TODO(1): roughly 5 lines; for each pattern, how many sectors of 32 bytes a request of 32 lanes moves;
-  // TODO(1): budget: no kernel is run for it, only paper is used.
+  // TODO(1): roughly 5 lines; for each pattern, how many sectors of 32 bytes a request of 32 lanes
+  // TODO(1): moves; budget: no kernel is run for it, only paper is used.
   return 0;
 }
 
@@ -65,8 +65,9 @@ __global__ void __launch_bounds__(kThreads) copy_misaligned_kernel(const WarpCop
 
 // A thread copies kEach elements, kThreads apart, so the lanes of a warp read adjacent elements.
 __global__ void __launch_bounds__(kThreads) copy_coalesced_kernel(const WarpCopyArgs args) {
-  // TODO(2): roughly 5 lines; the block copies kThreads * kEach elements, a thread kEach of them, kThreads apart;
-  // TODO(2): budget: 4 sectors per load request, one load and one store per element.
+  // TODO(2): roughly 5 lines; the block copies kThreads * kEach elements, a thread kEach of them,
+  // TODO(2): kThreads apart; budget: 4 sectors per load request, one load and one store per
+  // TODO(2): element.
 }
 
 // A thread copies kVec elements at once, and the last thread copies the rest, one by one.

@@ -30,8 +30,8 @@ __device__ float polynomial(const TwoSidesArgs& args, float x) {
 
 __device__ float largest_product(const TwoSidesArgs& args, float x) {
   float largest = args.q[0] * x;
-  // TODO(1): roughly 2 lines; the largest of all K products with x; fmaxf(a, b) is the larger of two floats;
-  // TODO(1): budget: one load of a coefficient per product.
+  // TODO(1): roughly 2 lines; the largest of all K products with x; fmaxf(a, b) is the larger of
+  // TODO(1): two floats; budget: one load of a coefficient per product.
   return largest;
 }
 

@@ -41,14 +41,15 @@ __global__ void __launch_bounds__(kThreads) stencil_shared_kernel(const MovingMe
   const int tid = static_cast<int>(threadIdx.x), R = static_cast<int>(args.R);
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + tid;
   tile_smem[R + tid] = element_or_zero(args, i);
-  // TODO(1): roughly 4 lines; the first R threads load one element of the left halo and one of the right halo each;
-  // TODO(1): budget: 2 R global loads per block.
+  // TODO(1): roughly 4 lines; the first R threads load one element of the left halo and one of the
+  // TODO(1): right halo each; budget: 2 R global loads per block.
   // The tile is complete.
-  // TODO(2): roughly 1 line; no thread reads the tile before all threads have written it; budget: one barrier.
+  // TODO(2): roughly 1 line; no thread reads the tile before all threads have written it;
+  // TODO(2): budget: one barrier.
   float sum = 0;
   for (int j = -R; j <= R; ++j)
     sum += tile_smem[R + tid + j];
-  __syncthreads();  // TODO(3): roughly 0 lines; what goes wrong if you delete this one? budget: one barrier per block.
+  __syncthreads();  // TODO(3): roughly 0 lines; is this one needed? budget: one barrier per block.
   if (i < args.N) args.y[i] = sum / static_cast<float>(2 * R + 1);
 }
 

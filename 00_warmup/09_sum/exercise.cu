@@ -41,17 +41,18 @@ __global__ void __launch_bounds__(kThreads) sum_atomic_kernel(SumArgs args) {
 // ---- Step 2: a tree in each block's shared memory ----
 
 __global__ void __launch_bounds__(kThreads) sum_tree_kernel(SumArgs args) {
-  // TODO(1): roughly 9 lines, the whole kernel; each thread stores one element of x, 0 past the end, in shared memory; then
-  // TODO(1): half of the threads add the other half's sums, then a quarter, down to one thread, which adds to *args.y;
-  // TODO(1): budget: one global read per element, one atomic per block.
+  // TODO(1): roughly 9 lines, the whole kernel; each thread stores one element of x, 0 past the
+  // TODO(1): end, in shared memory; then half of the threads add the other half's sums, then a
+  // TODO(1): quarter, down to one thread, which adds to *args.y; budget: one global read per
+  // TODO(1): element, one atomic per block.
 }
 
 // ---- Step 3: shuffles, and 16-byte loads in flight ----
 
 // The sum over the lanes of a warp, returned to every lane.
 __device__ float warp_sum(float x) {
-  // TODO(2): roughly 2 lines; each lane adds the value of the lane whose index differs in one bit, for each of the five bits;
-  // TODO(2): budget: five shuffles, no shared memory.
+  // TODO(2): roughly 2 lines; each lane adds the value of the lane whose index differs in one bit,
+  // TODO(2): for each of the five bits; budget: five shuffles, no shared memory.
   return x;
 }
 

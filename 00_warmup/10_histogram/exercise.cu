@@ -28,7 +28,8 @@ constexpr std::int64_t kMostBins = 48 * 1024 / sizeof(std::int32_t);
 
 __global__ void __launch_bounds__(kThreads) histogram_global_kernel(HistogramArgs args) {
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  // TODO(1): roughly 1 line; value n, if there is one, adds 1 to its bin of args.counts; budget: one atomic per value.
+  // TODO(1): roughly 1 line; value n, if there is one, adds 1 to its bin of args.counts;
+  // TODO(1): budget: one atomic per value.
 }
 
 // ---- Step 2: each block has bins of its own ----
@@ -36,18 +37,21 @@ __global__ void __launch_bounds__(kThreads) histogram_global_kernel(HistogramArg
 __global__ void __launch_bounds__(kThreads) histogram_private_kernel(HistogramArgs args) {
   extern __shared__ std::int32_t bins_smem[];
   const int bins = static_cast<int>(args.BINS), tid = threadIdx.x;
-  // TODO(2): roughly 3 lines; set all bins of bins_smem to 0, also when there are more bins than threads; budget: one barrier.
+  // TODO(2): roughly 3 lines; set all bins of bins_smem to 0, also when there are more bins than
+  // TODO(2): threads; budget: one barrier.
 
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + tid;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
   const std::int64_t vectors = args.N / kVec;
   for (std::int64_t v = thread; v < vectors; v += threads) {
     const int4 four = reinterpret_cast<const int4*>(args.values)[v];
-    // TODO(2): roughly 4 lines; each of the four values adds 1 to the block's own bin; budget: no global atomic.
+    // TODO(2): roughly 4 lines; each of the four values adds 1 to the block's own bin; budget: no
+    // TODO(2): global atomic.
   }
   const std::int64_t last = vectors * kVec + thread;
-  // TODO(2): roughly 5 lines; count value `last`, if there is one; when all of the block's values are counted, add
-  // TODO(2): its bins that are not 0 to args.counts; budget: one global atomic per block and bin that is not 0.
+  // TODO(2): roughly 5 lines; count value `last`, if there is one; when all of the block's values
+  // TODO(2): are counted, add its bins that are not 0 to args.counts; budget: one global atomic per
+  // TODO(2): block and bin that is not 0.
 }
 
 // ---- Launchers ----

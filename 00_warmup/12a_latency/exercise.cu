@@ -43,7 +43,8 @@ __global__ void __launch_bounds__(kScaleThreads) scale_in_flight_kernel(const Sc
   }
   for (int i = 0; i < kInFlight; ++i) {
     const std::int64_t four = first + i * kScaleThreads;
-    // TODO(2): roughly 3 lines; multiply and store the vectors that exist; budget: no load, a store of 16 bytes
+    // TODO(2): roughly 3 lines; multiply and store the vectors that exist; budget: no load, a store
+    // TODO(2): of 16 bytes
   }
 
   // Up to three elements remain.

@@ -39,14 +39,16 @@ __global__ void __launch_bounds__(kThreads) matmul_eight_results_kernel(const Ma
     }
     __syncthreads();  // both tiles are complete, so all threads may read them
     for (int k = 0; k < kDepth; ++k) {
-      // TODO(1): roughly 3 lines; add this k's product to each of the kSide sums; sum[i] is of row + i and column
+      // TODO(1): roughly 3 lines; add this k's product to each of the kSide sums; sum[i] is of row
+      // TODO(1): + i and column
       // TODO(1): budget: 9 reads of shared memory, 8 multiply-adds
     }
     __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
 
   for (int i = 0; i < kSide; ++i) {
-    // TODO(2): roughly 2 lines; where in C is sum[i]? if it is within C, finish and store it; budget: one store
+    // TODO(2): roughly 2 lines; where in C is sum[i]? if it is within C, finish and store it;
+    // TODO(2): budget: one store
   }
 }
 

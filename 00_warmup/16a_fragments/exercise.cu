@@ -43,7 +43,8 @@ __device__ Place place_in_b(int lane, int i) {
 
 // C (16 x 8). Register i of a lane, 0 to 3, holds the element here.
 __device__ Place place_in_c(int lane, int i) {
-  // TODO(3): roughly 3 lines; the same for C, of which a register has one element; budget: no access to memory
+  // TODO(3): roughly 3 lines; the same for C, of which a register has one element; budget: no
+  // TODO(3): access to memory
   return {};  // until hole 3 is filled
 }
 

@@ -83,7 +83,8 @@ __device__ void load_b(FragmentB (&b)[2], TileB tile, int row, int column, int l
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const tiles::Place place = FragmentB::place(lane, i % 2);
-    // TODO(2): roughly 2 lines; b[i / 2].x[i % 2]: the element at that index, 8 columns further right for i = 2 and 3, and the one below
+    // TODO(2): roughly 2 lines; b[i / 2].x[i % 2]: the element at that index, 8 columns further
+    // TODO(2): right for i = 2 and 3, and the one below
     // TODO(2): budget: two loads from shared memory
   }
 }
@@ -120,7 +121,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int k = 0; k < kDepth; k += kBlock) {
       FragmentA a[kSide];
       FragmentB b[kSide][2];
-      // TODO(3): roughly 7 lines; load the fragments of the warp's 64 rows and 64 columns, then multiply all pairs
+      // TODO(3): roughly 7 lines; load the fragments of the warp's 64 rows and 64 columns, then
+      // TODO(3): multiply all pairs
       // TODO(3): budget: 48 loads of the warp from shared memory for 32 products
     }
     __syncthreads();  // all threads have read the tiles, which may now be overwritten

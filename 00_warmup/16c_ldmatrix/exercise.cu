@@ -79,7 +79,8 @@ __device__ FragmentA load_a(TileA tile, int row, int column, int lane) {
 // Loads 16 x 16 elements of B's tile, as two adjacent fragments. ldmatrix transposes each matrix.
 __device__ void load_b(FragmentB (&b)[2], TileB tile, int row, int column, int lane) {
   std::uint32_t x[4] = {};
-  // TODO(2): roughly 1 line; load_matrices_transposed(x, ...): which row of the tile does this lane name?
+  // TODO(2): roughly 1 line; load_matrices_transposed(x, ...): which row of the tile does this lane
+  // TODO(2): name?
   // TODO(2): budget: one load of four matrices
   b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
 }

@@ -26,7 +26,8 @@ namespace warmup {
 
 __host__ __device__ TilePlace grouped_place(std::int64_t block, std::int64_t down,
                                             std::int64_t across, std::int64_t group) {
-  // TODO(1): roughly 4 lines; the group of this block, its first row, its number of rows; then the index in the group, by columns
+  // TODO(1): roughly 4 lines; the group of this block, its first row, its number of rows; then the
+  // TODO(1): index in the group, where blocks go down a column, then to the next one;
   // TODO(1): budget: no access to memory
   return {};  // until hole 1 is filled
 }

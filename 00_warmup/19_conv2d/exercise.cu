@@ -55,7 +55,8 @@ __global__ void __launch_bounds__(kThreads)
   float sum = 0.0f;
   for (std::int64_t c = 0; c < args.C; ++c) {
     // The tile contains taps outside the window.
-    // TODO(2): roughly 4 lines; each lane has its taps of the tile; add the terms of those that the window has
+    // TODO(2): roughly 4 lines; each lane has its taps of the tile; add the terms of those that the
+    // TODO(2): window has
     // TODO(2): budget: one term for each tap of the window
   }
   for (int distance = kWarpSize / 2; distance > 0; distance /= 2)

@@ -33,7 +33,8 @@ constexpr int kSpace =
 // Nibble 0 to 7 of a word as a float, without a conversion, as int4_parts.hpp explains.
 __device__ float in_place(unsigned word, int nibble) {
   unsigned bits = word;
-  // TODO(1): roughly 2 lines; move nibbles 6 and 7 to positions 0 and 1; clear all bits but the nibble's; budget: no conversion
+  // TODO(1): roughly 2 lines; move nibbles 6 and 7 to positions 0 and 1; clear all bits but the
+  // TODO(1): nibble's; budget: no conversion
   return __uint_as_float(bits);
 }
 
@@ -137,7 +138,8 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   }
 
   // Add up the slices of a warp, then the warps.
-  // TODO(2): roughly 4 lines; the lanes that have the same columns add up their sums, for each of the four columns
+  // TODO(2): roughly 4 lines; the lanes that have the same columns add up their sums, for each of
+  // TODO(2): the four columns
   // TODO(2): budget: two shuffles a column
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   if (lane < kAcross) {

@@ -104,7 +104,8 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
 
   // This block's parts of K.
   int begin = 0, end = 0;  // until hole 1 is filled
-  // TODO(1): roughly 2 lines; split `split` has parts_each parts, the last one perhaps fewer; budget: no access to memory
+  // TODO(1): roughly 2 lines; split `split` has parts_each parts, the last one perhaps fewer;
+  // TODO(1): budget: no access to memory
 
   // Requested before the block waits for A.
   Part ahead[kAhead] = {};
@@ -160,7 +161,8 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   if (partial == nullptr) {
     // TODO(1): roughly 1 line; add to element `at` of c, as other splits do; budget: one atomic
   } else {
-    // TODO(2): roughly 1 line; store for the second pass, which has an element per split; budget: one store
+    // TODO(2): roughly 1 line; store in `partial`, which has an element of c for each split;
+    // TODO(2): budget: one store
   }
 }
 
@@ -170,7 +172,8 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= count) return;
   float sum = 0.0f;
-  // TODO(2): roughly 2 lines; the sum of all splits' stored values for element i; budget: one read for each split
+  // TODO(2): roughly 2 lines; the sum of all splits' stored values for element i; budget: one read
+  // TODO(2): for each split
   c[i] = sum;
 }
 

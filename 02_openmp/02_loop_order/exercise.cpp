@@ -42,7 +42,8 @@ void wkv(const ladder::WkvArgs& args) {
         float* o = args.o + row * V;  // (V)
         // TODO(1): roughly 1 line here, 8 below; set the output to zeros.
         for (std::int64_t ik = 0; ik < K; ++ik) {
-          // TODO(1): roughly 8 lines; key row ik: its decay, then a loop over the value columns with the two lines of the formula.
+          // TODO(1): roughly 8 lines; key row ik: its decay, then a loop over the value columns
+          // TODO(1): with the two lines of the formula.
           // TODO(1): budget: one exp for each key row and step.
         }
       }

@@ -26,7 +26,8 @@ Columns columns_of(std::int64_t part, std::int64_t parts, std::int64_t V) {
 }
 
 std::int64_t parts_of(std::int64_t threads, std::int64_t heads, std::int64_t V) {
-  // TODO(2): roughly 3 lines; with fewer heads than threads, so many parts that each thread gets one.
+  // TODO(2): roughly 3 lines; with fewer heads than threads, so many parts that each thread gets
+  // TODO(2): one.
   // TODO(2): budget: no more parts than a row has cache lines, one part if there are enough heads.
   return 1;  // until hole 2 is filled
 }

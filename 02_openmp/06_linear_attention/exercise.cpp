@@ -145,12 +145,14 @@ void advance(const AttentionTile& tile, float* state, std::int64_t steps) {
           s[r][c] = load(corner + r * tile.columns + c * kVec);
       }
       for (std::int64_t step = 0; step < steps; ++step) {
-        // TODO(1): roughly 3 lines; pointers to q, k (from key row ik) and v (from column iv) of this step.
+        // TODO(1): roughly 3 lines; pointers to q, k (from key row ik) and v (from column iv) of
+        // TODO(1): this step.
         float* o = tile.o + step * tile.columns + iv;
         for (int c = 0; c < kColumns; ++c) {
           // TODO(1): roughly 1 line; load one vector of v, which serves kRows rows.
           Vec out = load(o + c * kVec);
-          // TODO(1): roughly 4 lines; every key row adds its key, then is read, in the order of the formula.
+          // TODO(1): roughly 4 lines; every key row adds its key, then is read, in the order of the
+          // TODO(1): formula.
           // TODO(1): budget: per key row one multiply-add if kTakeIn and one if kRead.
           if constexpr (kRead) store(o + c * kVec, out);
         }

@@ -63,11 +63,13 @@ __global__ void __launch_bounds__(kTile)
     const float v = has_column ? load(args.v + token * args.V + iv) : 0.0f;
 
     float bonus = q * u * k;  // summed over the tile's rows, the same for all columns
-    // TODO(1): roughly 2 lines; add up `bonus` over the 32 lanes, so that each has the sum; budget: five shuffles.
+    // TODO(1): roughly 2 lines; add up `bonus` over the 32 lanes, so that each has the sum;
+    // TODO(1): budget: five shuffles.
     float sum[kVec] = {};
 
-    // TODO(2): roughly 3 lines; store q, k and w for the other lanes, after the previous step's reads
-    // TODO(2): and before the reads of this one; budget: three shared stores, two warp barriers.
+    // TODO(2): roughly 3 lines; store q, k and w for the other lanes, after the previous step's
+    // TODO(2): reads and before the reads of this one; budget: three shared stores, two warp
+    // TODO(2): barriers.
 
 #pragma unroll
     for (int row = 0; row < kTile; row += kVec) {

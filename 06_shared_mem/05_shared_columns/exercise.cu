@@ -50,7 +50,8 @@ __device__ void exchange_halves(float* sums, int lane, int distance) {
   const bool upper = (lane & distance) != 0;
 #pragma unroll
   for (int i = 0; i < kHalf; ++i) {
-    // TODO(1): roughly 3 lines; sums[i] = the sum that this lane keeps, plus its partner's part of it; budget: one shuffle.
+    // TODO(1): roughly 3 lines; sums[i] = the sum that this lane keeps, plus its partner's part of
+    // TODO(1): it; budget: one shuffle.
   }
 }
 
@@ -127,7 +128,8 @@ __global__ void __launch_bounds__(kChannels) wkv_shared_columns(const WkvArgs ar
           move(w4, &tile.w[s0 + s][ik]);
           for (int i = 0; i < kVec; ++i) {
             for (int c = 0; c < kColumns; ++c) {
-              // TODO(2): roughly 2 lines; row i of q, k and w, with column c of v and of the state; budget: no access to memory.
+              // TODO(2): roughly 2 lines; row i of q, k and w, with column c of v and of the state;
+              // TODO(2): budget: no access to memory.
             }
           }
         }
@@ -137,7 +139,8 @@ __global__ void __launch_bounds__(kChannels) wkv_shared_columns(const WkvArgs ar
       const int step = s0 + row_lane;  // the step of the sums that this lane kept
       if (first_t + step < args.T) {
         alignas(sizeof(float4)) float o4[kColumns];
-        // TODO(3): roughly 3 lines; store this lane's four outputs of its step; budget: one store of 16 bytes.
+        // TODO(3): roughly 3 lines; store this lane's four outputs of its step; budget: one store
+        // TODO(3): of 16 bytes.
       }
     }
   }

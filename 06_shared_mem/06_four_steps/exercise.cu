@@ -90,8 +90,10 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
       for (int i = 0; i < kVec; ++i) {
         score[a][a] += q4[i] * u[i] * k_left[a][i];
         const float w = expf(log_w4[i]);
-        // TODO(1): roughly 6 lines; this channel's term of the scores with earlier steps, then their k decayed by step a; then q with
-        // TODO(1): the decay since the group began, and that decay including step a; budget: one exp for each element, which is w.
+        // TODO(1): roughly 6 lines; in this order: add this channel's term to the scores with
+        // TODO(1): earlier steps; decay the k of these steps by step a; multiply q by the decay
+        // TODO(1): since the group began; let that decay include step a; budget: one exp for each
+        // TODO(1): element, which is w.
       }
       move(&tile.q[my_step + a][my_channel], q4);
     }
@@ -141,7 +143,8 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
         move(score, tile.score[step]);
         for (int c = 0; c < kColumns; ++c) {
           float sum = sums[0][c];
-          // TODO(3): roughly 2 lines; add this step's scores times the group's v; budget: four operations.
+          // TODO(3): roughly 2 lines; add this step's scores times the group's v; budget: four
+          // TODO(3): operations.
           o4[c] = args.scale * sum;
         }
         move(args.o + ((b * args.T + first_t + step) * args.H + h) * kChannels + my_column, o4);

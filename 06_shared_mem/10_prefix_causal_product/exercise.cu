@@ -123,8 +123,9 @@ __global__ void __launch_bounds__(kWarps * 32)
     for (int i = 0; i < kScans; ++i) {
       const int element = i * kThreads + tid;
       if (kState % kThreads != 0 && element >= kState) continue;
-      // TODO(1): roughly 7 lines; replace each warp's sum by this element of the state before that warp's steps; carry[i]
-      // TODO(1): becomes its value after the iteration; budget: one read and one write of shared memory for each sum.
+      // TODO(1): roughly 7 lines; replace each warp's sum by this element of the state before that
+      // TODO(1): warp's steps; carry[i] becomes its value after the iteration; budget: one read and
+      // TODO(1): one write of shared memory for each sum.
     }
     // The prefix sums are complete. No other barrier is needed, because in the next iteration a
     // lane overwrites only words that it alone reads below.

@@ -19,7 +19,7 @@ inline constexpr float kLargestExponent = 80.0f;
 enum class Form {
   kNaive,          // q B and k / B, where B is the decay since the start of the chunk
   kNaiveFp16,      // the same, operands of both products rounded to fp16
-  kSubChunks,      // decays since sub-chunks of 16 began, pair by pair in one; exponents at most 0
+  kSubChunks,      // decays since t's sub-chunk of 16 began; inside it pair by pair; exponents at most 0
   kCentre,         // decays since the chunk's centre
   kCentreClamped,  // the same, exponents clamped to kLargestExponent
 };

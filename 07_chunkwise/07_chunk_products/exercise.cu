@@ -59,14 +59,16 @@ __device__ FragmentA load_a_km(Tile tile, int row, int column, int lane) {
   FragmentA a = {};
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    // TODO(1): roughly 2 lines; a.x[i], rows m = columns; budget: two loads from shared memory.
+    // TODO(1): roughly 2 lines; a.x[i]; m is a column of the tile, k a row; budget: two loads from
+    // TODO(1): shared memory.
   }
   return a;
 }
 __device__ void load_b_nk(FragmentB (&b)[2], Tile tile, int row, int column, int lane) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    // TODO(2): roughly 2 lines; b[i / 2].x[i % 2], n = rows; budget: one load from shared memory.
+    // TODO(2): roughly 2 lines; b[i / 2].x[i % 2]; n is a row of the tile, k a column; budget: one
+    // TODO(2): load from shared memory.
   }
 }
 __device__ void load_b_kn(FragmentB (&b)[2], Tile tile, int row, int column, int lane) {

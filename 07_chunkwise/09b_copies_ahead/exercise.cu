@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(kThreads)
   fetch(0);
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     const auto [q, k, v] = place_of(t);
-    // TODO(2): roughly 3 lines; wait for the chunk, synchronize, start the copies of the next
+    // TODO(2): roughly 3 lines; wait for the chunk at t, synchronize, start the copies of the next
     // TODO(2): chunk; budget: one barrier; only the first chunk's copies are waited for at once.
 
     // Q K^T for this warp's queries and the keys up to them.

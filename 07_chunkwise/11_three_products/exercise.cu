@@ -97,7 +97,7 @@ __device__ SplitA split(const FragmentA<float>& a) {
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      // TODO(2): roughly 4 lines; split both floats of register 2 half + i and place the parts;
+      // TODO(2): roughly 4 lines; split both floats of a.x[2 * half + i] and place the parts;
       // TODO(2): budget: two splits, and no access to memory.
     }
   }
@@ -131,7 +131,7 @@ __device__ void multiply(Accumulator (&c)[2], const SplitA& a, const FragmentB<f
     const SplitB right = split<kProducts>(b[j]);
     Accumulator sum = {};
     // TODO(3): roughly 5 lines; the needed products, largest last; only that one for
-    // TODO(3): Products::kOne; budget: six instructions of the tensor cores.
+    // TODO(3): Products::kOne; budget: six instructions of the tensor cores, two for kOne.
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       c[j][i] += sum[i];

@@ -74,7 +74,8 @@ __device__ void join(Blocks& blocks, int size) {
       const float of_left = blocks.decay[right - 1][e], of_right = blocks.decay[last][e];
 #pragma unroll
       for (int i = 0; i < size; ++i) {
-        // TODO(1): roughly 2 lines; join a k and a q; budget: a multiplication each, and no exponential.
+        // TODO(1): roughly 2 lines; join a k and a q; budget: a multiplication each, and no
+        // TODO(1): exponential.
       }
       // TODO(1): roughly 1 line; the decay of the joined block.
     }

@@ -85,8 +85,8 @@ __global__ void __launch_bounds__(kChannels) walk_borders(const WkvGradArgs args
 #pragma unroll
     for (int m = 0; m < kChunk; ++m) {
       const int s = backward ? m : kChunk - 1 - m;
-      // TODO(1): roughly 2 lines; decay k_s or scale q_s to the other end; the decay from there;
-      // TODO(1): budget: no global memory.
+      // TODO(1): roughly 2 lines; left[m]: k_s or scale q_s, decayed to the other end; then `decay`
+      // TODO(1): includes s; budget: no global memory.
     }
     const auto& read = backward ? chunk.d_o : chunk.v;
 #pragma unroll

@@ -44,7 +44,7 @@ struct Swizzled {
   static __device__ unsigned place(unsigned row, unsigned column) {
     unsigned unit = 0;  // until hole 1 is filled
     // TODO(1): roughly 1 line; the vector's index in its row, swizzled in each group of eight by an
-    // TODO(1): exclusive or with the row's number; budget: no bank conflict
+    // TODO(1): exclusive or with the row's number modulo 8; budget: no bank conflict
     return row * kColumns + unit * kUnit + column % kUnit;
   }
   __device__ Element* at(unsigned row, unsigned column) const { return smem + place(row, column); }

@@ -128,7 +128,8 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const auto pass_turn = [&] {
     // TODO(1): roughly 1 line; arrive on the next consumer's barrier; the first follows the last
   };
-  // TODO(1): roughly 1 line; and pass consumer 0 its first turn; budget: no barrier of the block
+  // TODO(1): roughly 1 line; and the last consumer passes consumer 0 its first turn; budget: no
+  // TODO(1): barrier of the block
   if (tiles > 0) {
     hopper::wait(&smem.q_here, 0);
     wait_for(0);

@@ -84,8 +84,9 @@ __global__ void __launch_bounds__(kThreads, 1)
       const int h = first_head + i / tiles, first_query = i % tiles * kQueries;
       const int stage = hopper::place_of<kStages>(i);
       hopper::Barrier* const here = &smem.queries_here[stage];
-      // TODO(1): roughly 6 lines; wait until the stage is empty; load, on `here`, q's and d_o's
-      // TODO(1): rows from first_query, head h, stats of first_slot + i; budget: one copy for each panel
+      // TODO(1): roughly 6 lines; wait until the stage is empty; start the copies, counted
+      // TODO(1): at `here`: the rows of q and d_o from first_query on, of head h, and the pairs
+      // TODO(1): (`stats`) of tile first_slot + i; budget: one copy for each panel
     }
     return;
   }

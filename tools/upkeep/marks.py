@@ -118,8 +118,18 @@ def _part(text, where, name, number):
     return found[int(number or 1) - 1]
 
 
+def _whole_todo(lines, at):
+    """The line after the last of the TODO(n) lines that continue the line `at`."""
+    todo = re.match(r"\s*// TODO\(\d+\): ", lines[at])
+    at += 1
+    while todo and at < len(lines) and lines[at].startswith(todo[0]):
+        at += 1
+    return at
+
+
 def _ranges(lines, begin, end, ranges, of):
-    """[(first line, line after the last)], between the lines begin and end."""
+    """[(first line, line after the last)], between the lines begin and end. A TODO comment is
+    shown to its end."""
     found, at, before = [], begin, None
     for first, last in _RANGE.findall(ranges):
         for words in filter(None, (first, last)):
@@ -130,8 +140,8 @@ def _ranges(lines, begin, end, ranges, of):
                 raise Wrong(f'"{words}" is in no line of {of}; allowed: words of its lines {begin + 1} to {end}')
             if words is first:
                 found.append((place, place + 1))
-            found[-1] = (found[-1][0], place + 1)
-            at, before = place + 1, words
+            found[-1] = (found[-1][0], _whole_todo(lines, place))
+            at, before = found[-1][1], words
     return found
 
 

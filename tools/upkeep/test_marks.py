@@ -84,6 +84,11 @@ class Code(InAFolder):
         self.assertEqual(len(self.lines('kernel.cu:launch#2 "launch" .. "launch"')), 2)
         self.assertEqual(self.lines('kernel.cu "constexpr"'), ["constexpr int kThreads = 1'024;"])
 
+    def test_of_a_todo_to_its_end(self):
+        self.write({"04_no_atomic/exercise.cu": "f() {\n  // TODO(1): add a,\n  // TODO(1): then b\n  // TODO(2): c\n}\n"})
+        self.assertEqual(self.lines('exercise.cu "f()" .. "TODO(1)"'),
+                         ["f() {", "  // TODO(1): add a,", "  // TODO(1): then b"])
+
     def test_of_several_ranges_with_a_line_between_unless_they_touch(self):
         self.assertEqual(self.lines('kernel.cu:wkv_no_atomic "const auto" .. "return" and "if (ik" and "}" .. "for"'),
                          ["const auto fetch = [&](int i) {", "  return args.q[i];", "  // ...", "  if (ik < 1'024 && ik != '{') sum = 0.0f;", "}", "for (;;) {"])
