@@ -153,15 +153,15 @@ __device__ void finish_tile(PaddedRows<Element, kD>& rows_smem,
 // S^T = k q^T, or dP^T = v d_o^T.
 template <typename Element, int kD>
 __device__ void multiply_rows(float (&d)[kQueries / 2], std::uint64_t keys, std::uint64_t queries) {
-  hopper::fence_operands();
+  hopper::wgmma_fence();
 #pragma unroll
   for (int s = 0; s < kD / 16; ++s) {
-    const int panel = s / 4, inside = s % 4 * hopper::kNextSums;
-    hopper::multiply_add<Element, kQueries, hopper::Order::kSums, hopper::Order::kSums>(
+    const int panel = s / 4, inside = s % 4 * hopper::kNextK;
+    hopper::wgmma<Element, kQueries, hopper::Major::kK, hopper::Major::kK>(
         d, hopper::advance(keys, panel * kKeyPanel + inside),
         hopper::advance(queries, panel * kQueryPanel + inside), s > 0);
   }
-  hopper::commit_products();
+  hopper::wgmma_commit_group();
 }
 
 // dv += P^T d_o, or dk += dS^T q.
@@ -169,24 +169,24 @@ template <typename Element, int kD>
 __device__ void add_weighted_rows(float (&sum)[kD / 2],
                                   const std::uint32_t (&weights)[kQueries / 16][4],
                                   std::uint64_t queries) {
-  hopper::fence_operands();
+  hopper::wgmma_fence();
 #pragma unroll
   for (int s = 0; s < kQueries / 16; ++s)
-    hopper::multiply_add<Element, kD, hopper::Order::kOutputs>(
-        sum, weights[s], hopper::advance(queries, s * hopper::kNextOutputs));
-  hopper::commit_products();
+    hopper::wgmma<Element, kD, hopper::Major::kMN>(sum, weights[s],
+                                                   hopper::advance(queries, s * hopper::kNextMN));
+  hopper::wgmma_commit_group();
 }
 
 // dq = dS k, for the warpgroup's half of the columns.
 template <typename Element, int kD>
 __device__ void multiply_ds(float (&dq)[kD / 4], std::uint64_t ds, std::uint64_t keys) {
-  hopper::fence_operands();
+  hopper::wgmma_fence();
 #pragma unroll
   for (int s = 0; s < kKeys / 16; ++s)
-    hopper::multiply_add<Element, kD / 2, hopper::Order::kOutputs, hopper::Order::kOutputs>(
-        dq, hopper::advance(ds, s * hopper::kNextOutputs),
-        hopper::advance(keys, s * hopper::kNextOutputs), s > 0);
-  hopper::commit_products();
+    hopper::wgmma<Element, kD / 2, hopper::Major::kMN, hopper::Major::kMN>(
+        dq, hopper::advance(ds, s * hopper::kNextMN), hopper::advance(keys, s * hopper::kNextMN),
+        s > 0);
+  hopper::wgmma_commit_group();
 }
 
 template <int kD>
@@ -248,7 +248,7 @@ __device__ void store_rows(Panels<Element, kD, kKeys>& tile_smem, const KeyRows&
           ladder::cuda::pack<Element>(sum[8 * s + 2 * j] * scale, sum[8 * s + 2 * j + 1] * scale);
     hopper::store_matrices(&tile_smem[s / 4][row][((s % 4 * 2 + unit) ^ row % 8) * kUnit], packed);
   }
-  hopper::sync_named(kOwnGroup + group, hopper::kWarpgroup);
+  hopper::named_barrier_sync(kOwnGroup + group, hopper::kWarpgroup);
   constexpr int kUnits = kD / kUnit;
   for (int i = tid; i < kGroupKeys * kUnits; i += hopper::kWarpgroup) {
     const int r = group * kGroupKeys + i / kUnits, u = i % kUnits;

@@ -13,7 +13,7 @@ namespace flash_attention {
 
 namespace hopper = ladder::cuda::hopper;
 using hopper::kPanel;
-using hopper::Order;
+using hopper::Major;
 
 constexpr int kRows = 64;   // rows of a warpgroup's products, its queries
 constexpr int kKeys = 128;  // of a tile
@@ -36,24 +36,25 @@ __device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q,
                              const Tile<kD, kKeys>& k) {
 #pragma unroll
   for (int i = 0; i < kD / 16; ++i) {
-    const int panel = i / (kPanel / 16), within = i % (kPanel / 16) * hopper::kNextSums;
-    const auto a = hopper::describe(q.at[panel][first_row]), b = hopper::describe(k.at[panel]);
-    hopper::multiply_add<ladder::bfloat16, kKeys, Order::kSums, Order::kSums>(
-        s, hopper::advance(a, within), hopper::advance(b, within), i > 0);
+    const int panel = i / (kPanel / 16), within = i % (kPanel / 16) * hopper::kNextK;
+    const auto a = hopper::matrix_descriptor(q.at[panel][first_row]),
+               b = hopper::matrix_descriptor(k.at[panel]);
+    hopper::wgmma<ladder::bfloat16, kKeys, Major::kK, Major::kK>(s, hopper::advance(a, within),
+                                                                 hopper::advance(b, within), i > 0);
   }
-  hopper::commit_products();
+  hopper::wgmma_commit_group();
 }
 
 // O += P V, with the weights in registers. V's channels, which are columns of o, are contiguous.
 template <int kD>
 __device__ void multiply_p_v(float (&o)[kD / 2], const std::uint32_t (&p)[kKeys / 16][4],
                              const Tile<kD, kKeys>& v) {
-  const auto b = hopper::describe(v.at, sizeof v.at[0]);
+  const auto b = hopper::matrix_descriptor(v.at, sizeof v.at[0]);
 #pragma unroll
   for (int i = 0; i < kKeys / 16; ++i)
-    hopper::multiply_add<ladder::bfloat16, kD, Order::kOutputs>(
-        o, p[i], hopper::advance(b, i * hopper::kNextOutputs));
-  hopper::commit_products();
+    hopper::wgmma<ladder::bfloat16, kD, Major::kMN>(o, p[i],
+                                                    hopper::advance(b, i * hopper::kNextMN));
+  hopper::wgmma_commit_group();
 }
 
 }  // namespace flash_attention

@@ -11,15 +11,15 @@
 namespace flash_attention {
 
 // One thread loads a tile's panels from these coordinates of the map on. Their bytes count on the
-// full barrier `here`.
+// full barrier `full`.
 template <typename Element, int kPanels, int kRows>
 __device__ void copy_panels(Element (&tile_smem)[kPanels][kRows][ladder::cuda::hopper::kPanel],
-                            const CUtensorMap* map, ladder::cuda::hopper::Barrier* here, int column,
+                            const CUtensorMap* map, ladder::cuda::hopper::Barrier* full, int column,
                             int middle, int outer) {
   namespace hopper = ladder::cuda::hopper;
 #pragma unroll
   for (int p = 0; p < kPanels; ++p)
-    hopper::copy_panel(tile_smem[p], map, here, column + p * hopper::kPanel, middle, outer);
+    hopper::tma_load(tile_smem[p], map, full, column + p * hopper::kPanel, middle, outer);
 }
 
 // Packs the accumulators of a product, rounded, as the A of the next.

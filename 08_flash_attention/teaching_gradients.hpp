@@ -58,7 +58,7 @@ struct Call {
 
   Maps maps(const Backward& args) const {
     const auto map = [&](const ladder::bfloat16* x, std::int64_t T, std::int64_t H, int box_rows) {
-      return hopper::describe_batches(x, forward.B, T, H * kD, box_rows);
+      return hopper::make_tensor_map_of_batches(x, forward.B, T, H * kD, box_rows);
     };
     const std::int64_t T_q = forward.T_q, T_k = forward.T_k;
     return {map(forward.q, T_q, forward.H_q, kQueries), map(forward.k, T_k, forward.H_kv, kKeys),

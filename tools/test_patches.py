@@ -372,9 +372,9 @@ class HolesOfACopy(InAFolder):
 
     def test_what_ends_a_launch_under_the_xray_only_is_a_finding(self):
         thrown = ('unknown file\nC++ exception with description "cudaGetLastError() failed at my/a.cu:9: cudaErrorLaunchFailure: unspecified launch failure: my/a.cu:5: '
-                  'copy_bytes reads 512 bytes from 0x7e00 on, which is no allocation\'s, in kernel k, block (0, 0, 0), thread (0, 0, 0)\n'
+                  'bulk_copy reads 512 bytes from 0x7e00 on, which is no allocation\'s, in kernel k, block (0, 0, 0), thread (0, 0, 0)\n'
                   '  launched at my/a.cu:7" thrown in the test body.')
-        for said, ends in ((thrown, "my/a.cu:5: copy_bytes reads 512 bytes from 0x7e00 on, which is no allocation's, in kernel k, block (0, 0, 0), thread (0, 0, 0)"),
+        for said, ends in ((thrown, "my/a.cu:5: bulk_copy reads 512 bytes from 0x7e00 on, which is no allocation's, in kernel k, block (0, 0, 0), thread (0, 0, 0)"),
                            ("WRONG RESULT in o", "")):
             done = mock.Mock(**{"first_failure.return_value": {"failures": [said]}})
             self.assertEqual(Check._ends(done), ends)

@@ -29,7 +29,7 @@ namespace {
 namespace hopper = ladder::cuda::hopper;
 using hopper::kPanel;
 using hopper::kWarpgroup;
-using hopper::Order;
+using hopper::Major;
 using ladder::bfloat16;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
@@ -72,7 +72,7 @@ __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const bfloat16* from, st
 __device__ void wait_for_copies() {
   __pipeline_commit();
   __pipeline_wait_prior(0);
-  hopper::fence_shared();  // cp.async writes as stores do; wgmma reads through the async proxy
+  hopper::fence_proxy_async();  // cp.async writes as stores do; wgmma reads through the async proxy
   __syncthreads();
 }
 
@@ -85,7 +85,7 @@ __device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q,
     // TODO(1): roughly 4 lines; s += q's times k's columns 16 i to 16 i + 15; the first sets s
     // TODO(1): budget: one product of the warpgroup, of kKeys columns, for each i
   }
-  hopper::commit_products();
+  hopper::wgmma_commit_group();
 }
 
 // O += P V, with the weights in registers. V's channels, which are columns of o, are contiguous.

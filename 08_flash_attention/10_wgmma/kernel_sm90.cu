@@ -29,7 +29,7 @@ namespace {
 namespace hopper = ladder::cuda::hopper;
 using hopper::kPanel;
 using hopper::kWarpgroup;
-using hopper::Order;
+using hopper::Major;
 using ladder::bfloat16;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
@@ -72,7 +72,7 @@ __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const bfloat16* from, st
 __device__ void wait_for_copies() {
   __pipeline_commit();
   __pipeline_wait_prior(0);
-  hopper::fence_shared();  // cp.async writes as stores do; wgmma reads through the async proxy
+  hopper::fence_proxy_async();  // cp.async writes as stores do; wgmma reads through the async proxy
   __syncthreads();
 }
 
@@ -82,24 +82,24 @@ __device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q,
                              const Tile<kD, kKeys>& k) {
 #pragma unroll
   for (int i = 0; i < kD / 16; ++i) {
-    const int panel = i / (kPanel / 16), within = i % (kPanel / 16) * hopper::kNextSums;
-    const auto a = hopper::describe(q.at[panel][first_row]), b = hopper::describe(k.at[panel]);
-    hopper::multiply_add<bfloat16, kKeys, Order::kSums, Order::kSums>(
-        s, hopper::advance(a, within), hopper::advance(b, within), i > 0);
+    const int panel = i / (kPanel / 16), within = i % (kPanel / 16) * hopper::kNextK;
+    const auto a = hopper::matrix_descriptor(q.at[panel][first_row]),
+               b = hopper::matrix_descriptor(k.at[panel]);
+    hopper::wgmma<bfloat16, kKeys, Major::kK, Major::kK>(s, hopper::advance(a, within),
+                                                         hopper::advance(b, within), i > 0);
   }
-  hopper::commit_products();
+  hopper::wgmma_commit_group();
 }
 
 // O += P V, with the weights in registers. V's channels, which are columns of o, are contiguous.
 template <int kD>
 __device__ void multiply_p_v(float (&o)[kD / 2], const std::uint32_t (&p)[kKeys / 16][4],
                              const Tile<kD, kKeys>& v) {
-  const auto b = hopper::describe(v.at, sizeof v.at[0]);
+  const auto b = hopper::matrix_descriptor(v.at, sizeof v.at[0]);
 #pragma unroll
   for (int i = 0; i < kKeys / 16; ++i)
-    hopper::multiply_add<bfloat16, kD, Order::kOutputs>(
-        o, p[i], hopper::advance(b, i * hopper::kNextOutputs));
-  hopper::commit_products();
+    hopper::wgmma<bfloat16, kD, Major::kMN>(o, p[i], hopper::advance(b, i * hopper::kNextMN));
+  hopper::wgmma_commit_group();
 }
 
 template <int kD>
@@ -147,9 +147,9 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     wait_for_copies();  // K has arrived, and V's buffer may be refilled
     copy_keys(smem.v, args.v, tile);
 
-    hopper::fence_operands();
+    hopper::wgmma_fence();
     multiply_q_k(scores, smem.q, first_row, smem.k);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(scores);
 
     wait_for_copies();  // V has arrived, and K's buffer may be refilled
@@ -160,9 +160,9 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     rescale(o, keep);
     pack_sums<bfloat16>(p, scores);
 
-    hopper::fence_operands();
+    hopper::wgmma_fence();
     multiply_p_v<kD>(o, p, smem.v);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(o);
   }
   store_rows(args.o + of_q, stride_q, args.lse + s.first_lse + h * args.T_q + first, row, queries,

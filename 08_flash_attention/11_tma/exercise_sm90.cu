@@ -41,15 +41,15 @@ struct Shared {
   static constexpr int kQueries = kWarpgroups * kRows;
   Tile<kD, kQueries> q;
   Tile<kD, kKeys> k[kStages], v[kStages];
-  hopper::Barrier q_here, here[kStages];  // full when the copies are complete
+  hopper::Barrier q_full, full[kStages];  // full when the copies are complete
 };
 
 // One thread loads a tile by TMA, with rows of a batch and columns of head h. Its bytes count on
-// the full barrier `here`. Rows past the end of the batch become zeros.
+// the barrier `full`. Rows past the end of the batch become zeros.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
-                          hopper::Barrier* here, int h, int row) {
-  // TODO(1): roughly 3 lines; arrive on `here` with the tile's bytes; load each panel from column
+                          hopper::Barrier* full, int h, int row) {
+  // TODO(1): roughly 3 lines; arrive on `full` with the tile's bytes; load each panel from column
   // TODO(1): h * kD + panel * kPanel, row, blockIdx.z; budget: one arrival, one bulk copy per panel
 }
 
@@ -60,10 +60,10 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   extern __shared__ __align__(hopper::kTileAlign) unsigned char bytes_smem[];
   auto& smem = *reinterpret_cast<Smem*>(bytes_smem);
   if (threadIdx.x == 0) {
-    hopper::init(&smem.q_here, 1);
-    for (hopper::Barrier& here : smem.here)
-      hopper::init(&here, 2);  // two arrivals: with the bytes of K and of V
-    hopper::fence_barriers();
+    hopper::init(&smem.q_full, 1);
+    for (hopper::Barrier& full : smem.full)
+      hopper::init(&full, 2);  // two arrivals: with the bytes of K and of V
+    hopper::fence_barrier_init();
   }
   __syncthreads();
 
@@ -87,12 +87,12 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const int whole_tiles = visible.keys(first_row) / kKeys;  // all rows see all of their keys
 
   const auto copy_keys = [&](int tile) {
-    const int stage = hopper::place_of<kStages>(tile);
-    copy_tile(smem.k[stage], &maps.k, &smem.here[stage], h_kv, tile * kKeys);
-    copy_tile(smem.v[stage], &maps.v, &smem.here[stage], h_kv, tile * kKeys);
+    const int stage = hopper::stage_of<kStages>(tile);
+    copy_tile(smem.k[stage], &maps.k, &smem.full[stage], h_kv, tile * kKeys);
+    copy_tile(smem.v[stage], &maps.v, &smem.full[stage], h_kv, tile * kKeys);
   };
   if (threadIdx.x == 0 && tiles > 0) {
-    copy_tile(smem.q, &maps.q, &smem.q_here, h, static_cast<int>(first));
+    copy_tile(smem.q, &maps.q, &smem.q_full, h, static_cast<int>(first));
     copy_keys(0);
   }
   float scores[kKeys / 2], o[kD / 2] = {}, keep[2];
@@ -101,12 +101,12 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const float factor = args.scale * ladder::cuda::kLog2e;
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
-    const int stage = hopper::place_of<kStages>(tile);
+    const int stage = hopper::stage_of<kStages>(tile);
     // TODO(2): roughly 4 lines; one thread loads the next tile, if any, once its stage is empty;
     // TODO(2): wait for q and this tile; budget: one block-wide barrier, and one load per tile
-    hopper::fence_operands();
+    hopper::wgmma_fence();
     multiply_q_k(scores, smem.q, first_row, smem.k[stage]);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(scores);
 
     if (tile >= whole_tiles) mask(scores, seen, tile * kKeys);
@@ -114,9 +114,9 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     rescale(o, keep);
     pack_sums<bfloat16>(p, scores);
 
-    hopper::fence_operands();
+    hopper::wgmma_fence();
     multiply_p_v<kD>(o, p, smem.v[stage]);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(o);
   }
   store_rows(args.o + of_q, stride_q, args.lse + s.first_lse + h * args.T_q + first, row, queries,
@@ -129,9 +129,9 @@ void launch(const ladder::BasicAttentionArgs<bfloat16>& args) {
   constexpr int kBytes = sizeof(Smem);
   ladder::cuda::allow_shared_memory("attention_tma", attend<kD>, kBytes);
   const Maps maps = {
-      hopper::describe_batches(args.q, args.B, args.T_q, args.H_q * kD, Smem::kQueries),
-      hopper::describe_batches(args.k, args.B, args.T_k, args.H_kv * kD, kKeys),
-      hopper::describe_batches(args.v, args.B, args.T_k, args.H_kv * kD, kKeys)};
+      hopper::make_tensor_map_of_batches(args.q, args.B, args.T_q, args.H_q * kD, Smem::kQueries),
+      hopper::make_tensor_map_of_batches(args.k, args.B, args.T_k, args.H_kv * kD, kKeys),
+      hopper::make_tensor_map_of_batches(args.v, args.B, args.T_k, args.H_kv * kD, kKeys)};
   const dim3 grid(static_cast<unsigned>((args.T_q + Smem::kQueries - 1) / Smem::kQueries),
                   static_cast<unsigned>(args.H_q), static_cast<unsigned>(args.B));
   attend<kD><<<grid, Smem::kThreads, kBytes, ladder::cuda::stream()>>>(args, maps);

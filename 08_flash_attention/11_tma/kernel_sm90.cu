@@ -41,17 +41,17 @@ struct Shared {
   static constexpr int kQueries = kWarpgroups * kRows;
   Tile<kD, kQueries> q;
   Tile<kD, kKeys> k[kStages], v[kStages];
-  hopper::Barrier q_here, here[kStages];  // full when the copies are complete
+  hopper::Barrier q_full, full[kStages];  // full when the copies are complete
 };
 
 // One thread loads a tile by TMA, with rows of a batch and columns of head h. Its bytes count on
-// the full barrier `here`. Rows past the end of the batch become zeros.
+// the barrier `full`. Rows past the end of the batch become zeros.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
-                          hopper::Barrier* here, int h, int row) {
-  hopper::arrive_expecting(here, sizeof to_smem);
+                          hopper::Barrier* full, int h, int row) {
+  hopper::arrive_expect_tx(full, sizeof to_smem);
   for (int panel = 0; panel < kD / kPanel; ++panel)
-    hopper::copy_panel(to_smem.at[panel], map, here, h * kD + panel * kPanel, row, blockIdx.z);
+    hopper::tma_load(to_smem.at[panel], map, full, h * kD + panel * kPanel, row, blockIdx.z);
 }
 
 template <int kD>
@@ -61,10 +61,10 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   extern __shared__ __align__(hopper::kTileAlign) unsigned char bytes_smem[];
   auto& smem = *reinterpret_cast<Smem*>(bytes_smem);
   if (threadIdx.x == 0) {
-    hopper::init(&smem.q_here, 1);
-    for (hopper::Barrier& here : smem.here)
-      hopper::init(&here, 2);  // two arrivals: with the bytes of K and of V
-    hopper::fence_barriers();
+    hopper::init(&smem.q_full, 1);
+    for (hopper::Barrier& full : smem.full)
+      hopper::init(&full, 2);  // two arrivals: with the bytes of K and of V
+    hopper::fence_barrier_init();
   }
   __syncthreads();
 
@@ -88,12 +88,12 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const int whole_tiles = visible.keys(first_row) / kKeys;  // all rows see all of their keys
 
   const auto copy_keys = [&](int tile) {
-    const int stage = hopper::place_of<kStages>(tile);
-    copy_tile(smem.k[stage], &maps.k, &smem.here[stage], h_kv, tile * kKeys);
-    copy_tile(smem.v[stage], &maps.v, &smem.here[stage], h_kv, tile * kKeys);
+    const int stage = hopper::stage_of<kStages>(tile);
+    copy_tile(smem.k[stage], &maps.k, &smem.full[stage], h_kv, tile * kKeys);
+    copy_tile(smem.v[stage], &maps.v, &smem.full[stage], h_kv, tile * kKeys);
   };
   if (threadIdx.x == 0 && tiles > 0) {
-    copy_tile(smem.q, &maps.q, &smem.q_here, h, static_cast<int>(first));
+    copy_tile(smem.q, &maps.q, &smem.q_full, h, static_cast<int>(first));
     copy_keys(0);
   }
   float scores[kKeys / 2], o[kD / 2] = {}, keep[2];
@@ -102,15 +102,15 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const float factor = args.scale * ladder::cuda::kLog2e;
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
-    const int stage = hopper::place_of<kStages>(tile);
+    const int stage = hopper::stage_of<kStages>(tile);
     __syncthreads();  // all warpgroups have finished the previous tile; its stage may be refilled
     if (threadIdx.x == 0 && tile + 1 < tiles) copy_keys(tile + 1);
 
-    if (tile == 0) hopper::wait(&smem.q_here, 0);
-    hopper::wait(&smem.here[stage], hopper::parity_of<kStages>(tile));
-    hopper::fence_operands();
+    if (tile == 0) hopper::wait(&smem.q_full, 0);
+    hopper::wait(&smem.full[stage], hopper::phase_of<kStages>(tile));
+    hopper::wgmma_fence();
     multiply_q_k(scores, smem.q, first_row, smem.k[stage]);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(scores);
 
     if (tile >= whole_tiles) mask(scores, seen, tile * kKeys);
@@ -118,9 +118,9 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     rescale(o, keep);
     pack_sums<bfloat16>(p, scores);
 
-    hopper::fence_operands();
+    hopper::wgmma_fence();
     multiply_p_v<kD>(o, p, smem.v[stage]);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(o);
   }
   store_rows(args.o + of_q, stride_q, args.lse + s.first_lse + h * args.T_q + first, row, queries,
@@ -133,9 +133,9 @@ void launch(const ladder::BasicAttentionArgs<bfloat16>& args) {
   constexpr int kBytes = sizeof(Smem);
   ladder::cuda::allow_shared_memory("attention_tma", attend<kD>, kBytes);
   const Maps maps = {
-      hopper::describe_batches(args.q, args.B, args.T_q, args.H_q * kD, Smem::kQueries),
-      hopper::describe_batches(args.k, args.B, args.T_k, args.H_kv * kD, kKeys),
-      hopper::describe_batches(args.v, args.B, args.T_k, args.H_kv * kD, kKeys)};
+      hopper::make_tensor_map_of_batches(args.q, args.B, args.T_q, args.H_q * kD, Smem::kQueries),
+      hopper::make_tensor_map_of_batches(args.k, args.B, args.T_k, args.H_kv * kD, kKeys),
+      hopper::make_tensor_map_of_batches(args.v, args.B, args.T_k, args.H_kv * kD, kKeys)};
   const dim3 grid(static_cast<unsigned>((args.T_q + Smem::kQueries - 1) / Smem::kQueries),
                   static_cast<unsigned>(args.H_q), static_cast<unsigned>(args.B));
   attend<kD><<<grid, Smem::kThreads, kBytes, ladder::cuda::stream()>>>(args, maps);

@@ -12,17 +12,17 @@ class PhaseBarrier {
  public:
   explicit PhaseBarrier(int arrivals) : arrivals_(arrivals), missing_(arrivals) {}
 
-  void arrive() { arrive_expecting(0); }
+  void arrive() { arrive_expect_tx(0); }
 
   // Arrives, and adds bytes that copies will complete in this phase.
-  void arrive_expecting(std::int64_t bytes) {
+  void arrive_expect_tx(std::int64_t bytes) {
     const std::lock_guard lock(mutex_);
     bytes_ += bytes;
     --missing_;
     end_phase_if_complete();
   }
 
-  // A copy has completed that many bytes. It may run before arrive_expecting() adds them, as long
+  // A copy has completed that many bytes. It may run before arrive_expect_tx() adds them, as long
   // as an arrival is missing.
   void complete(std::int64_t bytes) {
     const std::lock_guard lock(mutex_);

@@ -45,17 +45,17 @@ struct Shared {
   static constexpr int kConsumerRegisters = kD == 64 ? 160 : 240;
   Tile<kD, kQueries> q;
   Tile<kD, kKeys> k[kStages], v[kStages];
-  hopper::Barrier q_here, here[kStages];  // full when the copies are complete
-  hopper::Barrier read[kStages];          // empty when all consumers have released the stage
+  hopper::Barrier q_full, full[kStages];  // full when the copies are complete
+  hopper::Barrier empty[kStages];         // empty when all consumers have released the stage
 };
 
 // One thread loads a tile by TMA, with rows of a batch and columns of head h. Its bytes count on
-// the full barrier `here`. Rows past the end of the batch become zeros.
+// the barrier `full`. Rows past the end of the batch become zeros.
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
-                          hopper::Barrier* here, int h, int row) {
-  hopper::arrive_expecting(here, sizeof to_smem);
-  copy_panels(to_smem.at, map, here, h * kD, row, blockIdx.z);
+                          hopper::Barrier* full, int h, int row) {
+  hopper::arrive_expect_tx(full, sizeof to_smem);
+  copy_panels(to_smem.at, map, full, h * kD, row, blockIdx.z);
 }
 
 template <int kD>
@@ -65,12 +65,12 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   extern __shared__ __align__(hopper::kTileAlign) unsigned char bytes_smem[];
   auto& smem = *reinterpret_cast<Smem*>(bytes_smem);
   if (threadIdx.x == 0) {
-    hopper::init(&smem.q_here, 1);
+    hopper::init(&smem.q_full, 1);
     for (int stage = 0; stage < kStages; ++stage) {
-      hopper::init(&smem.here[stage], 2);  // two arrivals: with the bytes of K and of V
-      hopper::init(&smem.read[stage], Smem::kConsumers * kWarpgroup / kWarpSize);
+      hopper::init(&smem.full[stage], 2);  // two arrivals: with the bytes of K and of V
+      hopper::init(&smem.empty[stage], Smem::kConsumers * kWarpgroup / kWarpSize);
     }
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   __syncthreads();
 
@@ -85,20 +85,20 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const int tiles = static_cast<int>((s.keys_seen(first + queries - 1) + kKeys - 1) / kKeys);
 
   if (threadIdx.x < kWarpgroup) {
-    hopper::give_registers<Smem::kProducerRegisters>();
+    hopper::setmaxnreg_dec<Smem::kProducerRegisters>();
     if (threadIdx.x != 0 || tiles <= 0) return;
-    copy_tile(smem.q, &maps.q, &smem.q_here, h, static_cast<int>(first));
+    copy_tile(smem.q, &maps.q, &smem.q_full, h, static_cast<int>(first));
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
-      const int stage = hopper::place_of<kStages>(tile);
+      const int stage = hopper::stage_of<kStages>(tile);
       // Wait until the stage is empty; in round 0 the flipped parity lets this return at once.
-      hopper::wait(&smem.read[stage], hopper::parity_of<kStages>(tile) ^ 1);
-      copy_tile(smem.k[stage], &maps.k, &smem.here[stage], h_kv, tile * kKeys);
-      copy_tile(smem.v[stage], &maps.v, &smem.here[stage], h_kv, tile * kKeys);
+      hopper::wait(&smem.empty[stage], hopper::phase_of<kStages>(tile) ^ 1);
+      copy_tile(smem.k[stage], &maps.k, &smem.full[stage], h_kv, tile * kKeys);
+      copy_tile(smem.v[stage], &maps.v, &smem.full[stage], h_kv, tile * kKeys);
     }
     return;
   }
-  hopper::take_registers<Smem::kConsumerRegisters>();
+  hopper::setmaxnreg_inc<Smem::kConsumerRegisters>();
 
   // This warpgroup's rows. From lane 0, so that the compiler sees a warp-uniform value.
   const int first_row =
@@ -115,12 +115,12 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   const float factor = args.scale * ladder::cuda::kLog2e;
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
-    const int stage = hopper::place_of<kStages>(tile);
-    if (tile == 0) hopper::wait(&smem.q_here, 0);
-    hopper::wait(&smem.here[stage], hopper::parity_of<kStages>(tile));
-    hopper::fence_operands();
+    const int stage = hopper::stage_of<kStages>(tile);
+    if (tile == 0) hopper::wait(&smem.q_full, 0);
+    hopper::wait(&smem.full[stage], hopper::phase_of<kStages>(tile));
+    hopper::wgmma_fence();
     multiply_q_k(scores, smem.q, first_row, smem.k[stage]);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(scores);
 
     if (tile >= whole_tiles) mask(scores, seen, tile * kKeys);
@@ -128,11 +128,11 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     rescale(o, keep);
     pack_sums<bfloat16>(p, scores);
 
-    hopper::fence_operands();
+    hopper::wgmma_fence();
     multiply_p_v<kD>(o, p, smem.v[stage]);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(o);
-    if (threadIdx.x % kWarpSize == 0) hopper::arrive(&smem.read[stage]);
+    if (threadIdx.x % kWarpSize == 0) hopper::arrive(&smem.empty[stage]);
   }
   store_rows(args.o + of_q, stride_q, args.lse + s.first_lse + h * args.T_q + first, row, queries,
              o, softmax, args.scale);
@@ -144,9 +144,9 @@ void launch(const ladder::BasicAttentionArgs<bfloat16>& args) {
   constexpr int kBytes = sizeof(Smem);
   ladder::cuda::allow_shared_memory("attention_producer", attend<kD>, kBytes);
   const Maps maps = {
-      hopper::describe_batches(args.q, args.B, args.T_q, args.H_q * kD, Smem::kQueries),
-      hopper::describe_batches(args.k, args.B, args.T_k, args.H_kv * kD, kKeys),
-      hopper::describe_batches(args.v, args.B, args.T_k, args.H_kv * kD, kKeys)};
+      hopper::make_tensor_map_of_batches(args.q, args.B, args.T_q, args.H_q * kD, Smem::kQueries),
+      hopper::make_tensor_map_of_batches(args.k, args.B, args.T_k, args.H_kv * kD, kKeys),
+      hopper::make_tensor_map_of_batches(args.v, args.B, args.T_k, args.H_kv * kD, kKeys)};
   const dim3 grid(static_cast<unsigned>((args.T_q + Smem::kQueries - 1) / Smem::kQueries),
                   static_cast<unsigned>(args.H_q), static_cast<unsigned>(args.B));
   attend<kD><<<grid, Smem::kThreads, kBytes, ladder::cuda::stream()>>>(args, maps);

@@ -43,9 +43,9 @@ namespace hopper = ladder::cuda::hopper;
 using hopper::Barrier;
 using hopper::kPanel;
 using hopper::kWarpgroup;
-using hopper::Order;
-using hopper::parity_of;
-using hopper::place_of;
+using hopper::Major;
+using hopper::phase_of;
+using hopper::stage_of;
 using ladder::cuda::kAllLanes;
 using ladder::cuda::kWarpSize;
 using ladder::cuda::tiles::quad_sum;
@@ -85,7 +85,7 @@ struct Work {
   int tiles;  // of keys, from the first key on, or negative if there is no more work
 };
 
-// The rings. X_here is full when the copy is complete. X_read is empty when all consumers have
+// The rings. X_full completes when the copy has. X_empty completes when all consumers have
 // released it, and it may be overwritten.
 template <typename C, typename Element>
 struct Shared {
@@ -98,8 +98,8 @@ struct Shared {
   Tile<C::kQueries> q;
   Tile<C::kKeys> k[kStages], v[kStages];
   Work work[kWorks];
-  Barrier work_here[kWorks], work_read[kWorks], q_here, q_read;
-  Barrier k_here[kStages], k_read[kStages], v_here[kStages], v_read[kStages];
+  Barrier work_full[kWorks], work_empty[kWorks], q_full, q_empty;
+  Barrier k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
 };
 
 // The host's division of the work. Items are numbered, the heaviest first if that matters.
@@ -161,9 +161,9 @@ __device__ int hidden_from(const Args& args, const Sequence& sequence, std::int6
 
 template <typename C, typename Element, int kRows>
 __device__ void copy_tile(typename Shared<C, Element>::template Tile<kRows>& tile,
-                          const CUtensorMap* map, Barrier* here, int head, int row) {
-  hopper::arrive_expecting(here, tile.kBytes);
-  copy_panels(tile.at, map, here, 0, head, row);
+                          const CUtensorMap* map, Barrier* full, int head, int row) {
+  hopper::arrive_expect_tx(full, tile.kBytes);
+  copy_panels(tile.at, map, full, 0, head, row);
 }
 
 // One thread keeps the rings full.
@@ -174,17 +174,17 @@ __device__ void produce(const Args& args, const Plan& plan, const CUtensorMap* q
   unsigned works = 0, keys = 0, values = 0;  // copied so far
   int item = blockIdx.x, next = 0;
   for (;; item = next) {
-    const int place = place_of<kWorks>(works);
-    hopper::wait(&smem.work_read[place], parity_of<kWorks>(works) ^ 1);
+    const int place = stage_of<kWorks>(works);
+    hopper::wait(&smem.work_empty[place], phase_of<kWorks>(works) ^ 1);
     Work& work = smem.work[place];
     if (item >= plan.items) {
       work.tiles = -1;
-      hopper::arrive(&smem.work_here[place]);
+      hopper::arrive(&smem.work_full[place]);
       return;
     }
     next = gridDim.x + atomicAdd(plan.next, 1);  // requested early, because the atomic takes long
     if (!find_work<C>(args, plan, item, work)) continue;
-    hopper::arrive(&smem.work_here[place]);
+    hopper::arrive(&smem.work_full[place]);
 
     // Without options first_tile is a literal 0, because a 0 that the compiler finds only later
     // gives another loop below.
@@ -193,20 +193,20 @@ __device__ void produce(const Args& args, const Plan& plan, const CUtensorMap* q
         C::kOptions ? hidden_from<C>(args, work.sequence, work.l0) / C::kKeys : 0;
     const int first_key = static_cast<int>(work.sequence.first_key);
     const int h_kv = work.h / static_cast<int>(args.H_q / args.H_kv);
-    hopper::wait(&smem.q_read, parity_of<1>(works) ^ 1);
-    copy_tile<C, Element, C::kQueries>(smem.q, q_map, &smem.q_here, work.h,
+    hopper::wait(&smem.q_empty, phase_of<1>(works) ^ 1);
+    copy_tile<C, Element, C::kQueries>(smem.q, q_map, &smem.q_full, work.h,
                                        static_cast<int>(work.sequence.first_query + work.l0));
     ++works;
     const auto copy_k = [&](int tile) {
-      const int stage = place_of<kStages>(keys);
-      hopper::wait(&smem.k_read[stage], parity_of<kStages>(keys++) ^ 1);
-      copy_tile<C, Element, C::kKeys>(smem.k[stage], k_map, &smem.k_here[stage], h_kv,
+      const int stage = stage_of<kStages>(keys);
+      hopper::wait(&smem.k_empty[stage], phase_of<kStages>(keys++) ^ 1);
+      copy_tile<C, Element, C::kKeys>(smem.k[stage], k_map, &smem.k_full[stage], h_kv,
                                       first_key + tile * C::kKeys);
     };
     const auto copy_v = [&](int tile) {
-      const int stage = place_of<kStages>(values);
-      hopper::wait(&smem.v_read[stage], parity_of<kStages>(values++) ^ 1);
-      copy_tile<C, Element, C::kKeys>(smem.v[stage], v_map, &smem.v_here[stage], h_kv,
+      const int stage = stage_of<kStages>(values);
+      hopper::wait(&smem.v_empty[stage], phase_of<kStages>(values++) ^ 1);
+      copy_tile<C, Element, C::kKeys>(smem.v[stage], v_map, &smem.v_full[stage], h_kv,
                                       first_key + tile * C::kKeys);
     };
     if (tiles == 0) continue;
@@ -274,22 +274,22 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
   // Names of barriers, for the warpgroups' turns at the tensor cores and for all warpgroups
   // together.
   constexpr int kTurns = 1, kTogether = 1 + C::kConsumers;
-  const auto take_turn = [&] { hopper::sync_named(kTurns + warpgroup, 2 * kWarpgroup); };
+  const auto take_turn = [&] { hopper::named_barrier_sync(kTurns + warpgroup, 2 * kWarpgroup); };
   const auto pass_turn = [&] {
-    hopper::arrive_named(kTurns + (warpgroup + 1) % C::kConsumers, 2 * kWarpgroup);
+    hopper::named_barrier_arrive(kTurns + (warpgroup + 1) % C::kConsumers, 2 * kWarpgroup);
   };
   if (warpgroup == C::kConsumers - 1) pass_turn();  // consumer 0 gets the first turn
 
   unsigned count = 0;  // tiles of keys multiplied so far, one more than tiles of values
-  const auto k_stage = [&] { return place_of<kStages>(count); };
-  const auto v_stage = [&] { return place_of<kStages>(count - 1); };
-  const auto wait_for_k = [&] { hopper::wait(&smem.k_here[k_stage()], parity_of<kStages>(count)); };
+  const auto k_stage = [&] { return stage_of<kStages>(count); };
+  const auto v_stage = [&] { return stage_of<kStages>(count - 1); };
+  const auto wait_for_k = [&] { hopper::wait(&smem.k_full[k_stage()], phase_of<kStages>(count)); };
   const auto wait_for_v = [&] {
-    hopper::wait(&smem.v_here[v_stage()], parity_of<kStages>(count - 1));
+    hopper::wait(&smem.v_full[v_stage()], phase_of<kStages>(count - 1));
   };
   for (unsigned works = 0;; ++works) {
-    hopper::wait(&smem.work_here[place_of<kWorks>(works)], parity_of<kWorks>(works));
-    const Work& work = smem.work[place_of<kWorks>(works)];
+    hopper::wait(&smem.work_full[stage_of<kWorks>(works)], phase_of<kWorks>(works));
+    const Work& work = smem.work[stage_of<kWorks>(works)];
     if (work.tiles < 0) break;
 
     float s[kKeys / 2], o[kD / 2] = {}, keep[2];
@@ -324,38 +324,37 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
       const auto& k = smem.k[k_stage()];
 #pragma unroll
       for (int i = 0; i < kD / 16; ++i) {
-        const int panel = i / (kPanel / 16), within = i % (kPanel / 16) * hopper::kNextSums;
-        const auto a = hopper::describe(smem.q.at[panel][warpgroup * kWarpgroupQueries]);
-        const auto b = hopper::describe(k.at[panel]);
-        hopper::multiply_add<Element, kKeys, Order::kSums, Order::kSums>(
-            s, hopper::advance(a, within), hopper::advance(b, within), i > 0);
+        const int panel = i / (kPanel / 16), within = i % (kPanel / 16) * hopper::kNextK;
+        const auto a = hopper::matrix_descriptor(smem.q.at[panel][warpgroup * kWarpgroupQueries]);
+        const auto b = hopper::matrix_descriptor(k.at[panel]);
+        hopper::wgmma<Element, kKeys, Major::kK, Major::kK>(s, hopper::advance(a, within),
+                                                            hopper::advance(b, within), i > 0);
       }
-      hopper::commit_products();
+      hopper::wgmma_commit_group();
     };
     const auto multiply_p_v = [&] {
       const auto& v = smem.v[v_stage()];
-      const auto b = hopper::describe(v.at, v.kPanelBytes);
+      const auto b = hopper::matrix_descriptor(v.at, v.kPanelBytes);
 #pragma unroll
       for (int i = 0; i < kKeys / 16; ++i)
-        hopper::multiply_add<Element, kD, Order::kOutputs>(
-            o, p[i], hopper::advance(b, i * hopper::kNextOutputs));
-      hopper::commit_products();
+        hopper::wgmma<Element, kD, Major::kMN>(o, p[i], hopper::advance(b, i * hopper::kNextMN));
+      hopper::wgmma_commit_group();
     };
 
-    hopper::wait(&smem.q_here, parity_of<1>(works));
+    hopper::wait(&smem.q_full, phase_of<1>(works));
     if (work.tiles == 0) {
       __syncwarp();  // without a product the lanes may diverge, and one could miss the next phase
-      arrive(&smem.q_read);
+      arrive(&smem.q_empty);
     } else {
       wait_for_k();
       take_turn();
-      hopper::fence_operands();
+      hopper::wgmma_fence();
       multiply_q_k();
       pass_turn();
-      hopper::wait_products<0>();
+      hopper::wgmma_wait_group<0>();
       hopper::pin(s);
-      arrive(&smem.k_read[k_stage()]);
-      if (work.tiles - 1 == first_tile) arrive(&smem.q_read);
+      arrive(&smem.k_empty[k_stage()]);
+      if (work.tiles - 1 == first_tile) arrive(&smem.q_empty);
       ++count;
       bend();
       hide(work.tiles - 1);
@@ -375,8 +374,8 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
                     panel = i / 8 / (kKeys - rows);
           *reinterpret_cast<uint4*>(&v.at[panel][row][unit * 8]) = make_uint4(0, 0, 0, 0);
         }
-        hopper::fence_shared();
-        hopper::sync_named(kTogether, C::kConsumers * kWarpgroup);
+        hopper::fence_proxy_async();
+        hopper::named_barrier_sync(kTogether, C::kConsumers * kWarpgroup);
       }
 
       // Two groups of products are issued at once, this tile's scores and the outputs of the
@@ -385,24 +384,23 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
       const auto step = [&](int tile, auto masked) {
         wait_for_k();
         take_turn();
-        hopper::fence_operands();
+        hopper::wgmma_fence();
         multiply_q_k();
         wait_for_v();
-        hopper::
-            fence_operands();  // without it the compiler adds one that serializes all the products
+        hopper::wgmma_fence();  // without it the compiler adds one that serializes all the products
         multiply_p_v();
         pass_turn();
-        hopper::wait_products<1>();  // the scores are complete
+        hopper::wgmma_wait_group<1>();  // the scores are complete
         hopper::pin(s);
-        arrive(&smem.k_read[k_stage()]);
-        if (tile == first_tile) arrive(&smem.q_read);
+        arrive(&smem.k_empty[k_stage()]);
+        if (tile == first_tile) arrive(&smem.q_empty);
         bend();
         if constexpr (masked.value) hide(tile);
         softmax.step(s, keep, factor);
-        hopper::wait_products<0>();
+        hopper::wgmma_wait_group<0>();
         hopper::pin(o);
         hopper::pin(s);  // keeps pack_sums, which overwrites the product's A, after the wait
-        arrive(&smem.v_read[v_stage()]);
+        arrive(&smem.v_empty[v_stage()]);
         ++count;
         pack_sums<Element>(p, s);
         rescale(o, keep);
@@ -418,11 +416,11 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
       }
 
       wait_for_v();
-      hopper::fence_operands();
+      hopper::wgmma_fence();
       multiply_p_v();
-      hopper::wait_products<0>();
+      hopper::wgmma_wait_group<0>();
       hopper::pin(o);
-      arrive(&smem.v_read[v_stage()]);
+      arrive(&smem.v_empty[v_stage()]);
     }
 
     // Four lanes hold a row and swap words until each has 16 contiguous bytes of it.
@@ -452,7 +450,7 @@ __device__ void consume(const Args& args, Shared<C, Element>& smem) {
         args.lse[work.sequence.first_lse + work.h * args.T_q + l] =
             sum == 0.0f ? -INFINITY : softmax.m[r] * scale + logf(sum);
     }
-    hopper::arrive(&smem.work_read[place_of<kWorks>(works)]);  // every lane has read `work`
+    hopper::arrive(&smem.work_empty[stage_of<kWorks>(works)]);  // every lane has read `work`
   }
   if (warpgroup == 0) take_turn();  // receives the last turn, so that no barrier stays half full
 }
@@ -466,25 +464,25 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   if (threadIdx.x == 0) {
     constexpr int kAll = C::kConsumers * kWarpgroupWarps;
     for (int work = 0; work < kWorks; ++work) {
-      hopper::init(&smem.work_here[work], 1);
-      hopper::init(&smem.work_read[work], kAll * kWarpSize);
+      hopper::init(&smem.work_full[work], 1);
+      hopper::init(&smem.work_empty[work], kAll * kWarpSize);
     }
-    hopper::init(&smem.q_here, 1);
-    hopper::init(&smem.q_read, kAll);
+    hopper::init(&smem.q_full, 1);
+    hopper::init(&smem.q_empty, kAll);
     for (int stage = 0; stage < kStages; ++stage) {
-      hopper::init(&smem.k_here[stage], 1);
-      hopper::init(&smem.k_read[stage], kAll);
-      hopper::init(&smem.v_here[stage], 1);
-      hopper::init(&smem.v_read[stage], kAll);
+      hopper::init(&smem.k_full[stage], 1);
+      hopper::init(&smem.k_empty[stage], kAll);
+      hopper::init(&smem.v_full[stage], 1);
+      hopper::init(&smem.v_empty[stage], kAll);
     }
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   __syncthreads();
   if (threadIdx.x < kWarpgroup) {
-    hopper::give_registers<C::kProducerRegisters>();
+    hopper::setmaxnreg_dec<C::kProducerRegisters>();
     if (threadIdx.x == 0) produce<C>(args, plan, &q_map, &k_map, &v_map, smem);
   } else {
-    hopper::take_registers<C::kConsumerRegisters>();
+    hopper::setmaxnreg_inc<C::kConsumerRegisters>();
     consume<C>(args, smem);
   }
 }
@@ -531,12 +529,12 @@ void launch(const Args& args, std::int64_t D_v) {
   const auto kernel = attend<C, Element, Args>;
   ladder::cuda::allow_shared_memory("attention_sm90", kernel, kBytes);
   const std::int64_t rows_q = args.B * args.T_q, rows_k = args.B * args.T_k;
-  const auto q_map = hopper::describe_tensor(args.q, rows_q, args.H_q, args.D, C::kQueries);
+  const auto q_map = hopper::make_tensor_map(args.q, rows_q, args.H_q, args.D, C::kQueries);
   // Without keys these two are never read, but a tensor has at least one row.
   auto k_map = q_map, v_map = q_map;
   if (rows_k > 0) {
-    k_map = hopper::describe_tensor(args.k, rows_k, args.H_kv, args.D, C::kKeys);
-    v_map = hopper::describe_tensor(args.v, rows_k, args.H_kv, D_v, C::kKeys);
+    k_map = hopper::make_tensor_map(args.k, rows_k, args.H_kv, args.D, C::kKeys);
+    v_map = hopper::make_tensor_map(args.v, rows_k, args.H_kv, D_v, C::kKeys);
   }
   const ladder::cuda::Scratch<int> next(1);
   plan.next = next.pointer();

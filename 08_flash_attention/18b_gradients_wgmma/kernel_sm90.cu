@@ -37,7 +37,7 @@ struct Shared {
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kQueries> q, d_o;
   alignas(hopper::kTileAlign) bfloat16 ds[kKeys][kQueries];  // transposed
   float4 stats[kQueries / 2];               // for each pair of queries, lse, lse, delta, delta
-  hopper::Barrier keys_here, queries_here;  // full when the copies are complete
+  hopper::Barrier keys_full, queries_full;  // full when the copies are complete
 };
 
 __global__ void __launch_bounds__(kEndThreads) prepare(const Backward args, float* stats) {
@@ -62,12 +62,12 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int tiles = static_cast<int>((forward.T_q + kQueries - 1) / kQueries);
   const std::int64_t first_slot = (b * forward.H_q + first_head) * tiles;
   if (threadIdx.x == 0) {
-    hopper::init(&smem.keys_here, 1);
-    hopper::init(&smem.queries_here, 1);
-    hopper::fence_barriers();
-    hopper::arrive_expecting(&smem.keys_here, sizeof smem.k + sizeof smem.v);
-    copy_panels(smem.k, &maps.k, &smem.keys_here, h_kv * kD, first_key, b);
-    copy_panels(smem.v, &maps.v, &smem.keys_here, h_kv * kD, first_key, b);
+    hopper::init(&smem.keys_full, 1);
+    hopper::init(&smem.queries_full, 1);
+    hopper::fence_barrier_init();
+    hopper::arrive_expect_tx(&smem.keys_full, sizeof smem.k + sizeof smem.v);
+    copy_panels(smem.k, &maps.k, &smem.keys_full, h_kv * kD, first_key, b);
+    copy_panels(smem.v, &maps.v, &smem.keys_full, h_kv * kD, first_key, b);
   }
   __syncthreads();
 
@@ -77,34 +77,34 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warp_row = group * kGroupKeys + tid / kWarpSize * 16;
   const int key = warp_row + lane / 4;                           // this thread has key and key + 8
   const int ds_row = warp_row + lane % 16, ds_unit = lane / 16;  // where it stores dS^T
-  const auto k_rows = hopper::describe(smem.k[0][group * kGroupKeys]);
-  const auto v_rows = hopper::describe(smem.v[0][group * kGroupKeys]);
-  const auto k_columns = hopper::describe(smem.k[group]);  // this warpgroup's part of dq
-  const auto q = hopper::describe(smem.q, kQueryPanel);
-  const auto d_o = hopper::describe(smem.d_o, kQueryPanel);
-  const auto ds_columns = hopper::describe(smem.ds);
+  const auto k_rows = hopper::matrix_descriptor(smem.k[0][group * kGroupKeys]);
+  const auto v_rows = hopper::matrix_descriptor(smem.v[0][group * kGroupKeys]);
+  const auto k_columns = hopper::matrix_descriptor(smem.k[group]);  // this warpgroup's part of dq
+  const auto q = hopper::matrix_descriptor(smem.q, kQueryPanel);
+  const auto d_o = hopper::matrix_descriptor(smem.d_o, kQueryPanel);
+  const auto ds_columns = hopper::matrix_descriptor(smem.ds);
   const float log2_scale = forward.scale * ladder::cuda::kLog2e;
 
   dq_sums += group * (kQueries * kD / 2) + tid * 4;  // this thread's first sums in a tile
 
   float dk[kD / 2] = {}, dv[kD / 2] = {};
-  hopper::wait(&smem.keys_here, 0);
+  hopper::wait(&smem.keys_full, 0);
 #pragma unroll 1
   for (int i = 0; i < heads * tiles; ++i) {
     const int h = first_head + i / tiles, first_query = i % tiles * kQueries;
     if (threadIdx.x == 0) {
-      hopper::arrive_expecting(&smem.queries_here, 2 * sizeof smem.q + sizeof smem.stats);
-      copy_panels(smem.q, &maps.q, &smem.queries_here, h * kD, first_query, b);
-      copy_panels(smem.d_o, &maps.d_o, &smem.queries_here, h * kD, first_query, b);
-      hopper::copy_bytes(smem.stats, stats + (first_slot + i) * (kQueries / 2), sizeof smem.stats,
-                         &smem.queries_here);
+      hopper::arrive_expect_tx(&smem.queries_full, 2 * sizeof smem.q + sizeof smem.stats);
+      copy_panels(smem.q, &maps.q, &smem.queries_full, h * kD, first_query, b);
+      copy_panels(smem.d_o, &maps.d_o, &smem.queries_full, h * kD, first_query, b);
+      hopper::bulk_copy(smem.stats, stats + (first_slot + i) * (kQueries / 2), sizeof smem.stats,
+                        &smem.queries_full);
     }
-    hopper::wait(&smem.queries_here, hopper::parity_of<1>(i));
+    hopper::wait(&smem.queries_full, hopper::phase_of<1>(i));
 
     float p[kQueries / 2], ds[kQueries / 2], dq[kD / 4];
     std::uint32_t weights[kQueries / 16][4];
     multiply_rows<bfloat16, kD>(p, k_rows, q);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(p);
     if (keys < kKeys) {  // keys past the last one get no weight
 #pragma unroll
@@ -113,17 +113,17 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     weigh(p, smem.stats + lane % 4, log2_scale);
     multiply_rows<bfloat16, kD>(ds, v_rows, d_o);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(ds);
     differentiate(ds, p, smem.stats + lane % 4);
 
     pack_sums<bfloat16>(weights, p);
     add_weighted_rows<bfloat16, kD>(dv, weights, d_o);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(dv);
     pack_sums<bfloat16>(weights, ds);
     add_weighted_rows<bfloat16, kD>(dk, weights, q);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(dk);
 
 #pragma unroll
@@ -131,10 +131,10 @@ __global__ void __launch_bounds__(kThreads, 1)
       const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as wgmma reads it
       hopper::store_matrices(&smem.ds[ds_row][unit * kUnit], weights[s]);
     }
-    hopper::fence_shared();
+    hopper::fence_proxy_async();
     __syncthreads();  // the other warpgroup's dS is in shared memory, too
     multiply_ds<bfloat16, kD>(dq, ds_columns, k_columns);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(dq);
     add_to_memory<kD>(dq_sums + (first_slot + i) * (kQueries * kD), dq);
     __syncthreads();  // all threads have read this tile and dS; both may be overwritten

@@ -38,8 +38,8 @@ struct Shared {
   alignas(hopper::kTileAlign) Panels<bfloat16, kD, kQueries> q[kStages], d_o[kStages];
   alignas(hopper::kTileAlign) bfloat16 ds[kKeys][kQueries];  // transposed
   float4 stats[kStages][kQueries / 2];  // for each pair of queries, lse, lse, delta, delta
-  hopper::Barrier keys_here, queries_here[kStages];  // full when the copies are complete
-  hopper::Barrier read[kStages];                     // empty when both consumers have released it
+  hopper::Barrier keys_full, queries_full[kStages];  // full when the copies are complete
+  hopper::Barrier empty[kStages];                    // empty when both consumers have released it
 };
 
 __global__ void __launch_bounds__(kEndThreads) prepare(const Backward args, float* stats) {
@@ -64,37 +64,37 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int tiles = static_cast<int>((forward.T_q + kQueries - 1) / kQueries);
   const std::int64_t first_slot = (b * forward.H_q + first_head) * tiles;
   if (threadIdx.x == 0) {
-    hopper::init(&smem.keys_here, 1);
+    hopper::init(&smem.keys_full, 1);
     for (int stage = 0; stage < kStages; ++stage) {
-      hopper::init(&smem.queries_here[stage], 1);
-      hopper::init(&smem.read[stage], kConsumerThreads);
+      hopper::init(&smem.queries_full[stage], 1);
+      hopper::init(&smem.empty[stage], kConsumerThreads);
     }
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   __syncthreads();
 
   if (threadIdx.x < kWarpgroup) {
-    hopper::give_registers<kProducerRegisters>();
+    hopper::setmaxnreg_dec<kProducerRegisters>();
     if (threadIdx.x != 0) return;
-    hopper::arrive_expecting(&smem.keys_here, sizeof smem.k + sizeof smem.v);
-    copy_panels(smem.k, &maps.k, &smem.keys_here, h_kv * kD, first_key, b);
-    copy_panels(smem.v, &maps.v, &smem.keys_here, h_kv * kD, first_key, b);
+    hopper::arrive_expect_tx(&smem.keys_full, sizeof smem.k + sizeof smem.v);
+    copy_panels(smem.k, &maps.k, &smem.keys_full, h_kv * kD, first_key, b);
+    copy_panels(smem.v, &maps.v, &smem.keys_full, h_kv * kD, first_key, b);
 #pragma unroll 1
     for (int i = 0; i < heads * tiles; ++i) {
       const int h = first_head + i / tiles, first_query = i % tiles * kQueries;
-      const int stage = hopper::place_of<kStages>(i);
-      hopper::Barrier* const here = &smem.queries_here[stage];
+      const int stage = hopper::stage_of<kStages>(i);
+      hopper::Barrier* const full = &smem.queries_full[stage];
       // Wait until the stage is empty; in round 0 the flipped parity lets this return at once.
-      hopper::wait(&smem.read[stage], hopper::parity_of<kStages>(i) ^ 1);
-      hopper::arrive_expecting(here, 2 * sizeof smem.q[0] + sizeof smem.stats[0]);
-      copy_panels(smem.q[stage], &maps.q, here, h * kD, first_query, b);
-      copy_panels(smem.d_o[stage], &maps.d_o, here, h * kD, first_query, b);
-      hopper::copy_bytes(smem.stats[stage], stats + (first_slot + i) * (kQueries / 2),
-                         sizeof smem.stats[0], here);
+      hopper::wait(&smem.empty[stage], hopper::phase_of<kStages>(i) ^ 1);
+      hopper::arrive_expect_tx(full, 2 * sizeof smem.q[0] + sizeof smem.stats[0]);
+      copy_panels(smem.q[stage], &maps.q, full, h * kD, first_query, b);
+      copy_panels(smem.d_o[stage], &maps.d_o, full, h * kD, first_query, b);
+      hopper::bulk_copy(smem.stats[stage], stats + (first_slot + i) * (kQueries / 2),
+                        sizeof smem.stats[0], full);
     }
     return;
   }
-  hopper::take_registers<kConsumerRegisters>();
+  hopper::setmaxnreg_inc<kConsumerRegisters>();
 
   // This warpgroup's keys. From lane 0, so that the compiler sees a warp-uniform value.
   const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup - 1, 0);
@@ -102,27 +102,27 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warp_row = group * kGroupKeys + tid / kWarpSize * 16;
   const int key = warp_row + lane / 4;                           // this thread has key and key + 8
   const int ds_row = warp_row + lane % 16, ds_unit = lane / 16;  // where it stores dS^T
-  const auto k_rows = hopper::describe(smem.k[0][group * kGroupKeys]);
-  const auto v_rows = hopper::describe(smem.v[0][group * kGroupKeys]);
-  const auto k_columns = hopper::describe(smem.k[group]);  // this warpgroup's part of dq
-  const auto ds_columns = hopper::describe(smem.ds);
+  const auto k_rows = hopper::matrix_descriptor(smem.k[0][group * kGroupKeys]);
+  const auto v_rows = hopper::matrix_descriptor(smem.v[0][group * kGroupKeys]);
+  const auto k_columns = hopper::matrix_descriptor(smem.k[group]);  // this warpgroup's part of dq
+  const auto ds_columns = hopper::matrix_descriptor(smem.ds);
   const float log2_scale = forward.scale * ladder::cuda::kLog2e;
 
   dq_sums += group * (kQueries * kD / 2) + tid * 4;  // this thread's first sums in a tile
 
   float dk[kD / 2] = {}, dv[kD / 2] = {};
-  hopper::wait(&smem.keys_here, 0);
+  hopper::wait(&smem.keys_full, 0);
 #pragma unroll 1
   for (int i = 0; i < heads * tiles; ++i) {
-    const int stage = hopper::place_of<kStages>(i);
-    const auto q = hopper::describe(smem.q[stage], kQueryPanel);
-    const auto d_o = hopper::describe(smem.d_o[stage], kQueryPanel);
-    hopper::wait(&smem.queries_here[stage], hopper::parity_of<kStages>(i));
+    const int stage = hopper::stage_of<kStages>(i);
+    const auto q = hopper::matrix_descriptor(smem.q[stage], kQueryPanel);
+    const auto d_o = hopper::matrix_descriptor(smem.d_o[stage], kQueryPanel);
+    hopper::wait(&smem.queries_full[stage], hopper::phase_of<kStages>(i));
 
     float p[kQueries / 2], ds[kQueries / 2], dq[kD / 4];
     std::uint32_t weights[kQueries / 16][4];
     multiply_rows<bfloat16, kD>(p, k_rows, q);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(p);
     if (keys < kKeys) {  // keys past the last one get no weight
 #pragma unroll
@@ -131,17 +131,17 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     weigh(p, smem.stats[stage] + lane % 4, log2_scale);
     multiply_rows<bfloat16, kD>(ds, v_rows, d_o);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(ds);
     differentiate(ds, p, smem.stats[stage] + lane % 4);
 
     pack_sums<bfloat16>(weights, p);
     add_weighted_rows<bfloat16, kD>(dv, weights, d_o);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(dv);
     pack_sums<bfloat16>(weights, ds);
     add_weighted_rows<bfloat16, kD>(dk, weights, q);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(dk);
 
 #pragma unroll
@@ -149,14 +149,14 @@ __global__ void __launch_bounds__(kThreads, 1)
       const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as wgmma reads it
       hopper::store_matrices(&smem.ds[ds_row][unit * kUnit], weights[s]);
     }
-    hopper::fence_shared();
-    hopper::arrive(&smem.read[stage]);
-    hopper::sync_named(kBothGroups, kConsumerThreads);  // dS of both is in shared memory
+    hopper::fence_proxy_async();
+    hopper::arrive(&smem.empty[stage]);
+    hopper::named_barrier_sync(kBothGroups, kConsumerThreads);  // dS of both is in shared memory
     multiply_ds<bfloat16, kD>(dq, ds_columns, k_columns);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(dq);
     add_to_memory<kD>(dq_sums + (first_slot + i) * (kQueries * kD), dq);
-    hopper::sync_named(kBothGroups, kConsumerThreads);  // both have read dS; it may be overwritten
+    hopper::named_barrier_sync(kBothGroups, kConsumerThreads);  // both have read dS
   }
 
   const KeyRows to{b * forward.T_k + first_key, static_cast<int>(forward.H_kv), h_kv, keys};

@@ -36,8 +36,8 @@
 namespace flash_attention {
 namespace {
 
-using hopper::parity_of;
-using hopper::place_of;
+using hopper::phase_of;
+using hopper::stage_of;
 using ladder::BasicAttentionArgs;
 using ladder::BasicAttentionGradArgs;
 using ladder::FullAttentionGradArgs;
@@ -134,9 +134,9 @@ struct Shared {
   // Transposed, of this step and of the previous one.
   alignas(hopper::kTileAlign) Element ds[2][kKeys][kQueries];
   float4 stats[kStages][kQueries / 2];  // for each pair of queries, lse, lse, delta, delta
-  hopper::Barrier keys_here, q_here[kStages], d_o_here[kStages], free[kStages], ds_here[2];
+  hopper::Barrier keys_full, q_full[kStages], d_o_full[kStages], free[kStages], ds_full[2];
   hopper::Barrier
-      ragged_here;  // full, for q and d_o of a partial tile, whose tail is then set to zero
+      ragged_full;  // full, for q and d_o of a partial tile, whose tail is then set to zero
 };
 
 // The block's keys, and its steps, which are the query tiles first_tile to tiles - 1 of each query
@@ -217,11 +217,11 @@ __device__ void produce(Shared<Element, kD>& smem, const Work<kBent>& w, const C
   const int lane = static_cast<int>(threadIdx.x);
   if (lane == 0) {
     const int row = static_cast<int>(w.s.first_key + w.first_key);
-    hopper::arrive_expecting(&smem.keys_here, 2 * sizeof(smem.k));
+    hopper::arrive_expect_tx(&smem.keys_full, 2 * sizeof(smem.k));
     for (int p = 0; p < kPanels; ++p) {
       const int column = p * hopper::kPanel;
-      hopper::copy_panel(smem.k[p], &k_map, &smem.keys_here, column, w.kv_head, row);
-      hopper::copy_panel(smem.v[p], &v_map, &smem.keys_here, column, w.kv_head, row);
+      hopper::tma_load(smem.k[p], &k_map, &smem.keys_full, column, w.kv_head, row);
+      hopper::tma_load(smem.v[p], &v_map, &smem.keys_full, column, w.kv_head, row);
     }
   }
   const int last_rows = static_cast<int>(w.s.queries % kQueries);
@@ -229,30 +229,30 @@ __device__ void produce(Shared<Element, kD>& smem, const Work<kBent>& w, const C
   int ragged = 0;  // partial tiles so far
   Step step(w);
   for (int i = 0; i < w.steps; ++i, step.next(w)) {
-    const int stage = place_of<kStages>(i);
+    const int stage = stage_of<kStages>(i);
     const bool is_ragged = last_rows > 0 && step.tile == last_tile;
-    hopper::wait(&smem.free[stage], parity_of<kStages>(i) ^ 1);
+    hopper::wait(&smem.free[stage], phase_of<kStages>(i) ^ 1);
     if (lane == 0) {
       const int row = static_cast<int>(w.s.first_query) + step.tile * kQueries;
-      hopper::Barrier* const q_here = is_ragged ? &smem.ragged_here : &smem.q_here[stage];
-      hopper::Barrier* const d_o_here = is_ragged ? &smem.ragged_here : &smem.d_o_here[stage];
-      hopper::arrive_expecting(q_here, sizeof(smem.q[0]) + sizeof(smem.stats[0]));
-      copy_panels(smem.q[stage], &q_map, q_here, 0, step.head, row);
-      hopper::copy_bytes(smem.stats[stage], stats + std::int64_t{step.slot(w)} * (kQueries / 2),
-                         sizeof(smem.stats[0]), q_here);
-      hopper::arrive_expecting(d_o_here, sizeof(smem.d_o[0]));
-      copy_panels(smem.d_o[stage], &d_o_map, d_o_here, 0, step.head, row);
+      hopper::Barrier* const q_full = is_ragged ? &smem.ragged_full : &smem.q_full[stage];
+      hopper::Barrier* const d_o_full = is_ragged ? &smem.ragged_full : &smem.d_o_full[stage];
+      hopper::arrive_expect_tx(q_full, sizeof(smem.q[0]) + sizeof(smem.stats[0]));
+      copy_panels(smem.q[stage], &q_map, q_full, 0, step.head, row);
+      hopper::bulk_copy(smem.stats[stage], stats + std::int64_t{step.slot(w)} * (kQueries / 2),
+                        sizeof(smem.stats[0]), q_full);
+      hopper::arrive_expect_tx(d_o_full, sizeof(smem.d_o[0]));
+      copy_panels(smem.d_o[stage], &d_o_map, d_o_full, 0, step.head, row);
     }
     __syncwarp();
     if (!is_ragged) continue;
-    hopper::wait(&smem.ragged_here, parity_of<1>(ragged++));
+    hopper::wait(&smem.ragged_full, phase_of<1>(ragged++));
     blank_rows(smem.q[stage], last_rows, lane, 32);
     blank_rows(smem.d_o[stage], last_rows, lane, 32);
-    hopper::fence_shared();
+    hopper::fence_proxy_async();
     __syncwarp();
     if (lane == 0) {
-      hopper::arrive(&smem.q_here[stage]);
-      hopper::arrive(&smem.d_o_here[stage]);
+      hopper::arrive(&smem.q_full[stage]);
+      hopper::arrive(&smem.d_o_full[stage]);
     }
   }
 }
@@ -314,45 +314,45 @@ __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scal
 
   const int thread = group * hopper::kWarpgroup + tid;
   blank_rows(smem.ds, 0, thread, kConsumerThreads);  // while the keys are in flight
-  hopper::wait(&smem.keys_here, 0);
+  hopper::wait(&smem.keys_full, 0);
   if (keys < kKeys) {
     blank_rows(smem.k, keys, thread, kConsumerThreads);
     blank_rows(smem.v, keys, thread, kConsumerThreads);
   }
-  hopper::fence_shared();
-  hopper::sync_named(kBothGroups, kConsumerThreads);
-  const std::uint64_t k_rows = hopper::describe(smem.k[0][group * kGroupKeys]);
-  const std::uint64_t v_rows = hopper::describe(smem.v[0][group * kGroupKeys]);
+  hopper::fence_proxy_async();
+  hopper::named_barrier_sync(kBothGroups, kConsumerThreads);
+  const std::uint64_t k_rows = hopper::matrix_descriptor(smem.k[0][group * kGroupKeys]);
+  const std::uint64_t v_rows = hopper::matrix_descriptor(smem.v[0][group * kGroupKeys]);
   const std::uint64_t k_columns =  // from this warpgroup's half on
-      hopper::describe(
+      hopper::matrix_descriptor(
           &smem.k[group * (kD / 2) / hopper::kPanel][0][group * (kD / 2) % hopper::kPanel]);
-  const std::uint64_t ds_begin = hopper::describe(smem.ds);
-  const std::uint64_t q_begin = hopper::describe(smem.q, kQueryPanel);
-  const std::uint64_t d_o_begin = hopper::describe(smem.d_o, kQueryPanel);
+  const std::uint64_t ds_begin = hopper::matrix_descriptor(smem.ds);
+  const std::uint64_t q_begin = hopper::matrix_descriptor(smem.q, kQueryPanel);
+  const std::uint64_t d_o_begin = hopper::matrix_descriptor(smem.d_o, kQueryPanel);
   dq_sums += group * (kQueries * kD / 2) + tid * 4;
 
   Step step(w);
   int slot = 0;  // of the previous step
   for (int i = 0; i < w.steps; ++i, step.next(w)) {
-    const int stage = place_of<kStages>(i);
-    const std::uint32_t parity = parity_of<kStages>(i);
+    const int stage = stage_of<kStages>(i);
+    const std::uint32_t parity = phase_of<kStages>(i);
     const std::uint64_t q = hopper::advance(q_begin, stage * static_cast<int>(sizeof(smem.q[0])));
     const std::uint64_t d_o =
         hopper::advance(d_o_begin, stage * static_cast<int>(sizeof(smem.q[0])));
     float p[kQueries / 2], ds[kQueries / 2], dq[kD / 4];
     std::uint32_t p16[kQueries / 16][4], ds16[kQueries / 16][4];
 
-    hopper::wait(&smem.q_here[stage], parity);
+    hopper::wait(&smem.q_full[stage], parity);
     multiply_rows<Element, kD>(p, k_rows, q);
-    hopper::wait_products<1>();  // dk of the previous step
+    hopper::wgmma_wait_group<1>();  // dk of the previous step
     hopper::pin(dv);
     hopper::pin(dk);
     if (i > 0)
-      hopper::arrive(&smem.free[place_of<kStages>(i - 1)]);  // every lane has read its stats
-    hopper::wait(&smem.d_o_here[stage], parity);
+      hopper::arrive(&smem.free[stage_of<kStages>(i - 1)]);  // every lane has read its stats
+    hopper::wait(&smem.d_o_full[stage], parity);
     multiply_rows<Element, kD>(ds, v_rows, d_o);
 
-    hopper::wait_products<1>();  // S
+    hopper::wgmma_wait_group<1>();  // S
     hopper::pin(p);
     if constexpr (kBent) bend(p, factor, is_capped);
     const int first_query = step.tile * kQueries;
@@ -376,7 +376,7 @@ __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scal
     } else {
       weigh(p, stats, log2_scale);
     }
-    hopper::wait_products<0>();  // dP
+    hopper::wgmma_wait_group<0>();  // dP
     if constexpr (kBent) hopper::pin(dv);
     hopper::pin(ds);
     differentiate(ds, p, stats);
@@ -384,33 +384,33 @@ __device__ void walk(Shared<Element, kD>& smem, const Work<kBent>& w, float scal
     pack_sums<Element>(ds16, ds);
     if constexpr (!kBent) add_weighted_rows<Element, kD>(dv, p16, d_o);
     // The previous step's dS is complete, and the buffer of the one before may be overwritten.
-    if (i > 0) hopper::wait(&smem.ds_here[place_of<2>(i - 1)], parity_of<2>(i - 1));
+    if (i > 0) hopper::wait(&smem.ds_full[stage_of<2>(i - 1)], phase_of<2>(i - 1));
 #pragma unroll
     for (int s = 0; s < kQueries / 16; ++s)
       hopper::store_matrices(
-          &smem.ds[place_of<2>(i)][ds_row][((s * 2 + ds_unit) ^ ds_row % 8) * kUnit], ds16[s]);
-    hopper::fence_shared();
+          &smem.ds[stage_of<2>(i)][ds_row][((s * 2 + ds_unit) ^ ds_row % 8) * kUnit], ds16[s]);
+    hopper::fence_proxy_async();
     // In the first step that dS is 0 and dq is not used, because a branch around the product would
     // serialize the others.
     multiply_ds<Element, kD>(
         dq, hopper::advance(ds_begin, (i + 1) % 2 * static_cast<int>(sizeof(smem.ds[0]))),
         k_columns);
     add_weighted_rows<Element, kD>(dk, ds16, q);
-    hopper::wait_products<1>();  // dq
+    hopper::wgmma_wait_group<1>();  // dq
     hopper::pin(dq);
     __syncwarp();
-    if (lane == 0) hopper::arrive(&smem.ds_here[place_of<2>(i)]);
+    if (lane == 0) hopper::arrive(&smem.ds_full[stage_of<2>(i)]);
     if (i > 0) add_to_memory<kD>(dq_sums + std::int64_t{slot} * (kQueries * kD), dq);
     slot = step.slot(w);
   }
 
   const int last = w.steps - 1;
   float dq[kD / 4];
-  hopper::wait(&smem.ds_here[place_of<2>(last)], parity_of<2>(last));
+  hopper::wait(&smem.ds_full[stage_of<2>(last)], phase_of<2>(last));
   multiply_ds<Element, kD>(
-      dq, hopper::advance(ds_begin, place_of<2>(last) * static_cast<int>(sizeof(smem.ds[0]))),
+      dq, hopper::advance(ds_begin, stage_of<2>(last) * static_cast<int>(sizeof(smem.ds[0]))),
       k_columns);
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(dv);
   hopper::pin(dk);
   hopper::pin(dq);
@@ -426,7 +426,7 @@ __device__ void consume(Shared<Element, kD>& smem, const Work<kBent>& w,
   float softcap = 0.0f;
   if constexpr (kBent) softcap = args.forward.softcap;
   if (w.steps > 0) walk<Element, kD>(smem, w, args.forward.scale, softcap, dq_sums, group, dk, dv);
-  hopper::sync_named(kBothGroups, kConsumerThreads);  // both have read k and v; both may be reused
+  hopper::named_barrier_sync(kBothGroups, kConsumerThreads);  // both have read k and v
 
   // Rows of keys past key_lengths get gradients of zero.
   const std::int64_t keys = args.forward.cu_seqlens_k != nullptr ? w.s.keys : args.forward.T_k;
@@ -454,24 +454,24 @@ __global__ void __launch_bounds__(kThreads, 1)
       memory_smem + (misaligned > 0 ? hopper::kTileAlign - misaligned : 0));
   const Work<kBent> w = find_work<kBent>(args.forward, sequences);
   if (threadIdx.x == 0) {
-    hopper::init(&smem.keys_here, 1);
-    hopper::init(&smem.ragged_here, 2);
+    hopper::init(&smem.keys_full, 1);
+    hopper::init(&smem.ragged_full, 2);
     for (int s = 0; s < kStages; ++s) {
-      hopper::init(&smem.q_here[s], 1);
-      hopper::init(&smem.d_o_here[s], 1);
+      hopper::init(&smem.q_full[s], 1);
+      hopper::init(&smem.d_o_full[s], 1);
       hopper::init(&smem.free[s], kConsumerThreads);
     }
-    for (hopper::Barrier& barrier : smem.ds_here)
+    for (hopper::Barrier& barrier : smem.ds_full)
       hopper::init(&barrier, kConsumerThreads / 32);
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   __syncthreads();
   if (threadIdx.x < hopper::kWarpgroup) {
-    hopper::give_registers<kProducerRegisters>();
+    hopper::setmaxnreg_dec<kProducerRegisters>();
     if (threadIdx.x < 32 && w.steps > 0)
       produce<Element, kD>(smem, w, q_map, k_map, v_map, d_o_map, stats);
   } else {
-    hopper::take_registers<kConsumerRegisters>();
+    hopper::setmaxnreg_inc<kConsumerRegisters>();
     consume<Element, kD, kPadded, kBent>(smem, w, args, dq_sums);
   }
 }
@@ -506,10 +506,10 @@ void launch_as(const FullAttentionGradArgs<Element>& args) {
     const std::int64_t key_tiles = count_slots<kKeys>(forward.T_k, forward.cu_seqlens_k, sequences);
     const dim3 key_grid(static_cast<unsigned>(key_tiles), static_cast<unsigned>(forward.H_kv));
     kernel<<<key_grid, kThreads, kSharedBytes, ladder::cuda::stream()>>>(
-        hopper::describe_tensor(forward.q, query_rows, forward.H_q, D, kQueries),
-        hopper::describe_tensor(forward.k, key_rows, forward.H_kv, D, kKeys),
-        hopper::describe_tensor(forward.v, key_rows, forward.H_kv, D_v, kKeys),
-        hopper::describe_tensor(args.d_o, query_rows, forward.H_q, D_v, kQueries), args, sequences,
+        hopper::make_tensor_map(forward.q, query_rows, forward.H_q, D, kQueries),
+        hopper::make_tensor_map(forward.k, key_rows, forward.H_kv, D, kKeys),
+        hopper::make_tensor_map(forward.v, key_rows, forward.H_kv, D_v, kKeys),
+        hopper::make_tensor_map(args.d_o, query_rows, forward.H_q, D_v, kQueries), args, sequences,
         reinterpret_cast<const float4*>(stats.pointer()), dq_sums.pointer());
     CUDA_CHECK(cudaGetLastError());
   }

@@ -20,8 +20,8 @@
 //     bits 32-45   from 8 rows of a panel to the next 8: 1024 bytes
 //     bits 62-63   1: the 128-byte swizzle
 //
-// wgmma reads a tile in either order. Order::kSums ("K-major"): the index of the sum is contiguous
-// in shared memory, and the next 16 terms are 32 bytes later. Order::kOutputs ("MN-major", PTX's
+// wgmma reads a tile in either order. Major::kK ("K-major"): the index of the sum is contiguous
+// in shared memory, and the next 16 terms are 32 bytes later. Major::kMN ("MN-major", PTX's
 // transpose bit, 16-bit types only): rows of A (columns of B) are contiguous, and the next 16 terms
 // are 16 rows later.
 //
@@ -76,17 +76,17 @@ using Barrier = std::uint64_t;
 // The stage and the round's parity of the n-th use of a ring of kLength stages. If n is unsigned
 // and kLength a power of two, both are a few of its bits.
 template <int kLength, typename Count>
-__device__ int place_of(Count n) {
+__device__ int stage_of(Count n) {
   return static_cast<int>(n % kLength);
 }
 template <int kLength, typename Count>
-__device__ std::uint32_t parity_of(Count n) {
+__device__ std::uint32_t phase_of(Count n) {
   return static_cast<std::uint32_t>(n / kLength % 2);
 }
 
 #ifdef __CUDACC__
 
-// By one thread, then fence_barriers and a __syncthreads before any thread uses the barrier.
+// By one thread, then fence_barrier_init and a __syncthreads before any thread uses the barrier.
 inline __device__ void init(Barrier* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
                :
@@ -94,7 +94,7 @@ inline __device__ void init(Barrier* barrier, int arrivals) {
                : "memory");
 }
 
-inline __device__ void fence_barriers() {
+inline __device__ void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
@@ -106,7 +106,7 @@ inline __device__ void arrive(Barrier* barrier) {
 }
 
 // Arrives, and adds `bytes` to the copies that this phase waits for (arrive.expect_tx).
-inline __device__ void arrive_expecting(Barrier* barrier, int bytes) {
+inline __device__ void arrive_expect_tx(Barrier* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                :
                : "r"(shared_address(barrier)), "r"(bytes)
@@ -130,11 +130,11 @@ inline __device__ void wait(Barrier* barrier, std::uint32_t parity) {
 //
 // Barrier 0 is __syncthreads, 1 to 15 are free. `threads` counts waiting and arriving ones.
 
-inline __device__ void sync_named(int name, int threads) {
+inline __device__ void named_barrier_sync(int name, int threads) {
   asm volatile("bar.sync %0, %1;" : : "r"(name), "r"(threads) : "memory");
 }
 
-inline __device__ void arrive_named(int name, int threads) {
+inline __device__ void named_barrier_arrive(int name, int threads) {
   asm volatile("bar.arrive %0, %1;" : : "r"(name), "r"(threads) : "memory");
 }
 
@@ -145,12 +145,12 @@ inline __device__ void arrive_named(int name, int threads) {
 // Needs __launch_bounds__(threads, 1).
 
 template <int kRegisters>
-__device__ void give_registers() {
+__device__ void setmaxnreg_dec() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(kRegisters));
 }
 
 template <int kRegisters>
-__device__ void take_registers() {
+__device__ void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kRegisters));
 }
 
@@ -158,10 +158,10 @@ __device__ void take_registers() {
 
 // One thread loads a box, which is one panel of a tile. Out-of-bounds elements arrive as zeros, and
 // all of the box's bytes count. Column, head and row are the box's first, the column a multiple of
-// 8 (16 bytes). For a map by describe_batches they are column, row and batch. `map` is in a
+// 8 (16 bytes). For a map by make_tensor_map_of_batches they are column, row and batch. `map` is in a
 // __grid_constant__ parameter.
-inline __device__ void copy_panel(void* panel_smem, const CUtensorMap* map, Barrier* barrier,
-                                  int column, int head, int row) {
+inline __device__ void tma_load(void* panel_smem, const CUtensorMap* map, Barrier* barrier,
+                                int column, int head, int row) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
       "[%0], [%1, {%3, %4, %5}], [%2];"
@@ -173,68 +173,68 @@ inline __device__ void copy_panel(void* panel_smem, const CUtensorMap* map, Barr
 
 // One thread stores the box from shared memory. Out-of-bounds elements are not written. The panel
 // must not change until this thread has waited, and no other thread can wait for it. Stores since
-// the last commit_stores are a group.
-inline __device__ void store_panel(const CUtensorMap* map, const void* panel_smem, int column,
-                                   int head, int row) {
+// the last tma_store_commit are a group.
+inline __device__ void tma_store(const CUtensorMap* map, const void* panel_smem, int column,
+                                 int head, int row) {
   asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];"
                :
                : "l"(map), "r"(shared_address(panel_smem)), "r"(column), "r"(head), "r"(row)
                : "memory");
 }
 
-inline __device__ void commit_stores() {
+inline __device__ void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" : : : "memory");
 }
 
 // Waits until all but the last kPending groups have read shared memory, which may then be
 // overwritten. Their writes may still be in flight.
 template <int kPending>
-__device__ void wait_stores_read() {
+__device__ void tma_store_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(kPending) : "memory");
 }
 
 // Waits until they are written too, so that this thread can read the result.
 template <int kPending>
-__device__ void wait_stores() {
+__device__ void tma_store_wait() {
   asm volatile("cp.async.bulk.wait_group %0;" : : "n"(kPending) : "memory");
 }
 
 // Makes this thread's shared-memory stores visible to the async proxy (TMA, wgmma). A barrier must
 // follow before another thread uses them.
-inline __device__ void fence_shared() {
+inline __device__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
 }
 
 // The same for global memory that threads of this launch accessed and a copy then reads or writes.
-inline __device__ void fence_global() {
+inline __device__ void fence_proxy_async_global() {
   asm volatile("fence.proxy.async.global;" : : : "memory");
 }
 
 // ---- Products of a warpgroup (wgmma) ----
 //
-// All 128 threads together: fence_operands, some multiply_add, commit_products, then wait_products.
+// All 128 threads together: wgmma_fence, some wgmma, wgmma_commit_group, then wgmma_wait_group.
 // From the first product to the wait no thread may touch D, nor the registers that hold A. Products
 // of one D need no fence between them.
 
 // Registers written before this fence may be operands after it.
-inline __device__ void fence_operands() {
+inline __device__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" : : : "memory");
 }
 
 // Makes the products issued so far a group (wgmma.commit_group).
-inline __device__ void commit_products() {
+inline __device__ void wgmma_commit_group() {
   asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory");
 }
 
 // Waits until all but the last kPending groups are complete (wgmma.wait_group).
 template <int kPending>
-__device__ void wait_products() {
+__device__ void wgmma_wait_group() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(kPending) : "memory");
 }
 
 // A compiler fence. The compiler does not see that registers are in use until the wait. `pin` keeps
 // its accesses in their order: uses of D after the wait, and writes of D and A before
-// fence_operands. It generates no instruction.
+// wgmma_fence. It generates no instruction.
 template <int kCount>
 __device__ void pin(float (&d)[kCount]) {
 #pragma unroll
@@ -254,24 +254,24 @@ __device__ void pin(std::uint32_t (&a)[kCount][4]) {
 #else  // the same functions, which also record their call sites
 
 using emulator::arrive;
-using emulator::arrive_expecting;
-using emulator::arrive_named;
-using emulator::commit_products;
-using emulator::commit_stores;
-using emulator::copy_panel;
-using emulator::fence_barriers;
-using emulator::fence_global;
-using emulator::fence_operands;
-using emulator::fence_shared;
-using emulator::give_registers;
+using emulator::arrive_expect_tx;
+using emulator::fence_barrier_init;
+using emulator::fence_proxy_async;
+using emulator::fence_proxy_async_global;
 using emulator::init;
-using emulator::store_panel;
-using emulator::sync_named;
-using emulator::take_registers;
+using emulator::named_barrier_arrive;
+using emulator::named_barrier_sync;
+using emulator::setmaxnreg_dec;
+using emulator::setmaxnreg_inc;
+using emulator::tma_load;
+using emulator::tma_store;
+using emulator::tma_store_commit;
+using emulator::tma_store_wait;
+using emulator::tma_store_wait_read;
 using emulator::wait;
-using emulator::wait_products;
-using emulator::wait_stores;
-using emulator::wait_stores_read;
+using emulator::wgmma_commit_group;
+using emulator::wgmma_fence;
+using emulator::wgmma_wait_group;
 
 template <int kCount>
 void pin(float (&d)[kCount]) {
@@ -282,14 +282,14 @@ void pin(std::uint32_t (&)[kCount][4]) {}
 
 #endif
 
-enum class Order {
-  kSums,     // the terms of the sum are contiguous
-  kOutputs,  // rows of A, or columns of B, are contiguous
+enum class Major {
+  kK,   // the terms of the sum are contiguous
+  kMN,  // rows of A, or columns of B, are contiguous
 };
 
 // Descriptor of an operand that begins at `begin_smem`, where `panel_bytes`, from one panel to the
-// next, matters for Order::kOutputs only.
-inline __device__ std::uint64_t describe(const void* begin_smem, int panel_bytes = 16) {
+// next, matters for Major::kMN only.
+inline __device__ std::uint64_t matrix_descriptor(const void* begin_smem, int panel_bytes = 16) {
   constexpr std::uint64_t kSwizzle128 = 1, kEightRows = 1024;
   const auto units = [](std::uint64_t bytes) { return (bytes & 0x3ffff) >> 4; };
   return units(shared_address(begin_smem)) | units(static_cast<std::uint64_t>(panel_bytes)) << 16 |
@@ -301,8 +301,8 @@ inline __device__ std::uint64_t advance(std::uint64_t descriptor, int bytes) {
   return descriptor + static_cast<std::uint64_t>(bytes >> 4);
 }
 
-// Offset of the next 16 terms of the sum, inside the panel (kSums) or down the rows (kOutputs).
-constexpr int kNextSums = 32, kNextOutputs = 16 * 2 * kPanel;  // bytes
+// Offset of the next 16 terms of the sum, inside the panel (kK) or down the rows (kMN).
+constexpr int kNextK = 32, kNextMN = 16 * 2 * kPanel;  // bytes
 
 #ifdef __CUDACC__
 
@@ -311,17 +311,16 @@ struct Products;
 
 // D += A B, or D = A B if `add` is false. N is 32, 64, 128 or 256. The instruction's text must name
 // all its registers, so there is one text per N, and only the preprocessor can build it.
-template <typename Element, int kN, Order kA, Order kB>
-__device__ void multiply_add(float (&d)[kN / 2], std::uint64_t a, std::uint64_t b,
-                             bool add = true) {
-  Products<kN>::template of<Element, kA == Order::kOutputs, kB == Order::kOutputs>(d, a, b, add);
+template <typename Element, int kN, Major kA, Major kB>
+__device__ void wgmma(float (&d)[kN / 2], std::uint64_t a, std::uint64_t b, bool add = true) {
+  Products<kN>::template of<Element, kA == Major::kMN, kB == Major::kMN>(d, a, b, add);
 }
 
 // With A in registers.
-template <typename Element, int kN, Order kB>
-__device__ void multiply_add(float (&d)[kN / 2], const std::uint32_t (&a)[4], std::uint64_t b,
-                             bool add = true) {
-  Products<kN>::template of<Element, kB == Order::kOutputs>(d, a, b, add);
+template <typename Element, int kN, Major kB>
+__device__ void wgmma(float (&d)[kN / 2], const std::uint32_t (&a)[4], std::uint64_t b,
+                      bool add = true) {
+  Products<kN>::template of<Element, kB == Major::kMN>(d, a, b, add);
 }
 
 // clang-format off
@@ -400,21 +399,20 @@ LADDER_PRODUCTS(256, LADDER_NAMES_128, "%128", "%129", "%130", "%131", "%132", "
 
 #else
 
-template <typename Element, int kN, Order kA, Order kB>
-void multiply_add(float (&d)[kN / 2], std::uint64_t a, std::uint64_t b, bool add = true,
-                  emulator::Site where = emulator::Site::current()) {
+template <typename Element, int kN, Major kA, Major kB>
+void wgmma(float (&d)[kN / 2], std::uint64_t a, std::uint64_t b, bool add = true,
+           emulator::Site where = emulator::Site::current()) {
   static_assert(kN == 32 || kN == 64 || kN == 128 || kN == 256);
-  emulator::multiply_add(
-      {kN, std::is_same_v<Element, bfloat16>, kA == Order::kOutputs, kB == Order::kOutputs}, d,
-      nullptr, a, b, add, where);
+  emulator::wgmma({kN, std::is_same_v<Element, bfloat16>, kA == Major::kMN, kB == Major::kMN}, d,
+                  nullptr, a, b, add, where);
 }
 
-template <typename Element, int kN, Order kB>
-void multiply_add(float (&d)[kN / 2], const std::uint32_t (&a)[4], std::uint64_t b, bool add = true,
-                  emulator::Site where = emulator::Site::current()) {
+template <typename Element, int kN, Major kB>
+void wgmma(float (&d)[kN / 2], const std::uint32_t (&a)[4], std::uint64_t b, bool add = true,
+           emulator::Site where = emulator::Site::current()) {
   static_assert(kN == 32 || kN == 64 || kN == 128 || kN == 256);
-  emulator::multiply_add({kN, std::is_same_v<Element, bfloat16>, false, kB == Order::kOutputs}, d,
-                         a, 0, b, add, where);
+  emulator::wgmma({kN, std::is_same_v<Element, bfloat16>, false, kB == Major::kMN}, d, a, 0, b, add,
+                  where);
 }
 
 #endif
@@ -433,13 +431,13 @@ inline void require_hopper(const char* who) {
                         std::to_string(major) + "." + std::to_string(minor));
 }
 
-// The tensor map of x (outer, middle, inner) of 16-bit elements, in which copy_panel's coordinates
+// The tensor map of x (outer, middle, inner) of 16-bit elements, in which tma_load's coordinates
 // are (inner, middle, outer). A box is kPanel elements of the innermost axis, `box_middle` and
 // `box_outer` (1 to 256) of the others. Elements out of bounds of an axis arrive as zeros. x is
 // aligned to 16 bytes, `inner` is a multiple of 8, and no axis is empty.
 template <typename Element>
-CUtensorMap describe_boxes(const Element* x, std::int64_t outer, std::int64_t middle,
-                           std::int64_t inner, int box_outer, int box_middle) {
+CUtensorMap make_tensor_map_of_boxes(const Element* x, std::int64_t outer, std::int64_t middle,
+                                     std::int64_t inner, int box_outer, int box_middle) {
   static_assert(sizeof(Element) == 2);
   // The driver's function is found by name, so that no program links against the driver.
   static const auto encode = [] {
@@ -473,18 +471,18 @@ CUtensorMap describe_boxes(const Element* x, std::int64_t outer, std::int64_t mi
 
 // The tensor map of x (rows, H, D), whose box is `box_rows` rows of one head.
 template <typename Element>
-CUtensorMap describe_tensor(const Element* x, std::int64_t rows, std::int64_t H, std::int64_t D,
+CUtensorMap make_tensor_map(const Element* x, std::int64_t rows, std::int64_t H, std::int64_t D,
                             int box_rows) {
-  return describe_boxes(x, rows, H, D, box_rows, 1);
+  return make_tensor_map_of_boxes(x, rows, H, D, box_rows, 1);
 }
 
 // The tensor map of x (B, T, H, D) as (B, T, H D), whose box is `box_rows` rows of one batch, and
 // rows past that batch's T arrive as zeros. If x is empty, no thread may copy from it.
 template <typename Element>
-CUtensorMap describe_batches(const Element* x, std::int64_t B, std::int64_t T, std::int64_t row,
-                             int box_rows) {
+CUtensorMap make_tensor_map_of_batches(const Element* x, std::int64_t B, std::int64_t T,
+                                       std::int64_t row, int box_rows) {
   if (B == 0 || T == 0) return {};
-  return describe_boxes(x, B, T, row, 1, box_rows);
+  return make_tensor_map_of_boxes(x, B, T, row, 1, box_rows);
 }
 
 // ---- For the gradients ----
@@ -492,7 +490,7 @@ CUtensorMap describe_batches(const Element* x, std::int64_t B, std::int64_t T, s
 #ifdef __CUDACC__
 
 // One thread's bulk copy of `bytes` contiguous bytes. Ends and size are multiples of 16.
-inline __device__ void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier) {
+inline __device__ void bulk_copy(void* to_smem, const void* from, int bytes, Barrier* barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
       :
@@ -500,7 +498,7 @@ inline __device__ void copy_bytes(void* to_smem, const void* from, int bytes, Ba
       : "memory");
 }
 
-// A bulk store, with the waits of store_panel.
+// A bulk store, with the waits of tma_store.
 inline __device__ void store_bytes(void* to, const void* from_smem, int bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                :
@@ -527,7 +525,7 @@ inline __device__ void store_matrices(void* row_smem, const std::uint32_t (&r)[4
 
 #else
 
-using emulator::copy_bytes;
+using emulator::bulk_copy;
 using emulator::store_bytes;
 using emulator::store_matrices;
 

@@ -31,22 +31,22 @@ __global__ __launch_bounds__(kThreads, 1) void products_of_warpgroups(float* kee
   };
   fill(a_smem[0], sizeof a_smem);
   fill(b_smem, sizeof b_smem);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
 
-  const std::uint64_t a = hopper::describe(a_smem[threadIdx.x / hopper::kWarpgroup]);
-  const std::uint64_t b = hopper::describe(b_smem);
+  const std::uint64_t a = hopper::matrix_descriptor(a_smem[threadIdx.x / hopper::kWarpgroup]);
+  const std::uint64_t b = hopper::matrix_descriptor(b_smem);
   float d[kN / 2] = {};
   for (int step = 0; step < kSteps; ++step) {
-    hopper::fence_operands();
+    hopper::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kProducts; ++i)
-      hopper::multiply_add<bfloat16, kN, hopper::Order::kSums, hopper::Order::kSums>(
-          d, hopper::advance(a, i * hopper::kNextSums), hopper::advance(b, i * hopper::kNextSums));
-    hopper::commit_products();
-    hopper::wait_products<1>();
+      hopper::wgmma<bfloat16, kN, hopper::Major::kK, hopper::Major::kK>(
+          d, hopper::advance(a, i * hopper::kNextK), hopper::advance(b, i * hopper::kNextK));
+    hopper::wgmma_commit_group();
+    hopper::wgmma_wait_group<1>();
   }
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(d);
   float sum = 0.0f;
 #pragma unroll

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -50,6 +51,10 @@ void report_budget(const emulator::xray::UsedBudget& budget) {
   const auto number = [](double x) {  // not 1.638e+04
     return x < 1e4 ? fmt::format("{:.4g}", x) : fmt::format("{:.0f}", x);
   };
+  if (std::isnan(budget.used)) {  // a quotient of counts that are 0
+    ADD_FAILURE() << "nothing was counted of " << budget.what;
+    return;
+  }
   write_fact(emulator::xray::fact_of(budget));
   const std::string what =
       budget.per.empty() ? budget.what

@@ -128,7 +128,7 @@ struct Step {
 struct Span {
   enum Kind : std::uint8_t { kCopy, kStore, kProduct, kWait, kPass };
   Kind kind;
-  std::string operation;  // "copy_panel", "sync_named 1"
+  std::string operation;  // "tma_load", "named_barrier_sync 1"
   Source where;
   unsigned row = 0;           // row of the picture
   unsigned count = 1;         // products of one line without a wait between them

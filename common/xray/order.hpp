@@ -84,7 +84,7 @@ class Order {
   void barriers_fenced(unsigned thread);
   // The mbarrier's initialisation, if it is not ordered before the thread.
   std::optional<Stamp> unordered_begin(unsigned barrier, unsigned thread) const;
-  // The initialisation, if it is ordered but not fenced by fence_barriers. Returned only once.
+  // The initialisation, if it is ordered but not fenced by fence_barrier_init. Returned only once.
   std::optional<Stamp> unfenced_begin(unsigned barrier, unsigned thread);
   void barrier_arrived(unsigned barrier, unsigned thread);
   void phase_ended(unsigned barrier);

@@ -682,12 +682,12 @@ void Recorder::happened(const Happening& what) {
   const bool first_lane = what.thread % kWarpSize == 0;
   if (what.kind == Happening::kProductStarts) counters[kProductBytes] += what.number;
   if (what.kind == Happening::kWaitStarts && operation == "wait") ++counters[kBarrierWaits];
-  if (what.kind == Happening::kWaitStarts && operation == "wait_products" && first_lane) {
+  if (what.kind == Happening::kWaitStarts && operation == "wgmma_wait_group" && first_lane) {
     ++counters[kProductWaits];
     if (what.number == 0) ++counters[kProductWaitsForAll];
   }
   if (what.kind != Happening::kWaitEnds && first_lane &&
-      (operation == "sync_named" || operation == "arrive_named"))
+      (operation == "named_barrier_sync" || operation == "named_barrier_arrive"))
     ++counters[kNamedBarriers];
   timeline_.happened(what);
 }
@@ -817,7 +817,7 @@ void Recorder::use_barrier(unsigned barrier, Site where) {
   } else if (const auto unfenced = order_.unfenced_begin(barrier, thread_)) {
     const Site begun_at = places_[unfenced->place].where;
     recording_->notes[{begun_at.file, begun_at.line}] =
-        "no fence_barriers (fence.mbarrier_init) lies between this and the barrier behind it. "
+        "no fence_barrier_init (fence.mbarrier_init) lies between this and the barrier behind it. "
         "Within a "
         "block __syncthreads is enough; a cluster needs the fence";
   }

@@ -79,7 +79,7 @@ std::string sentence_of(const Error& error, bool with_places) {
   }
   if (error.kind == "unpinned result")
     return fmt::format(
-        "{}, of a product's D: no pin(D) lies between it and the wait_products{}, and the "
+        "{}, of a product's D: no pin(D) lies between it and the wgmma_wait_group{}, and the "
         "compiler may move it in front of that wait",
         start, with_places ? " at " + error.other.where.text() : "");
   if (error.kind == "misaligned access")
@@ -240,23 +240,22 @@ std::string Recorder::missing_between(const Stamp& party, const Conflict& confli
   const Stamp& other = conflict.other;
   const Through by = places_[party.place].through, other_by = places_[other.place].through;
   if (by == Through::kBarrier)
-    return "no barrier orders the mbarrier's init before its use (fence_barriers and "
+    return "no barrier orders the mbarrier's init before its use (fence_barrier_init and "
            "__syncthreads)";
   if (conflict.unfenced)
     return "they are ordered, but the asynchronous proxy does not see what threads did without a "
-           "proxy fence: no fence_shared "
-           "(fence.proxy.async) by the thread of the earlier access lies between that and the "
-           "barrier";
+           "proxy fence: no fence_proxy_async by the thread of the earlier access lies between "
+           "that and the barrier";
   if (conflict.unfinished && other_by == Through::kBulkCopy)
     return "the thread has not waited for the phase of the mbarrier that the copy's bytes complete";
   if (conflict.unfinished && other_by == Through::kBulkStore)
-    return "the bulk store may still be reading: no wait_stores_read with a small enough number in "
-           "its thread, and a barrier behind it for other threads, comes before, or a "
-           "commit_stores() is missing";
+    return "the bulk store may still be reading: no tma_store_wait_read with a small enough number "
+           "in its thread, and a barrier behind it for other threads, comes before, or a "
+           "tma_store_commit() is missing";
   if (conflict.unfinished)
-    return "the product may still be reading: no wait_products with a small enough number, and a "
-           "barrier behind it where the thread is of another warpgroup, comes before, or a "
-           "commit_products() is missing";
+    return "the product may still be reading: no wgmma_wait_group with a small enough number, and "
+           "a barrier behind it where the thread is of another warpgroup, comes before, or a "
+           "wgmma_commit_group() is missing";
   if (by == Through::kBulkCopy)
     return "no mbarrier or other barrier tells the copying thread that the bytes may be written "
            "again; or, where what the copy brings is "
@@ -269,19 +268,21 @@ std::string Recorder::missing_in_global(const Stamp& party, const Conflict& conf
   if (party.block != conflict.other.block) return "nothing orders blocks of one launch";
   if (conflict.unfenced)
     return "they are ordered, but the asynchronous proxy does not see what threads did without a "
-           "proxy fence: no fence_global (fence.proxy.async.global) by the thread of the earlier "
-           "access lies between that and the barrier";
+           "proxy fence: no fence_proxy_async_global by the thread of the earlier access lies "
+           "between "
+           "that and the barrier";
   if (!conflict.unfinished && places_[party.place].through == Through::kBulkStore)
     return "no mbarrier or other barrier tells the storing thread that the bytes may be written; "
            "or, where what the store brings is meant, the other thread does not wait for it "
-           "(wait_stores in the storing thread, and a barrier)";
+           "(tma_store_wait in the storing thread, and a barrier)";
   if (!conflict.unfinished) return "no mbarrier or other barrier orders them";
   if (places_[conflict.other.place].through == Through::kBulkCopy)
     return "the copy may still be reading: the thread has not waited for the phase of the mbarrier "
            "that the copy's bytes complete";
-  return "the bulk store may still be writing: no wait_stores with a small enough number in its "
-         "thread, and a barrier behind it for other threads, comes before (wait_stores_read waits "
-         "for shared memory only), or a commit_stores() is missing";
+  return "the bulk store may still be writing: no tma_store_wait with a small enough number in its "
+         "thread, and a barrier behind it for other threads, comes before (tma_store_wait_read "
+         "waits "
+         "for shared memory only), or a tma_store_commit() is missing";
 }
 
 const Recorder::Lines& Recorder::lines_of(const std::set<std::uint32_t>& places) const {

@@ -11,7 +11,7 @@ constexpr unsigned kWarpgroup = 128;  // threads
 
 std::string operation_of(const Happening& what) {
   std::string operation = what.operation;
-  if (operation == "sync_named" || operation == "arrive_named")
+  if (operation == "named_barrier_sync" || operation == "named_barrier_arrive")
     operation.append(" ").append(std::to_string(what.number));
   return operation;
 }
@@ -100,7 +100,7 @@ void TimelineWriter::happened(const Happening& what) {
       return;
     case Happening::kWaitStarts:
       thread.waits_in = join(Span::kWait, what);
-      if (std::string_view(what.operation) == "wait_products") warpgroup.products = -1;
+      if (std::string_view(what.operation) == "wgmma_wait_group") warpgroup.products = -1;
       return;
     case Happening::kWaitEnds:
       // The first thread's end, after which the others can continue, too.

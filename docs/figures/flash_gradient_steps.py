@@ -50,7 +50,7 @@ def products():
                         "shared memory, stored by the warps"), (REGISTERS, "registers")))
     d.text(20, 630,
            "Arrow: elements that are side by side in shared memory. Along the index that is summed "
-           "over: Order::kSums. Along the other: Order::kOutputs.", 11.5, "start", NOTE)
+           "over: Major::kK. Along the other: Major::kMN.", 11.5, "start", NOTE)
     d.save("flash_gradient_products.svg")
 
 

@@ -14,7 +14,7 @@ def bracket(d, x, top, bottom, words, colour=DARK_BLUE):
 def descriptor():
     """A 64 x 16 block of q and a 16 x 128 block of v in swizzled panels, with descriptors."""
     d = Drawing(900, 616)
-    d.text(20, 28, "Q, columns 16 to 31: kSums", 14.5, "start", bold=True)
+    d.text(20, 28, "Q, columns 16 to 31: Major::kK", 14.5, "start", bold=True)
     left, top, wide, high = 66, 76, 38, 24
     d.text(left + 4 * wide, top - 22, "one row of a panel: 64 columns, 128 bytes, 8 vectors", 12,
            colour=NOTE)
@@ -36,7 +36,7 @@ def descriptor():
            "bytes after the panel's beginning.", 12, "start")
 
     x0 = 492
-    d.text(x0, 28, "V, keys 16 to 31: kOutputs", 14.5, "start", bold=True)
+    d.text(x0, 28, "V, keys 16 to 31: Major::kMN", 14.5, "start", bold=True)
     for panel in range(2):
         x = x0 + 52 + 140 * panel
         d.text(x + 55, top - 6, f"panel {panel}", 12, colour=NOTE)
@@ -72,9 +72,9 @@ def descriptor():
             d.text(x + 8, top + high * (number + 0.65), words, 12, "start", bold=number == 0)
     y = top + 5 * high + 26
     d.text(20, y, "The next 16 terms of the sum: advance() adds to bits 0 to 13 only.\n"
-           "Q and K: 32 bytes, kNextSums, inside of the row. After four steps comes the next "
+           "Q and K: 32 bytes, kNextK, inside of the row. After four steps comes the next "
            "panel, with a descriptor of its own.\n"
-           "V: 16 rows of 128 bytes, kNextOutputs. One MMA computes all 64 or 128 channels, so its "
+           "V: 16 rows of 128 bytes, kNextMN. One MMA computes all 64 or 128 channels, so its "
            "descriptor covers the panels.", 12.5, "start")
     d.save("flash_descriptor.svg")
 
@@ -100,7 +100,7 @@ def phases():
         d.text(at(asked[t]) + 29, 80, f"tile {t}", 12)
     for stage in range(2):
         y = 112 + 156 * stage
-        for down, words in ((27, f"stage {stage}"), (60, "missing"), (93, f"here[{stage}] (full)")):
+        for down, words in ((27, f"stage {stage}"), (60, "missing"), (93, f"full[{stage}]")):
             d.text(20, y + down, words, 12.5, "start")
         begin, mine = at(-0.6), [t for t in range(tiles) if t % 2 == stage]
         for phase, t in enumerate([*mine, None]):
@@ -128,11 +128,11 @@ def phases():
         d.box(at(t), y - 8, till - at(t), 28, PALE[1])
         d.text((at(t) + till) / 2, y + 11,
                f"MMAs of tile {t}" if till - at(t) > 110 else f"tile {t}", 11.5)
-        d.text(at(t) if t < tiles - 1 else stop, y + 40, f"wait(here[{t % 2}], {t // 2 % 2})", 11.5, "start" if t < tiles - 1 else "end", DARK_BLUE)
+        d.text(at(t) if t < tiles - 1 else stop, y + 40, f"wait(full[{t % 2}], {t // 2 % 2})", 11.5, "start" if t < tiles - 1 else "end", DARK_BLUE)
     d.text(20, 520,
            "Red: a phase completes, and the next one begins. Both arrivals, for the bytes of K and "
            "those of V, have happened, and no byte is missing.\n"
-           "wait(here[s], p) returns when the phase of parity p is complete, which means that the "
+           "wait(full[s], p) returns when the phase of parity p is complete, which means that the "
            "barrier is in a phase of the other parity.\n"
            "A stage is refilled only after a __syncthreads, when no thread reads it any more. "
            "Times are not to scale.", 12, "start")

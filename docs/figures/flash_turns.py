@@ -78,7 +78,6 @@ def producer_consumer():
            bold=True)
     legend(d, top + 204, ((COPY, "issued, in flight"), (BLUE, "MMAs on the tensor cores"),
                           (SOFTMAX, "softmax")))
-    d.text(580, top + 217, "full is `here` in the code, and empty is `read`", 12, "start", NOTE)
 
     top = 416
     d.text(20, top, "Registers of a thread, and of the block (65,536 in all)", 14.5, "start", bold=True)
@@ -189,12 +188,12 @@ def overlap():
     strip(28, "Lesson 13: both products are complete before the softmax begins", [(20, 140,
                   "P V(j-1)"), (160, 140, "Q K(j)")], [(0, 20, "", green), (20, 280, "waits",
                   "white"), (300, 190, "softmax(j)", SOFTMAX), (490, 70, "rescale O", ORANGE), (560,
-                  60, "pack P", green)], [(300, "wait_products<0>", "start")])
+                  60, "pack P", green)], [(300, "wgmma_wait_group<0>", "start")])
     strip(180, "Lesson 14, as written: the threads wait only for the scores", [(20, 140, "Q K(j)"),
               (160, 140, "P V(j-1)")], [(0, 20, "", green), (20, 140, "waits", "white"), (160, 190,
                                             "softmax(j)", SOFTMAX), (350, 70, "rescale O", ORANGE),
-                                        (420, 60, "pack P", green)], [(160, "wait_products<1>",
-                  "end"), (350, "wait_products<0>", "start")])
+                                        (420, 60, "pack P", green)], [(160, "wgmma_wait_group<1>",
+                  "end"), (350, "wgmma_wait_group<0>", "start")])
     d.line([(LEFT + 160, 236), (LEFT + 300, 236)], GREEN, 3)
     d.text(LEFT + 358, 230, "green: in parallel", 12, "start", GREEN)
     strip(332, "Lesson 14, as ptxas 13.0 orders it: the second wait comes before the exponentials",

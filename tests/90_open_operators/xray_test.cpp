@@ -1,6 +1,9 @@
 #include "common/testing/xray.hpp"
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 namespace {
 
@@ -17,6 +20,13 @@ TEST(Matmul, FetchesARowForEachColumn) {
   EXPECT_EQ(kernel.buffer("a").loads().accesses_per_element.most, 7u);
   EXPECT_EQ(kernel.buffer("b").loads().accesses_per_element.most, 5u);
   EXPECT_EQ(kernel.buffer("c").stores().accesses_per_element.most, 1u);
+}
+
+// A kernel that stopped has done nothing, so its quotients are NaN.
+TEST(Budgets, NeedSomethingThatWasCounted) {
+  EXPECT_NONFATAL_FAILURE(
+      ladder::testing::expect_within_budget(std::nan(""), 4, "wavefronts used, per load"),
+      "nothing was counted of wavefronts used, per load");
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ _SWAPS = {"K": "V", "V": "K", "args.K": "args.V", "args.V": "args.K", "ik": "iv"
           "args.H_q": "args.H_kv", "args.H_kv": "args.H_q", "T_q": "T_k", "T_k": "T_q", "stride_q": "stride_k",
           "stride_k": "stride_q", "args.log_w_stride_B": "args.log_w_stride_T", "args.log_w_stride_T": "args.log_w_stride_B",
           "h": "b", "h_kv": "h", "row": "column", "column": "row"}
-_BARRIERS = r"__syncthreads|__syncwarp|__pipeline_wait_prior|__pipeline_commit|wait|wait_for_k|wait_for_v|wait_products|commit_products|arrive"
+_BARRIERS = r"__syncthreads|__syncwarp|__pipeline_wait_prior|__pipeline_commit|wait|wait_for_k|wait_for_v|wgmma_wait_group|wgmma_commit_group|arrive"
 
 
 def _stride(code):

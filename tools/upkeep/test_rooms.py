@@ -236,14 +236,6 @@ class Lessons(unittest.TestCase):
             self.assertGreater(turn, 0, each.folder)
             self.assertLess(turn, min(spoilers, default=len(page)), f"{each.folder}: the solution is shown before 'Your turn'")
 
-    def test_hoppers_words_are_those_of_the_code(self):
-        code = (ROOT / "common/cuda/hopper.hpp").read_text() + (ROOT / "08_flash_attention/15_hopper/kernel_sm90.cu").read_text()
-        rows = [line.split(" | ") for line in (ROOT / "docs/hopper_words.md").read_text().splitlines() if line.startswith("| ")]
-        names = {name for row in rows for name in re.findall(r"`([\w:]+)`", row[1])}
-        self.assertGreater(len(names), 20)
-        for name in names:
-            self.assertRegex(code, rf"\b{name.split('::')[-1]}\b")
-
     def test_are_read_in_one_sitting(self):
         for folder in all_lessons():
             self.assertLessEqual(minutes.words((ROOT / folder / "README.md").read_text()), 1600, folder)

@@ -15,11 +15,11 @@ using flash_attention::PhaseBarrier;
 // A phase that has not ended is not waited for here, because the wait would never return. phase()
 // shows it.
 TEST(PhaseBarrier, EndsItsPhaseWithTheLastArrivalAndTheLastByte) {
-  PhaseBarrier here(2);
-  here.arrive_expecting(100);
+  PhaseBarrier full(2);
+  here.arrive_expect_tx(100);
   here.complete(100);
   EXPECT_EQ(here.phase(), 0u) << "an arrival is missing";
-  here.arrive_expecting(50);
+  here.arrive_expect_tx(50);
   EXPECT_EQ(here.phase(), 0u) << "bytes are missing";
   here.complete(30);
   here.complete(20);
@@ -29,15 +29,15 @@ TEST(PhaseBarrier, EndsItsPhaseWithTheLastArrivalAndTheLastByte) {
 }
 
 TEST(PhaseBarrier, TakesBytesBeforeTheyAreToldOf) {
-  PhaseBarrier here(1);
+  PhaseBarrier full(1);
   here.complete(100);
   EXPECT_EQ(here.phase(), 0u);
-  here.arrive_expecting(100);
+  here.arrive_expect_tx(100);
   EXPECT_EQ(here.phase(), 1u);
 }
 
 TEST(PhaseBarrier, LetsAWaitPassInThePhaseOfTheOtherParity) {
-  PhaseBarrier here(1);
+  PhaseBarrier full(1);
   here.wait(1);  // on a fresh barrier the phase before the first counts as complete
   here.arrive();
   here.wait(0);
@@ -52,10 +52,10 @@ TEST(PhaseBarrier, GoesThroughThePhasesOfThePicture) {
   constexpr int kPanelBytes = 128 * 64 * 2;
   std::array<PhaseBarrier, 2> stages{PhaseBarrier(2), PhaseBarrier(2)};
   for (std::uint32_t tile = 0; tile < 5; ++tile) {
-    PhaseBarrier& here = stages[tile % 2];
+    PhaseBarrier& full = stages[tile % 2];
     const std::uint32_t phase = tile / 2;
     for (int tensor = 0; tensor < 2; ++tensor) {
-      here.arrive_expecting(2 * kPanelBytes);
+      here.arrive_expect_tx(2 * kPanelBytes);
       here.complete(kPanelBytes);
       EXPECT_EQ(here.phase(), phase) << "tile " << tile << " is on its way";
       here.complete(kPanelBytes);
@@ -74,17 +74,17 @@ TEST(PhaseBarrier, KeepsARingOfTwoStagesInOrder) {
   std::array<PhaseBarrier, kStages> here{PhaseBarrier(1), PhaseBarrier(1)};
   std::array<PhaseBarrier, kStages> read{PhaseBarrier(kReaders), PhaseBarrier(kReaders)};
   const auto stage_of = [](int tile) { return static_cast<std::size_t>(tile % kStages); };
-  const auto parity_of = [](int tile) { return static_cast<std::uint32_t>(tile / kStages % 2); };
+  const auto phase_of = [](int tile) { return static_cast<std::uint32_t>(tile / kStages % 2); };
 
   std::thread producer([&] {
     std::vector<std::thread> copies;
     for (int tile = 0; tile < kTiles; ++tile) {
       const std::size_t stage = stage_of(tile);
-      read[stage].wait(parity_of(tile) ^ 1);  // the previous round (none in round 0)
-      here[stage].arrive_expecting(sizeof tiles[stage]);
+      empty[stage].wait(phase_of(tile) ^ 1);  // the previous round (none in round 0)
+      full[stage].arrive_expect_tx(sizeof tiles[stage]);
       copies.emplace_back([&, tile, stage] {
         tiles[stage].fill(tile);
-        here[stage].complete(sizeof tiles[stage]);
+        full[stage].complete(sizeof tiles[stage]);
       });
     }
     for (std::thread& copy : copies)
@@ -96,9 +96,9 @@ TEST(PhaseBarrier, KeepsARingOfTwoStagesInOrder) {
     readers.emplace_back([&] {
       for (int tile = 0; tile < kTiles; ++tile) {
         const std::size_t stage = stage_of(tile);
-        here[stage].wait(parity_of(tile));
+        full[stage].wait(phase_of(tile));
         own.push_back(std::accumulate(tiles[stage].begin(), tiles[stage].end(), 0));
-        read[stage].arrive();
+        empty[stage].arrive();
       }
     });
   }

@@ -24,7 +24,7 @@
 namespace {
 
 namespace hopper = ladder::cuda::hopper;
-using hopper::Order;
+using hopper::Major;
 using ladder::bfloat16;
 using ladder::float16;
 
@@ -122,12 +122,12 @@ __global__ void copy_box(const __grid_constant__ CUtensorMap map, int column, in
   auto* const here = reinterpret_cast<hopper::Barrier*>(bytes_smem + kRows * kPanel * 2);
   if (threadIdx.x == 0) {
     hopper::init(here, 1);
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    hopper::arrive_expecting(here, kRows * kPanel * 2);
-    hopper::copy_panel(panel_smem, &map, here, column, head, row);
+    hopper::arrive_expect_tx(here, kRows * kPanel * 2);
+    hopper::tma_load(panel_smem, &map, here, column, head, row);
   }
   hopper::wait(here, 0);
   for (unsigned i = threadIdx.x; i < kRows * kPanel; i += blockDim.x)
@@ -141,7 +141,7 @@ TEST(HopperCopies, BringABoxSwizzledWithZerosBeyondTheEdge) {
   for (std::size_t i = 0; i < tensor.size(); ++i)
     tensor[i] = static_cast<std::uint16_t>(i);
   const Array<std::uint16_t> in(tensor);
-  const auto map = hopper::describe_tensor(reinterpret_cast<const bfloat16*>(in.data()),
+  const auto map = hopper::make_tensor_map(reinterpret_cast<const bfloat16*>(in.data()),
                                            kTensorRows, kHeads, kColumns, kRows);
   const auto at = [&](int row, int head, int column) {
     return tensor[static_cast<std::size_t>((row * kHeads + head) * kColumns + column)];
@@ -186,8 +186,8 @@ TEST(HopperCopies, BringZerosBehindTheRowsOfABatch) {
   for (std::size_t i = 0; i < tensor.size(); ++i)
     tensor[i] = static_cast<std::uint16_t>(i + 1);
   const Array<std::uint16_t> in(tensor);
-  const auto map = hopper::describe_batches(reinterpret_cast<const bfloat16*>(in.data()), 2,
-                                            kBatchRows, kColumns, kRows);
+  const auto map = hopper::make_tensor_map_of_batches(reinterpret_cast<const bfloat16*>(in.data()),
+                                                      2, kBatchRows, kColumns, kRows);
   under_each_schedule([&] {
     for (const int batch : {0, 1}) {
       Array<std::uint16_t> out(kRows * kPanel);
@@ -232,7 +232,7 @@ TEST(HopperCopies, BringEveryBitOfABox) {
   const std::vector<std::uint16_t> tensor =
       random_words(static_cast<std::size_t>(kTensor[0] * kTensor[1] * kTensor[2]), 1);
   const Array<std::uint16_t> in(tensor);
-  const auto map = hopper::describe_tensor(reinterpret_cast<const float16*>(in.data()), kTensor[0],
+  const auto map = hopper::make_tensor_map(reinterpret_cast<const float16*>(in.data()), kTensor[0],
                                            kTensor[1], kTensor[2], kRows);
   under_each_schedule([&] {
     for (const auto& box : kBoxes) {
@@ -260,9 +260,9 @@ __global__ void copy_linear(const float* from, float* to) {
   __shared__ hopper::Barrier here_smem;
   if (threadIdx.x == 0) {
     hopper::init(&here_smem, 1);
-    hopper::fence_barriers();
-    hopper::arrive_expecting(&here_smem, sizeof tile_smem);
-    hopper::copy_bytes(tile_smem, from, sizeof tile_smem, &here_smem);
+    hopper::fence_barrier_init();
+    hopper::arrive_expect_tx(&here_smem, sizeof tile_smem);
+    hopper::bulk_copy(tile_smem, from, sizeof tile_smem, &here_smem);
   }
   __syncthreads();
   hopper::wait(&here_smem, 0);
@@ -289,12 +289,12 @@ __global__ void store_box(const __grid_constant__ CUtensorMap map, int column, i
   auto* const panel_smem = reinterpret_cast<std::uint16_t*>(bytes_smem);
   for (unsigned i = threadIdx.x; i < kRows * kPanel; i += blockDim.x)
     panel_smem[i] = static_cast<std::uint16_t>(i);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
   if (threadIdx.x != 0) return;
-  hopper::store_panel(&map, panel_smem, column, head, row);
-  hopper::commit_stores();
-  hopper::wait_stores_read<0>();
+  hopper::tma_store(&map, panel_smem, column, head, row);
+  hopper::tma_store_commit();
+  hopper::tma_store_wait_read<0>();
 }
 
 // The tensor of above, filled with 0xffff. Vector u of the box's row r is at index u ^ (r % 8).
@@ -322,7 +322,7 @@ TEST(HopperStores, WriteABoxAndNothingBeyondTheEdge) {
     for (const auto& [column, head, row, to_row, to_head, to_column, expected, written] : table) {
       Array<std::uint16_t> out(
           std::vector<std::uint16_t>(kColumns * kHeads * kTensorRows, kNothing));
-      const auto map = hopper::describe_tensor(reinterpret_cast<const bfloat16*>(out.data()),
+      const auto map = hopper::make_tensor_map(reinterpret_cast<const bfloat16*>(out.data()),
                                                kTensorRows, kHeads, kColumns, kRows);
       store_box<<<1, 64, kRows * kPanel * 2>>>(map, column, head, row);
       const std::vector<std::uint16_t>& all = out.host();
@@ -341,12 +341,12 @@ __global__ void store_box_of(const __grid_constant__ CUtensorMap map, const std:
   auto* const panel_smem = reinterpret_cast<std::uint16_t*>(bytes_smem);
   for (unsigned i = threadIdx.x; i < kRows * kPanel; i += blockDim.x)
     panel_smem[i] = panel[i];
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
   if (threadIdx.x != 0) return;
-  hopper::store_panel(&map, panel_smem, column, head, row);
-  hopper::commit_stores();
-  hopper::wait_stores_read<0>();
+  hopper::tma_store(&map, panel_smem, column, head, row);
+  hopper::tma_store_commit();
+  hopper::tma_store_wait_read<0>();
 }
 
 TEST(HopperStores, WriteEveryBitOfABox) {
@@ -357,7 +357,7 @@ TEST(HopperStores, WriteEveryBitOfABox) {
   under_each_schedule([&] {
     for (const auto& box : kBoxes) {
       Array<std::uint16_t> out(tensor);
-      const auto map = hopper::describe_tensor(reinterpret_cast<const bfloat16*>(out.data()),
+      const auto map = hopper::make_tensor_map(reinterpret_cast<const bfloat16*>(out.data()),
                                                kTensor[0], kTensor[1], kTensor[2], kRows);
       store_box_of<<<1, 64, kRows * kPanel * 2>>>(map, in.data(), box.column, box.head, box.row);
       std::vector<std::uint16_t> expected = tensor;
@@ -381,25 +381,25 @@ __global__ void go_round(int* first, int* second, int* third, int* seen) {
   if (threadIdx.x == 0) {
     hopper::init(&here_smem[0], 1);
     hopper::init(&here_smem[1], 1);
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   first[threadIdx.x] = 3 * static_cast<int>(threadIdx.x) + 1;
-  hopper::fence_global();
+  hopper::fence_proxy_async_global();
   __syncthreads();
   if (threadIdx.x == 0) {
     const int bytes = static_cast<int>(sizeof stages_smem[0]);
-    hopper::arrive_expecting(&here_smem[0], bytes);
-    hopper::copy_bytes(stages_smem[0], first, bytes, &here_smem[0]);
+    hopper::arrive_expect_tx(&here_smem[0], bytes);
+    hopper::bulk_copy(stages_smem[0], first, bytes, &here_smem[0]);
     hopper::wait(&here_smem[0], 0);
     hopper::store_bytes(second, stages_smem[0], bytes);
-    hopper::commit_stores();
-    hopper::wait_stores<0>();
-    hopper::arrive_expecting(&here_smem[1], bytes);
-    hopper::copy_bytes(stages_smem[1], second, bytes, &here_smem[1]);
+    hopper::tma_store_commit();
+    hopper::tma_store_wait<0>();
+    hopper::arrive_expect_tx(&here_smem[1], bytes);
+    hopper::bulk_copy(stages_smem[1], second, bytes, &here_smem[1]);
     hopper::wait(&here_smem[1], 0);
     hopper::store_bytes(third, stages_smem[1], bytes);
-    hopper::commit_stores();
-    hopper::wait_stores<0>();
+    hopper::tma_store_commit();
+    hopper::tma_store_wait<0>();
   }
   __syncthreads();
   seen[threadIdx.x] = third[63 - threadIdx.x];
@@ -421,18 +421,18 @@ TEST(HopperStores, AndCopiesPassNumbersOnThroughGlobalMemory) {
 __global__ void store_in_turn(int* out, int* seen, int count) {
   __shared__ alignas(128) int stages_smem[2][32];
   for (int n = 0; n < count; ++n) {
-    if (threadIdx.x == 0) hopper::wait_stores_read<1>();
+    if (threadIdx.x == 0) hopper::tma_store_wait_read<1>();
     __syncthreads();
     stages_smem[n % 2][threadIdx.x] = 100 * n + static_cast<int>(threadIdx.x);
-    hopper::fence_shared();
+    hopper::fence_proxy_async();
     __syncthreads();
     if (threadIdx.x != 0) continue;
     hopper::store_bytes(out + 32 * n, stages_smem[n % 2], 64);
     hopper::store_bytes(out + 32 * n + 16, stages_smem[n % 2] + 16, 64);
-    hopper::commit_stores();
+    hopper::tma_store_commit();
   }
   if (threadIdx.x != 0) return;
-  hopper::wait_stores<0>();
+  hopper::tma_store_wait<0>();
   for (int i = 0; i < 32 * count; ++i)
     seen[i] = out[i];
 }
@@ -454,8 +454,7 @@ TEST(HopperStores, OfGroupsLetTheirStagesBeWrittenAgain) {
 
 // Index of element (outer, term) in panels of 64 columns; the order decides which is the row.
 __host__ __device__ int place_of_element(Order order, int outer, int term, int rows) {
-  const int row = order == Order::kSums ? outer : term,
-            column = order == Order::kSums ? term : outer;
+  const int row = order == Major::kK ? outer : term, column = order == Major::kK ? term : outer;
   const int panel = column / kPanel, unit = column % kPanel / 8;
   return panel * rows * kPanel + row * kPanel + (unit ^ row % 8) * 8 + column % 8;
 }
@@ -471,23 +470,24 @@ __global__ void multiply(const Element* a_panels, int a_elements, const Element*
     a_smem[i] = a_panels[i];
   for (int i = static_cast<int>(threadIdx.x); i < b_elements; i += 128)
     b_smem[i] = b_panels[i];
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
-  const std::uint64_t a = hopper::describe(a_smem);
-  const std::uint64_t b = hopper::describe(b_smem, kTerms * kPanel * 2);  // panels of 16 rows
+  const std::uint64_t a = hopper::matrix_descriptor(a_smem);
+  const std::uint64_t b =
+      hopper::matrix_descriptor(b_smem, kTerms * kPanel * 2);  // panels of 16 rows
   float d[kN / 2];
   std::uint32_t words[4];
   for (int j = 0; j < 4; ++j)
     words[j] = a_registers[threadIdx.x * 4 + static_cast<unsigned>(j)];
-  hopper::fence_operands();
+  hopper::wgmma_fence();
   for (int i = 0; i < 2; ++i) {
     if constexpr (kRegisters)
-      hopper::multiply_add<Element, kN, kB>(d, words, b, i > 0);
+      hopper::wgmma<Element, kN, kB>(d, words, b, i > 0);
     else
-      hopper::multiply_add<Element, kN, kA, kB>(d, a, b, i > 0);
+      hopper::wgmma<Element, kN, kA, kB>(d, a, b, i > 0);
   }
-  hopper::commit_products();
-  hopper::wait_products<0>();
+  hopper::wgmma_commit_group();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(d);
   for (int i = 0; i < kN / 2; ++i)
     out[static_cast<int>(threadIdx.x) * (kN / 2) + i] = d[i];
@@ -503,11 +503,10 @@ void expect_product() {
   for (int term = 0; term < kTerms; ++term) {
     for (int row = 0; row < kRows; ++row)
       a[static_cast<std::size_t>(place_of_element(
-          kA, row, term, kA == Order::kSums ? kRows : kTerms))] = element<Element>(a_of(row, term));
+          kA, row, term, kA == Major::kK ? kRows : kTerms))] = element<Element>(a_of(row, term));
     for (int column = 0; column < kN; ++column)
-      b[static_cast<std::size_t>(
-          place_of_element(kB, column, term, kB == Order::kSums ? kN : kTerms))] =
-          element<Element>(b_of(column, term));
+      b[static_cast<std::size_t>(place_of_element(
+          kB, column, term, kB == Major::kK ? kN : kTerms))] = element<Element>(b_of(column, term));
   }
   for (int t = 0; t < 128; ++t) {
     for (int j = 0; j < 4; ++j) {
@@ -545,12 +544,12 @@ void expect_product() {
 
 template <typename Element, int kN>
 void expect_products() {
-  expect_product<Element, kN, Order::kSums, Order::kSums, false>();
-  expect_product<Element, kN, Order::kSums, Order::kOutputs, false>();
-  expect_product<Element, kN, Order::kOutputs, Order::kSums, false>();
-  expect_product<Element, kN, Order::kOutputs, Order::kOutputs, false>();
-  expect_product<Element, kN, Order::kSums, Order::kSums, true>();
-  expect_product<Element, kN, Order::kSums, Order::kOutputs, true>();
+  expect_product<Element, kN, Major::kK, Major::kK, false>();
+  expect_product<Element, kN, Major::kK, Major::kMN, false>();
+  expect_product<Element, kN, Major::kMN, Major::kK, false>();
+  expect_product<Element, kN, Major::kMN, Major::kMN, false>();
+  expect_product<Element, kN, Major::kK, Major::kK, true>();
+  expect_product<Element, kN, Major::kK, Major::kMN, true>();
 }
 
 TEST(HopperProducts, OfBf16AreExactInEveryOrderOfTheOperands) {
@@ -579,20 +578,20 @@ __global__ void multiply_long(const Element* a_panels, const Element* b_panels, 
     a_smem[i] = a_panels[i];
     b_smem[i] = b_panels[i];
   }
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
-  constexpr int kNext = kOrder == Order::kSums ? hopper::kNextSums : hopper::kNextOutputs;
+  constexpr int kNext = kOrder == Major::kK ? hopper::kNextK : hopper::kNextMN;
   float d[32];
-  hopper::fence_operands();
+  hopper::wgmma_fence();
   for (int panel = 0; panel < kLongSum / kPanel; ++panel) {
-    const std::uint64_t a = hopper::describe(a_smem + panel * kRows * kPanel),
-                        b = hopper::describe(b_smem + panel * kRows * kPanel);
+    const std::uint64_t a = hopper::matrix_descriptor(a_smem + panel * kRows * kPanel),
+                        b = hopper::matrix_descriptor(b_smem + panel * kRows * kPanel);
     for (int s = 0; s < kPanel / kTerms; ++s)
-      hopper::multiply_add<Element, 64, kOrder, kOrder>(
-          d, hopper::advance(a, s * kNext), hopper::advance(b, s * kNext), panel + s > 0);
+      hopper::wgmma<Element, 64, kOrder, kOrder>(d, hopper::advance(a, s * kNext),
+                                                 hopper::advance(b, s * kNext), panel + s > 0);
   }
-  hopper::commit_products();
-  hopper::wait_products<0>();
+  hopper::wgmma_commit_group();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(d);
   for (int i = 0; i < 32; ++i)
     out[static_cast<int>(threadIdx.x) * 32 + i] = d[i];
@@ -642,10 +641,10 @@ double error_of_long_sums(float (*value)(int)) {
 }
 
 TEST(HopperProducts, OfManyTermsAreExactWhereTheirSumsAre) {
-  EXPECT_EQ((error_of_long_sums<bfloat16, Order::kSums>(integer)), 0);
-  EXPECT_EQ((error_of_long_sums<bfloat16, Order::kOutputs>(integer)), 0);
-  EXPECT_EQ((error_of_long_sums<float16, Order::kSums>(integer)), 0);
-  EXPECT_EQ((error_of_long_sums<float16, Order::kOutputs>(integer)), 0);
+  EXPECT_EQ((error_of_long_sums<bfloat16, Major::kK>(integer)), 0);
+  EXPECT_EQ((error_of_long_sums<bfloat16, Major::kMN>(integer)), 0);
+  EXPECT_EQ((error_of_long_sums<float16, Major::kK>(integer)), 0);
+  EXPECT_EQ((error_of_long_sums<float16, Major::kMN>(integer)), 0);
 }
 
 // The manual leaves the order and the rounding of the additions open. The emulator adds
@@ -658,10 +657,10 @@ TEST(HopperProducts, OfFractionsAreWithinTheirRoundings) {
     EXPECT_GT(error, 0) << name << ": nothing was rounded";
     testing::Test::RecordProperty(name, std::to_string(error / std::ldexp(1.0, -24)));
   };
-  expect("bf16_sums", error_of_long_sums<bfloat16, Order::kSums>(fraction));
-  expect("bf16_outputs", error_of_long_sums<bfloat16, Order::kOutputs>(fraction));
-  expect("fp16_sums", error_of_long_sums<float16, Order::kSums>(fraction));
-  expect("fp16_outputs", error_of_long_sums<float16, Order::kOutputs>(fraction));
+  expect("bf16_sums", error_of_long_sums<bfloat16, Major::kK>(fraction));
+  expect("bf16_outputs", error_of_long_sums<bfloat16, Major::kMN>(fraction));
+  expect("fp16_sums", error_of_long_sums<float16, Major::kK>(fraction));
+  expect("fp16_outputs", error_of_long_sums<float16, Major::kMN>(fraction));
 }
 
 // Two groups in flight: D of the first is used while the second runs, and is accumulated again.
@@ -669,26 +668,26 @@ __global__ void two_groups(const bfloat16* ones, float* out) {
   __shared__ alignas(1024) bfloat16 tile_smem[kRows * kPanel];
   for (unsigned i = threadIdx.x; i < kRows * kPanel; i += 128)
     tile_smem[i] = ones[i];
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
-  const std::uint64_t tile = hopper::describe(tile_smem);
+  const std::uint64_t tile = hopper::matrix_descriptor(tile_smem);
   const auto multiply_add = [&](float(&d)[32], bool add) {
-    hopper::fence_operands();
-    hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(d, tile, tile, add);
-    hopper::commit_products();
+    hopper::wgmma_fence();
+    hopper::wgmma<bfloat16, 64, Major::kK, Major::kK>(d, tile, tile, add);
+    hopper::wgmma_commit_group();
   };
   float first[32], second[32];
   multiply_add(first, false);
   multiply_add(second, false);
-  hopper::wait_products<1>();
+  hopper::wgmma_wait_group<1>();
   hopper::pin(first);
   for (float& x : first)
     x *= 10;
   multiply_add(first, true);
-  hopper::wait_products<1>();
+  hopper::wgmma_wait_group<1>();
   hopper::pin(second);
   out[threadIdx.x] = second[0];
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(first);
   out[threadIdx.x + 128] = first[31];
 }
@@ -718,12 +717,12 @@ __global__ void ring(int* out) {
       hopper::init(&here_smem[stage], 32);
       hopper::init(&read_smem[stage], 1);
     }
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   __syncthreads();
   for (int n = 0; n < kRounds; ++n) {
-    const int stage = hopper::place_of<kStages>(n);
-    const std::uint32_t parity = hopper::parity_of<kStages>(n);
+    const int stage = hopper::stage_of<kStages>(n);
+    const std::uint32_t parity = hopper::phase_of<kStages>(n);
     if (threadIdx.x < 32) {
       hopper::wait(&read_smem[stage], parity ^ 1);
       tile_smem[stage][lane] = 100 * n + static_cast<int>(lane);
@@ -751,13 +750,13 @@ __global__ void take_turns(int* out) {
   __shared__ int sum_smem;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   if (threadIdx.x == 0) sum_smem = 1;
-  if (warp == 1) hopper::arrive_named(1, 64);  // the first warp begins
+  if (warp == 1) hopper::named_barrier_arrive(1, 64);  // the first warp begins
   for (int n = 0; n < 5; ++n) {
-    hopper::sync_named(1 + warp, 64);
+    hopper::named_barrier_sync(1 + warp, 64);
     if (threadIdx.x % 32 == 0) sum_smem = sum_smem * 2 + warp;
-    hopper::arrive_named(2 - warp, 64);
+    hopper::named_barrier_arrive(2 - warp, 64);
   }
-  if (warp == 0) hopper::sync_named(1, 64);
+  if (warp == 0) hopper::named_barrier_sync(1, 64);
   if (threadIdx.x == 0) *out = sum_smem;
 }
 
@@ -772,9 +771,9 @@ TEST(HopperBarriers, WithNamesLetWarpsTakeTurns) {
 // 65536 registers for 384 threads are 168 each; one warpgroup releases some for the others.
 __global__ void __launch_bounds__(384, 1) exchange_registers(int* out) {
   if (threadIdx.x < 128)
-    hopper::give_registers<24>();
+    hopper::setmaxnreg_dec<24>();
   else
-    hopper::take_registers<240>();
+    hopper::setmaxnreg_inc<240>();
   out[threadIdx.x] = 1;
 }
 

@@ -87,7 +87,7 @@ void Barriers::check_order(const char* operation, const InMemory& barrier, Site 
     return;
   block_.fails(where, [&] {
     return std::string(operation) + " uses " + described(barrier) +
-           ": no barrier lies between the two (fence_barriers and __syncthreads)";
+           ": no barrier lies between the two (fence_barrier_init and __syncthreads)";
   });
 }
 
@@ -137,7 +137,7 @@ void Barriers::fence_inits() {
 }
 
 void Barriers::arrive(Barrier* at, int expected_bytes, Site where) {
-  const char* const operation = expected_bytes > 0 ? "arrive_expecting" : "arrive";
+  const char* const operation = expected_bytes > 0 ? "arrive_expect_tx" : "arrive";
   InMemory& barrier = find(operation, at, where);
   check_order(operation, barrier, where);
   if (barrier.pending == 0)
@@ -158,7 +158,7 @@ void Barriers::arrive(Barrier* at, int expected_bytes, Site where) {
     });
   if (expected_bytes < 0 || barrier.bytes + expected_bytes > kMostExpectedBytes)
     block_.fails(where, [&] {
-      return "arrive_expecting: " + std::to_string(expected_bytes) + " bytes, and " +
+      return "arrive_expect_tx: " + std::to_string(expected_bytes) + " bytes, and " +
              std::to_string(barrier.bytes) + " already; allowed together: up to " +
              std::to_string(kMostExpectedBytes);
     });
@@ -213,7 +213,8 @@ unsigned Barriers::take_for_copy(const char* operation, Barrier* at, std::size_t
   if (!barrier.fenced)
     block_.fails(where, [&] {
       return std::string(operation) + " uses " + described(barrier) +
-             ": no fence_barriers follows the init in its thread, and without it whoever copies "
+             ": no fence_barrier_init follows the init in its thread, and without it whoever "
+             "copies "
              "may "
              "not see the mbarrier yet";
     });
@@ -244,7 +245,7 @@ std::uint32_t Barriers::waiting_warps(const Named& barrier) {
 }
 
 void Barriers::named(int name, int threads, bool waits, Site where) {
-  const char* const operation = waits ? "sync_named" : "arrive_named";
+  const char* const operation = waits ? "named_barrier_sync" : "named_barrier_arrive";
   const unsigned warps = (block_.threads() + kLanes - 1) / kLanes;
   if (name < 1 || name >= static_cast<int>(kNames))
     block_.fails(where, [&] {
@@ -317,7 +318,7 @@ void Barriers::named(int name, int threads, bool waits, Site where) {
     if (waits_.empty()) waits_.resize(block_.threads());
     waits_[thread] = {Wait::kNamed, static_cast<unsigned>(name), 0, barrier.generation};
     barrier.sleeping.push_back(thread);
-    block_.sleep("sync_named", where);
+    block_.sleep("named_barrier_sync", where);
     waits_[thread] = {};
   }
   tell({Happening::kWaitEnds, operation, thread, where});
@@ -335,7 +336,7 @@ void Barriers::prepare_registers() {
 }
 
 void Barriers::set_registers(int registers, bool more, Site where) {
-  const char* const operation = more ? "take_registers" : "give_registers";
+  const char* const operation = more ? "setmaxnreg_inc" : "setmaxnreg_dec";
   if (registers < 24 || registers > 256 || registers % 8 != 0)
     block_.fails(where, [&] {
       return std::string(operation) + ": " + std::to_string(registers) +
@@ -484,8 +485,8 @@ void init(Barrier* barrier, int arrivals, Site where) {
   block->barriers().init(barrier, arrivals, where);
 }
 
-void fence_barriers() {
-  const detail::CalledBlock block("fence_barriers");
+void fence_barrier_init() {
+  const detail::CalledBlock block("fence_barrier_init");
   block->barriers().fence_inits();
   if (detail::observer() != nullptr) detail::observer()->barriers_fenced();
 }
@@ -495,8 +496,8 @@ void arrive(Barrier* barrier, Site where) {
   block->barriers().arrive(barrier, 0, where);
 }
 
-void arrive_expecting(Barrier* barrier, int bytes, Site where) {
-  detail::CalledBlock block("arrive_expecting");
+void arrive_expect_tx(Barrier* barrier, int bytes, Site where) {
+  detail::CalledBlock block("arrive_expect_tx");
   block->barriers().arrive(barrier, bytes, where);
 }
 
@@ -505,13 +506,13 @@ void wait(Barrier* barrier, std::uint32_t parity, Site where) {
   block->barriers().wait(barrier, parity, where);
 }
 
-void sync_named(int name, int threads, Site where) {
-  detail::CalledBlock block("sync_named");
+void named_barrier_sync(int name, int threads, Site where) {
+  detail::CalledBlock block("named_barrier_sync");
   block->barriers().named(name, threads, true, where);
 }
 
-void arrive_named(int name, int threads, Site where) {
-  detail::CalledBlock block("arrive_named");
+void named_barrier_arrive(int name, int threads, Site where) {
+  detail::CalledBlock block("named_barrier_arrive");
   block->barriers().named(name, threads, false, where);
 }
 

@@ -145,7 +145,7 @@ void Copies::begin_block() {
 
 void Copies::copy_box(void* to, const CUtensorMap* from, Barrier* barrier, const int* first,
                       unsigned dimensions, Site where) {
-  const Call call{block_, "copy_panel", where};
+  const Call call{block_, "tma_load", where};
   const Map map = map_at(call, from, first, dimensions);
   const std::size_t bytes = map.box_bytes();
   const std::uint32_t address = shared_end(call, "destination", to, bytes, map.alignment());
@@ -156,8 +156,8 @@ void Copies::copy_box(void* to, const CUtensorMap* from, Barrier* barrier, const
   issue({std::move(tile), nullptr, bytes, number});
 }
 
-void Copies::copy_bytes(void* to, const void* from, int bytes, Barrier* barrier, Site where) {
-  const Call call{block_, "copy_bytes", where};
+void Copies::bulk_copy(void* to, const void* from, int bytes, Barrier* barrier, Site where) {
+  const Call call{block_, "bulk_copy", where};
   const std::size_t count = checked_bytes(call, "source", from, bytes);
   check_global_end(call, from, count, false);
   const std::uint32_t address = shared_end(call, "destination", to, count, kCopyUnit);
@@ -176,7 +176,7 @@ void Copies::issue(OnTheWay&& copy) {
                                  copy.from == nullptr ? rows_of(copy.tile.map, copy.tile.first)
                                                       : rows_of(copy.from, copy.bytes),
                                  copy.tile.party.where);
-  tell({Happening::kCopyStarts, copy.from == nullptr ? "copy_panel" : "copy_bytes",
+  tell({Happening::kCopyStarts, copy.from == nullptr ? "tma_load" : "bulk_copy",
         copy.tile.party.thread, copy.tile.party.where, copy.tile.address});
   if (block_.chance()) {
     on_the_way_.push_back(std::move(copy));
@@ -281,23 +281,23 @@ CUresult refuse(CUresult result, const std::string& why) {
 
 void copy_box(void* to_smem, const CUtensorMap* map, Barrier* barrier, const int* first,
               unsigned dimensions, Site where) {
-  detail::CalledBlock block("copy_panel");
+  detail::CalledBlock block("tma_load");
   block->copies().copy_box(to_smem, map, barrier, first, dimensions, where);
 }
 
-void fence_shared() {
-  const detail::CalledBlock block("fence_shared");
+void fence_proxy_async() {
+  const detail::CalledBlock block("fence_proxy_async");
   if (detail::observer() != nullptr) detail::observer()->proxies_fenced(false);
 }
 
-void fence_global() {
-  const detail::CalledBlock block("fence_global");
+void fence_proxy_async_global() {
+  const detail::CalledBlock block("fence_proxy_async_global");
   if (detail::observer() != nullptr) detail::observer()->proxies_fenced(true);
 }
 
-void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier, Site where) {
-  detail::CalledBlock block("copy_bytes");
-  block->copies().copy_bytes(to_smem, from, bytes, barrier, where);
+void bulk_copy(void* to_smem, const void* from, int bytes, Barrier* barrier, Site where) {
+  detail::CalledBlock block("bulk_copy");
+  block->copies().bulk_copy(to_smem, from, bytes, barrier, where);
 }
 
 }  // namespace emulator

@@ -109,7 +109,7 @@ class Copies {
   void begin_block();
   void copy_box(void* to, const CUtensorMap* map, Barrier* barrier, const int* first,
                 unsigned dimensions, Site where);
-  void copy_bytes(void* to, const void* from, int bytes, Barrier* barrier, Site where);
+  void bulk_copy(void* to, const void* from, int bytes, Barrier* barrier, Site where);
 
   bool any_on_the_way() const { return !on_the_way_.empty(); }
   // Completes a pending copy.

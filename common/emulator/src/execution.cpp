@@ -650,7 +650,7 @@ void Worker::report_stuck() {
   // A thread that waits for registers is the cause, because it does not wait for the others.
   const auto wants_registers = [&](const Group& group) {
     const Thread& thread = threads_[group.first];
-    return thread.status == Status::kAsleep && std::strcmp(thread.operation, "take_registers") == 0;
+    return thread.status == Status::kAsleep && std::strcmp(thread.operation, "setmaxnreg_inc") == 0;
   };
   auto culprit = std::find_if(groups.begin(), groups.end(), wants_registers);
   if (culprit == groups.end()) culprit = std::find_if(groups.begin(), groups.end(), stands_for_all);

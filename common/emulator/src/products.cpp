@@ -139,7 +139,7 @@ Products::Warpgroup& Products::own(const char* operation, Site where) {
 // ---- wgmma.fence ----
 
 void Products::fence(Site where) {
-  own("fence_operands", where).threads[block_.thread() % kWarpgroup].fenced = true;
+  own("wgmma_fence", where).threads[block_.thread() % kWarpgroup].fenced = true;
 }
 
 // ---- wgmma.mma_async ----
@@ -178,23 +178,23 @@ void Products::join(Warpgroup& group, Product& product, std::uint64_t number, fl
   const Site where = product.party.where;
   if (sums.n != n)
     block_.fails(where, [&] {
-      return "multiply_add: a product " + form_of(product.form) +
+      return "wgmma: a product " + form_of(product.form) +
              " takes registers of D that a product with n = " + std::to_string(sums.n) +
-             " is still using; wait_products lies between products of different shapes";
+             " is still using; wgmma_wait_group lies between products of different shapes";
     });
   if (sums.d[t] == d) return;
   if (sums.first != number || sums.d[t] != nullptr)
     block_.fails(where, [&] {
       return std::string(
-                 "multiply_add: the registers of D are others than those that the product of "
+                 "wgmma: the registers of D are others than those that the product of "
                  "the same warpgroup had as ") +
              block_.name_of(product.party) + " issued it";
     });
   if (!group.threads[t].fenced)
     block_.fails(where, [&] {
       return std::string(
-          "multiply_add: no fence_operands since the registers of D were last the "
-          "program's own (the thread's beginning, or its last wait_products)");
+          "wgmma: no wgmma_fence since the registers of D were last the "
+          "program's own (the thread's beginning, or its last wgmma_wait_group)");
     });
   sums.d[t] = d;
   for (unsigned i = 0; i < n / 2; ++i)
@@ -203,9 +203,9 @@ void Products::join(Warpgroup& group, Product& product, std::uint64_t number, fl
     std::memcpy(d + i, &kInUse, sizeof kInUse);
 }
 
-void Products::multiply_add(const ProductForm& form, float* d, const std::uint32_t* a_registers,
-                            std::uint64_t a, std::uint64_t b, bool add, Site where) {
-  Warpgroup& group = own("multiply_add", where);
+void Products::wgmma(const ProductForm& form, float* d, const std::uint32_t* a_registers,
+                     std::uint64_t a, std::uint64_t b, bool add, Site where) {
+  Warpgroup& group = own("wgmma", where);
   const unsigned t = block_.thread() % kWarpgroup;
   OfThread& thread = group.threads[t];
   const std::uint64_t number = thread.issued++;
@@ -227,7 +227,7 @@ void Products::multiply_add(const ProductForm& form, float* d, const std::uint32
        product.add != add || product.a_in_registers != (a_registers != nullptr) || product.b != b ||
        (a_registers == nullptr && product.a != a)))
     block_.fails(where, [&] {
-      return "multiply_add: the threads of a warpgroup must issue the same product, and " +
+      return "wgmma: the threads of a warpgroup must issue the same product, and " +
              block_.name_of(product.party) + " issued " +
              (same_place(where, product.party.where) ? "one with another shape, descriptor or add"
                                                      : "another one");
@@ -246,7 +246,7 @@ void Products::multiply_add(const ProductForm& form, float* d, const std::uint32
     check_operand(product, "A", product.a, form.a_by_outputs, kProductRows, where);
   check_operand(product, "B", product.b, form.b_by_outputs, form.n, where);
   const unsigned rows = (product.a_in_registers ? 0 : kProductRows) + form.n;
-  tell({Happening::kProductStarts, "multiply_add", block_.thread(), where,
+  tell({Happening::kProductStarts, "wgmma", block_.thread(), where,
         std::uint64_t{rows} * kProductTerms * sizeof(std::uint16_t)});
   if (observer() != nullptr) tell_observer(product, number, where);
   ++group.ready;
@@ -409,7 +409,7 @@ void Products::complete_one() {
 // ---- wgmma.commit_group ----
 
 void Products::commit(Site where) {
-  Warpgroup& group = own("commit_products", where);
+  Warpgroup& group = own("wgmma_commit_group", where);
   OfThread& thread = group.threads[block_.thread() % kWarpgroup];
   const std::uint64_t number = thread.groups++;
   if (number == group.groups.size())
@@ -417,7 +417,7 @@ void Products::commit(Site where) {
   const Group& its = group.groups[number];
   if (its.end != thread.issued)
     block_.fails(where, [&] {
-      return "commit_products after " + std::to_string(thread.issued) +
+      return "wgmma_commit_group after " + std::to_string(thread.issued) +
              " products of this thread, but after " + std::to_string(its.end) + " of " +
              block_.name_of(its.party) + " in the same warpgroup";
     });
@@ -445,26 +445,26 @@ void complete_wait(void* const* lanes, unsigned count) {
 }  // namespace
 
 void Products::wait(unsigned pending, Site where) {
-  Warpgroup& group = own("wait_products", where);
+  Warpgroup& group = own("wgmma_wait_group", where);
   AtWait here{where};
-  warp_collective("wait_products", ~0u, complete_wait, &here, where);
+  warp_collective("wgmma_wait_group", ~0u, complete_wait, &here, where);
   if (here.alone)
     block_.fails(where, [&] {
-      return std::string("wait_products needs all 32 lanes of the warp at one place");
+      return std::string("wgmma_wait_group needs all 32 lanes of the warp at one place");
     });
   const unsigned t = block_.thread() % kWarpgroup;
   OfThread& thread = group.threads[t];
   const std::uint64_t end =
       thread.groups > pending ? group.groups[thread.groups - pending - 1].end : 0;
-  tell({Happening::kWaitStarts, "wait_products", block_.thread(), where, thread.issued - end});
+  tell({Happening::kWaitStarts, "wgmma_wait_group", block_.thread(), where, thread.issued - end});
   while (group.done < end) {
     thread.waits_for = end;
     group.sleeping.push_back(block_.thread());
-    block_.sleep("wait_products", where);
+    block_.sleep("wgmma_wait_group", where);
   }
   thread.waits_for = 0;
   thread.fenced = false;
-  tell({Happening::kWaitEnds, "wait_products", block_.thread(), where});
+  tell({Happening::kWaitEnds, "wgmma_wait_group", block_.thread(), where});
   if (observer() != nullptr) observer()->products_waited(end);
   take_back(group, end, where);
 }
@@ -481,7 +481,7 @@ void Products::take_back(Warpgroup& group, std::uint64_t end, Site where) {
     if (product.a_in_registers &&
         !std::equal(product.a_from[t], product.a_from[t] + 4, product.a_registers.begin() + 4 * t))
       block_.fails(where, [&] {
-        return "wait_products: registers of A were changed before it" +
+        return "wgmma_wait_group: registers of A were changed before it" +
                (stored.empty() ? "" : ", at " + stored) + ", while the product " +
                form_of(product.form) + " that " + block_.name_of(product.party) +
                " issued with the others may have been reading them";
@@ -498,7 +498,7 @@ void Products::take_back(Warpgroup& group, std::uint64_t end, Site where) {
       if (bits == kInUse) continue;
       block_.fails(where, [&] {
         const Product& product = group.products[sums.last - group.first];
-        return "wait_products: register " + std::to_string(j) +
+        return "wgmma_wait_group: register " + std::to_string(j) +
                " of D was changed before it, while the product " + form_of(product.form) +
                " that " + block_.name_of(product.party) +
                " issued with the others was on its way: by a store, or because its variable ended "
@@ -537,24 +537,24 @@ std::string Products::awaited_by(unsigned thread) const {
 
 }  // namespace detail
 
-void fence_operands(Site where) {
-  detail::CalledBlock block("fence_operands");
+void wgmma_fence(Site where) {
+  detail::CalledBlock block("wgmma_fence");
   block->products().fence(where);
 }
 
-void multiply_add(const ProductForm& form, float* d, const std::uint32_t* a_registers,
-                  std::uint64_t a, std::uint64_t b, bool add, Site where) {
-  detail::CalledBlock block("multiply_add");
-  block->products().multiply_add(form, d, a_registers, a, b, add, where);
+void wgmma(const ProductForm& form, float* d, const std::uint32_t* a_registers, std::uint64_t a,
+           std::uint64_t b, bool add, Site where) {
+  detail::CalledBlock block("wgmma");
+  block->products().wgmma(form, d, a_registers, a, b, add, where);
 }
 
-void commit_products(Site where) {
-  detail::CalledBlock block("commit_products");
+void wgmma_commit_group(Site where) {
+  detail::CalledBlock block("wgmma_commit_group");
   block->products().commit(where);
 }
 
-void wait_products(unsigned pending, Site where) {
-  detail::CalledBlock block("wait_products");
+void wgmma_wait_group(unsigned pending, Site where) {
+  detail::CalledBlock block("wgmma_wait_group");
   block->products().wait(pending, where);
 }
 

@@ -37,8 +37,8 @@ class Products {
 
   void begin_block();
   void fence(Site where);
-  void multiply_add(const ProductForm& form, float* d, const std::uint32_t* a_registers,
-                    std::uint64_t a, std::uint64_t b, bool add, Site where);
+  void wgmma(const ProductForm& form, float* d, const std::uint32_t* a_registers, std::uint64_t a,
+             std::uint64_t b, bool add, Site where);
   void commit(Site where);
   void wait(unsigned pending, Site where);
 

@@ -24,12 +24,12 @@ Stores::OfThread& Stores::own() {
 
 void Stores::store_box(const CUtensorMap* to, const void* from, const int* first,
                        unsigned dimensions, Site where) {
-  const Call call{block_, "store_panel", where};
+  const Call call{block_, "tma_store", where};
   const Map map = map_at(call, to, first, dimensions);
   for (unsigned i = 0; i < dimensions; ++i) {
     if (first[i] >= 0) continue;
     block_.fails(where, [&] {
-      return "store_panel: coordinate " + std::to_string(i) + " is " + std::to_string(first[i]) +
+      return "tma_store: coordinate " + std::to_string(i) + " is " + std::to_string(first[i]) +
              "; a store's box begins inside of the tensor or behind it";
     });
   }
@@ -61,7 +61,7 @@ void Stores::issue(Store&& store) {
         store.group, block_.window() + store.address, store.bytes,
         store.to == nullptr ? rows_of(store.map, store.first) : rows_of(store.to, store.bytes),
         store.party.where);
-  tell({Happening::kStoreStarts, store.to == nullptr ? "store_panel" : "store_bytes",
+  tell({Happening::kStoreStarts, store.to == nullptr ? "tma_store" : "store_bytes",
         store.party.thread, store.party.where, store.address});
   stores_.push_back(std::move(store));
   steps_ += 2;
@@ -133,7 +133,7 @@ void Stores::wait(unsigned pending, bool only_read, Site where) {
   const std::uint64_t end = self.groups > pending ? self.groups - pending : 0;
   self.awaited = end;
   self.only_read = only_read;
-  const char* const operation = only_read ? "wait_stores_read" : "wait_stores";
+  const char* const operation = only_read ? "tma_store_wait_read" : "tma_store_wait";
   tell({Happening::kWaitStarts, operation, block_.thread(), where});
   if (waits(block_.thread())) block_.sleep(operation, where);
   tell({Happening::kWaitEnds, operation, block_.thread(), where});
@@ -152,7 +152,8 @@ std::string Stores::left_over() const {
   if (found == stores_.end()) return {};
   return place(found->party.where) + ": the block ends while the store of " +
          std::to_string(found->bytes) + " bytes that " + block_.name_of(found->party.thread) +
-         " began here may be reading them from shared memory: no wait_stores or wait_stores_read "
+         " began here may be reading them from shared memory: no tma_store_wait or "
+         "tma_store_wait_read "
          "of that thread ends after it" +
          (threads_[found->party.thread].groups == found->group ? " (it is in no group)" : "");
 }
@@ -161,7 +162,7 @@ std::string Stores::left_over() const {
 
 void store_box(const CUtensorMap* map, const void* from_smem, const int* first, unsigned dimensions,
                Site where) {
-  detail::CalledBlock block("store_panel");
+  detail::CalledBlock block("tma_store");
   block->stores().store_box(map, from_smem, first, dimensions, where);
 }
 
@@ -170,13 +171,13 @@ void store_bytes(void* to, const void* from_smem, int bytes, Site where) {
   block->stores().store_bytes(to, from_smem, bytes, where);
 }
 
-void commit_stores() {
-  detail::CalledBlock block("commit_stores");
+void tma_store_commit() {
+  detail::CalledBlock block("tma_store_commit");
   block->stores().commit();
 }
 
-void wait_stores(unsigned pending, bool only_read, Site where) {
-  detail::CalledBlock block(only_read ? "wait_stores_read" : "wait_stores");
+void tma_store_wait(unsigned pending, bool only_read, Site where) {
+  detail::CalledBlock block(only_read ? "tma_store_wait_read" : "tma_store_wait");
   block->stores().wait(pending, only_read, where);
 }
 

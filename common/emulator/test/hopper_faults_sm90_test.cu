@@ -17,7 +17,7 @@ namespace {
 namespace hopper = ladder::cuda::hopper;
 using emulator::Schedule;
 using hopper::Barrier;
-using hopper::Order;
+using hopper::Major;
 using ladder::bfloat16;
 
 constexpr int kRows = 64, kPanel = hopper::kPanel;
@@ -31,7 +31,7 @@ class HopperFaults : public testing::Test {
     emulator::reset();
     ASSERT_EQ(cudaMalloc(&memory_, kBytes), cudaSuccess);
     ASSERT_EQ(cudaMemset(memory_, 0, kBytes), cudaSuccess);
-    const CUtensorMap map = hopper::describe_tensor(memory_, kRows, 1, 2 * kPanel, kRows);
+    const CUtensorMap map = hopper::make_tensor_map(memory_, kRows, 1, 2 * kPanel, kRows);
     map_ = map;  // a separate variable, because g++ 12 does not align a temporary
   }
   void TearDown() override {
@@ -67,7 +67,7 @@ __device__ void begin(Shared& smem, int here = 1, int read = 32) {
   if (threadIdx.x == 0) {
     hopper::init(&smem.here, here);
     hopper::init(&smem.read, read);
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   __syncthreads();
 }
@@ -79,10 +79,10 @@ __global__ void copies_without_a_fence(const bfloat16* from, bool right) {
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   if (threadIdx.x == 0) {
     hopper::init(&smem.here, 1);
-    if (right) hopper::fence_barriers();
+    if (right) hopper::fence_barrier_init();
     hopper::init(&smem.read, 1);
-    hopper::arrive_expecting(&smem.here, 16);
-    hopper::copy_bytes(smem.panel[0], from, 16, &smem.here);
+    hopper::arrive_expect_tx(&smem.here, 16);
+    hopper::bulk_copy(smem.panel[0], from, 16, &smem.here);
   }
   __syncthreads();
   hopper::wait(&smem.here, 0);
@@ -91,8 +91,8 @@ TEST_F(HopperFaults, BarrierThatACopyMayNotSeeYet) {
   copies_without_a_fence<<<1, 32, kDynamic>>>(memory_, true);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << emulator::last_report();
   copies_without_a_fence<<<1, 32, kDynamic>>>(memory_, false);
-  expect_report({"copy_bytes uses the mbarrier at shared byte",
-                 "no fence_barriers follows the init in its thread"});
+  expect_report({"bulk_copy uses the mbarrier at shared byte",
+                 "no fence_barrier_init follows the init in its thread"});
 }
 
 __global__ void waits_for_the_parity_that_comes_next() {
@@ -131,8 +131,8 @@ __global__ void copies_a_panel(const __grid_constant__ CUtensorMap map, int told
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   begin(smem);
   if (threadIdx.x == 0) {
-    hopper::arrive_expecting(&smem.here, told);
-    hopper::copy_panel(smem.panel[0], &map, &smem.here, 0, 0, 0);
+    hopper::arrive_expect_tx(&smem.here, told);
+    hopper::tma_load(smem.panel[0], &map, &smem.here, 0, 0, 0);
   }
   hopper::wait(&smem.here, 0);
 }
@@ -148,7 +148,7 @@ TEST_F(HopperFaults, BytesThatNobodyToldOf) {
 }
 TEST_F(HopperFaults, MoreBytesThanABarrierCounts) {
   copies_a_panel<<<1, 32, kDynamic>>>(map_, 1 << 20);
-  expect_report({"arrive_expecting: 1048576 bytes", "up to 1048575"});
+  expect_report({"arrive_expect_tx: 1048576 bytes", "up to 1048575"});
 }
 
 __global__ void counts_too_many() {
@@ -200,9 +200,9 @@ __global__ void arrives_once_more(const __grid_constant__ CUtensorMap map) {
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   begin(smem);
   if (threadIdx.x == 0) {
-    hopper::arrive_expecting(&smem.here, kPanelBytes);
+    hopper::arrive_expect_tx(&smem.here, kPanelBytes);
     hopper::arrive(&smem.here);
-    hopper::copy_panel(smem.panel[0], &map, &smem.here, 0, 0, 0);
+    hopper::tma_load(smem.panel[0], &map, &smem.here, 0, 0, 0);
   }
   hopper::wait(&smem.here, 0);
 }
@@ -288,27 +288,27 @@ __global__ void copies_to(const __grid_constant__ CUtensorMap map, int offset,
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   begin(smem);
   if (threadIdx.x == 0) {
-    hopper::arrive_expecting(&smem.here, kPanelBytes);
-    hopper::copy_panel(reinterpret_cast<char*>(smem.panel[0]) + offset, other ? other : &map,
-                       &smem.here, column, 0, 0);
+    hopper::arrive_expect_tx(&smem.here, kPanelBytes);
+    hopper::tma_load(reinterpret_cast<char*>(smem.panel[0]) + offset, other ? other : &map,
+                     &smem.here, column, 0, 0);
   }
   hopper::wait(&smem.here, 0);
 }
 TEST_F(HopperFaults, MisalignedPanel) {
   copies_to<<<1, 32, kDynamic>>>(map_, 512, nullptr, 0);
-  expect_report({"copy_panel: the destination, shared byte 1536, is not aligned to 1024 bytes"});
+  expect_report({"tma_load: the destination, shared byte 1536, is not aligned to 1024 bytes"});
 }
 TEST_F(HopperFaults, BoxThatBeginsInsideOf16Bytes) {
   for (const int column : {3, -4}) {
     copies_to<<<1, 32, kDynamic>>>(map_, 0, nullptr, column);
-    expect_report({"copy_panel: coordinate 0 is " + std::to_string(column) + ", byte " +
+    expect_report({"tma_load: coordinate 0 is " + std::to_string(column) + ", byte " +
                    std::to_string(2 * column) + " of a row; allowed: multiples of 16 bytes"});
   }
 }
 TEST_F(HopperFaults, PanelBeyondSharedMemory) {
   copies_to<<<1, 32, kDynamic>>>(map_, kPanelBytes + 1024, nullptr, 0);
   expect_report(
-      {"copy_panel: the 8192 bytes of the destination are not in the block's shared memory"});
+      {"tma_load: the 8192 bytes of the destination are not in the block's shared memory"});
 }
 TEST_F(HopperFaults, MapThatNobodyMade) {
   copies_to<<<1, 32, kDynamic>>>(map_, 0, reinterpret_cast<const CUtensorMap*>(memory_), 0);
@@ -316,7 +316,7 @@ TEST_F(HopperFaults, MapThatNobodyMade) {
 }
 TEST_F(HopperFaults, MapThatTheDriverRefuses) {
   try {
-    hopper::describe_tensor(memory_, kRows, 1, 60, kRows);
+    hopper::make_tensor_map(memory_, kRows, 1, 60, kRows);
     FAIL();
   } catch (const ladder::CudaError& error) {
     EXPECT_NE(std::string(error.what()).find("globalStrides[0] is 120; allowed: multiples of 16"),
@@ -330,29 +330,29 @@ __global__ void copies_bytes(const bfloat16* from, int bytes, int to) {
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   begin(smem);
   if (threadIdx.x == 0) {
-    hopper::arrive_expecting(&smem.here, bytes);
-    hopper::copy_bytes(smem.panel[0] + to, from, bytes, &smem.here);
+    hopper::arrive_expect_tx(&smem.here, bytes);
+    hopper::bulk_copy(smem.panel[0] + to, from, bytes, &smem.here);
   }
   hopper::wait(&smem.here, 0);
 }
 TEST_F(HopperFaults, MisalignedBytes) {
   copies_bytes<<<1, 32, kDynamic>>>(memory_, 40, 0);
-  expect_report({"copy_bytes: 40 bytes; allowed: multiples of 16"});
+  expect_report({"bulk_copy: 40 bytes; allowed: multiples of 16"});
   copies_bytes<<<1, 32, kDynamic>>>(memory_ + 4, 64, 0);
-  expect_report({"copy_bytes: the source is not aligned to 16 bytes"});
+  expect_report({"bulk_copy: the source is not aligned to 16 bytes"});
   copies_bytes<<<1, 32, kDynamic>>>(memory_, 64, 4);
-  expect_report({"copy_bytes: the destination, shared byte 1032, is not aligned to 16 bytes"});
+  expect_report({"bulk_copy: the destination, shared byte 1032, is not aligned to 16 bytes"});
 }
 
 TEST_F(HopperFaults, BytesBeyondTheAllocation) {
   copies_bytes<<<1, 32, kDynamic>>>(memory_ + kBytes / 2 - 16, 64, 0);
-  expect_report({"copy_bytes reads 64 bytes from", "of which the allocation has 32"});
-  const CUtensorMap map = hopper::describe_tensor(memory_, kRows + 1, 1, 2 * kPanel, kRows + 1);
+  expect_report({"bulk_copy reads 64 bytes from", "of which the allocation has 32"});
+  const CUtensorMap map = hopper::make_tensor_map(memory_, kRows + 1, 1, 2 * kPanel, kRows + 1);
   copies_to<<<1, 32, kDynamic>>>(map, 0, nullptr, 0);
-  expect_report({"copy_panel reads 16512 bytes from", "of which the allocation has 16384"});
+  expect_report({"tma_load reads 16512 bytes from", "of which the allocation has 16384"});
   cudaFree(memory_);
   copies_bytes<<<1, 32, kDynamic>>>(memory_, 64, 0);
-  expect_report({"copy_bytes reads 64 bytes from", "which is no allocation's"});
+  expect_report({"bulk_copy reads 64 bytes from", "which is no allocation's"});
   memory_ = nullptr;
 }
 
@@ -361,8 +361,8 @@ __global__ void leaves_a_copy_alone(const __grid_constant__ CUtensorMap map) {
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   begin(smem);
   if (threadIdx.x != 0) return;
-  hopper::arrive_expecting(&smem.here, kPanelBytes);
-  hopper::copy_panel(smem.panel[0], &map, &smem.here, 0, 0, 0);
+  hopper::arrive_expect_tx(&smem.here, kPanelBytes);
+  hopper::tma_load(smem.panel[0], &map, &smem.here, 0, 0, 0);
 }
 TEST_F(HopperFaults, CopyThatNobodyWaitsFor) {
   emulator::set_schedule({Schedule::reverse, 0});
@@ -377,11 +377,11 @@ __global__ void reads_before_the_phase(const __grid_constant__ CUtensorMap map, 
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   for (int i = static_cast<int>(threadIdx.x); i < kRows * kPanel; i += 32)
     smem.panel[0][i] = ladder::to_bfloat16(3.0f);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   begin(smem);
   if (threadIdx.x == 0) {
-    hopper::arrive_expecting(&smem.here, kPanelBytes);
-    hopper::copy_panel(smem.panel[0], &map, &smem.here, 0, 0, 0);
+    hopper::arrive_expect_tx(&smem.here, kPanelBytes);
+    hopper::tma_load(smem.panel[0], &map, &smem.here, 0, 0, 0);
   }
   __syncwarp();  // but no wait
   out[threadIdx.x] = smem.panel[0][threadIdx.x];
@@ -406,37 +406,37 @@ __global__ void stores_from(const __grid_constant__ CUtensorMap map, int offset,
                             const CUtensorMap* other) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   if (threadIdx.x != 0) return;
-  hopper::store_panel(other ? other : &map, bytes_smem + offset, column, 0, 0);
-  hopper::commit_stores();
-  hopper::wait_stores<0>();
+  hopper::tma_store(other ? other : &map, bytes_smem + offset, column, 0, 0);
+  hopper::tma_store_commit();
+  hopper::tma_store_wait<0>();
 }
 TEST_F(HopperFaults, StoreFromAMisalignedPanel) {
   stores_from<<<1, 32, kDynamic>>>(map_, 512, 0, nullptr);
-  expect_report({"store_panel: the source, shared byte 1536, is not aligned to 1024 bytes"});
+  expect_report({"tma_store: the source, shared byte 1536, is not aligned to 1024 bytes"});
 }
 TEST_F(HopperFaults, StoreOfABoxThatBeginsInsideOf16Bytes) {
   stores_from<<<1, 32, kDynamic>>>(map_, 0, 4, nullptr);
-  expect_report({"store_panel: coordinate 0 is 4, byte 8 of a row; allowed: multiples of 16"});
+  expect_report({"tma_store: coordinate 0 is 4, byte 8 of a row; allowed: multiples of 16"});
 }
 TEST_F(HopperFaults, StoreFromBeyondSharedMemory) {
   stores_from<<<1, 32, kDynamic>>>(map_, kPanelBytes + 1024, 0, nullptr);
-  expect_report({"store_panel: the 8192 bytes of the source are not in the block's shared memory"});
+  expect_report({"tma_store: the 8192 bytes of the source are not in the block's shared memory"});
 }
 TEST_F(HopperFaults, StoreByAMapThatNobodyMade) {
   stores_from<<<1, 32, kDynamic>>>(map_, 0, 0, reinterpret_cast<const CUtensorMap*>(memory_));
-  expect_report({"store_panel: there is no tensor map: cuTensorMapEncodeTiled has not made it"});
+  expect_report({"tma_store: there is no tensor map: cuTensorMapEncodeTiled has not made it"});
 }
 TEST_F(HopperFaults, StoreThatBeginsInFrontOfTheTensor) {
   stores_from<<<1, 32, kDynamic>>>(map_, 0, -8, nullptr);
-  expect_report({"store_panel: coordinate 0 is -8"});
+  expect_report({"tma_store: coordinate 0 is -8"});
 }
 
 __global__ void stores_bytes(bfloat16* to, int bytes, int from) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   if (threadIdx.x != 0) return;
   hopper::store_bytes(to, bytes_smem + from, bytes);
-  hopper::commit_stores();
-  hopper::wait_stores<0>();
+  hopper::tma_store_commit();
+  hopper::tma_store_wait<0>();
 }
 TEST_F(HopperFaults, StoreOfMisalignedBytes) {
   stores_bytes<<<1, 32, kDynamic>>>(memory_, 40, 0);
@@ -449,9 +449,9 @@ TEST_F(HopperFaults, StoreOfMisalignedBytes) {
 TEST_F(HopperFaults, StoreBeyondTheAllocation) {
   stores_bytes<<<1, 32, kDynamic>>>(memory_ + kBytes / 2 - 16, 64, 0);
   expect_report({"store_bytes writes 64 bytes from", "of which the allocation has 32"});
-  const CUtensorMap map = hopper::describe_tensor(memory_, kRows + 1, 1, 2 * kPanel, kRows + 1);
+  const CUtensorMap map = hopper::make_tensor_map(memory_, kRows + 1, 1, 2 * kPanel, kRows + 1);
   stores_from<<<1, 32, kDynamic>>>(map, 0, 0, nullptr);
-  expect_report({"store_panel writes 16512 bytes from", "of which the allocation has 16384"});
+  expect_report({"tma_store writes 16512 bytes from", "of which the allocation has 16384"});
   cudaFree(memory_);
   stores_bytes<<<1, 32, kDynamic>>>(memory_, 64, 0);
   expect_report({"store_bytes writes 64 bytes from", "which is no allocation's"});
@@ -464,8 +464,8 @@ __global__ void leaves_a_store_alone(bfloat16* to) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   if (threadIdx.x != 0) return;
   hopper::store_bytes(to, bytes_smem, 64);
-  if constexpr (kCommits) hopper::commit_stores();
-  if constexpr (kWaits) hopper::wait_stores_read<0>();
+  if constexpr (kCommits) hopper::tma_store_commit();
+  if constexpr (kWaits) hopper::tma_store_wait_read<0>();
 }
 TEST_F(HopperFaults, StoreThatNobodyWaitsFor) {
   for (const auto order : {Schedule::forward, Schedule::reverse}) {
@@ -482,26 +482,26 @@ TEST_F(HopperFaults, StoreThatNobodyWaitsFor) {
 }
 
 // DeepEP's issue 657, a wait for all groups but the last, although only one is in flight. The next
-// stores overwrite its source. wait_stores_read alone does not make the result visible.
+// stores overwrite its source. tma_store_wait_read alone does not make the result visible.
 template <int kPending, bool kRead>
 __global__ void stores_and_overwrites(float* to, float* seen) {
   __shared__ alignas(16) float stage_smem[32];
   stage_smem[threadIdx.x] = 1.0f;
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncwarp();
   if (threadIdx.x == 0) {
     hopper::store_bytes(to, stage_smem, sizeof stage_smem);
-    hopper::commit_stores();
+    hopper::tma_store_commit();
     if constexpr (kRead)
-      hopper::wait_stores_read<kPending>();
+      hopper::tma_store_wait_read<kPending>();
     else
-      hopper::wait_stores<kPending>();
+      hopper::tma_store_wait<kPending>();
   }
   __syncwarp();
   stage_smem[threadIdx.x] = 2.0f;
   if (threadIdx.x != 0) return;
   *seen = to[5];
-  hopper::wait_stores_read<0>();
+  hopper::tma_store_wait_read<0>();
 }
 class HopperStoreTiming : public HopperFaults {
  protected:
@@ -561,50 +561,48 @@ __global__ void multiplies(const __grid_constant__ CUtensorMap map, float* out) 
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   begin(smem);
   if (threadIdx.x == 0) {
-    hopper::arrive_expecting(&smem.here, 2 * kPanelBytes);
+    hopper::arrive_expect_tx(&smem.here, 2 * kPanelBytes);
     for (int p = 0; p < 2; ++p)
-      hopper::copy_panel(smem.panel[p], &map, &smem.here, p * kPanel, 0, 0);
+      hopper::tma_load(smem.panel[p], &map, &smem.here, p * kPanel, 0, 0);
   }
   hopper::wait(&smem.here, 0);
-  std::uint64_t rows = hopper::describe(smem.panel[0]);
+  std::uint64_t rows = hopper::matrix_descriptor(smem.panel[0]);
   if constexpr (kFault == Fault::kNoSwizzle) rows &= ~(std::uint64_t{3} << 62);
   if constexpr (kFault == Fault::kStride) rows -= std::uint64_t{512 >> 4} << 32;
   if constexpr (kFault == Fault::kPattern) rows = hopper::advance(rows, 128);
   if constexpr (kFault == Fault::kBeyond) rows = hopper::advance(rows, 2 * kPanelBytes - 1024);
   if constexpr (kFault == Fault::kDescriptors)
-    if (threadIdx.x >= 96) rows = hopper::advance(rows, hopper::kNextSums);
+    if (threadIdx.x >= 96) rows = hopper::advance(rows, hopper::kNextK);
   if constexpr (kFault == Fault::kWarp)
     if (threadIdx.x >= 96) return;
   float d[32] = {}, wide[64] = {};
   std::uint32_t a[1][4] = {};
-  if constexpr (kFault != Fault::kFence) hopper::fence_operands();
+  if constexpr (kFault != Fault::kFence) hopper::wgmma_fence();
   if constexpr (kFault == Fault::kPanels) {
-    hopper::multiply_add<bfloat16, 128, Order::kOutputs>(wide, a[0],
-                                                         hopper::describe(smem.panel[0]));
+    hopper::wgmma<bfloat16, 128, Major::kMN>(wide, a[0], hopper::matrix_descriptor(smem.panel[0]));
   } else if constexpr (kFault == Fault::kNone) {
-    hopper::multiply_add<bfloat16, 128, Order::kOutputs>(
-        wide, a[0], hopper::describe(smem.panel[0], kPanelBytes));
+    hopper::wgmma<bfloat16, 128, Major::kMN>(wide, a[0],
+                                             hopper::matrix_descriptor(smem.panel[0], kPanelBytes));
   }
-  hopper::multiply_add<bfloat16, 64, Order::kSums>(
+  hopper::wgmma<bfloat16, 64, Major::kK>(
       kFault == Fault::kOtherD && threadIdx.x == 7 ? *reinterpret_cast<float(*)[32]>(&wide[32]) : d,
       a[0], rows);
-  if constexpr (kFault == Fault::kOtherD)
-    hopper::multiply_add<bfloat16, 64, Order::kSums>(d, a[0], rows);
+  if constexpr (kFault == Fault::kOtherD) hopper::wgmma<bfloat16, 64, Major::kK>(d, a[0], rows);
   if constexpr (kFault == Fault::kTwoShapes)
-    hopper::multiply_add<bfloat16, 128, Order::kOutputs>(
-        *reinterpret_cast<float(*)[64]>(d), a[0], hopper::describe(smem.panel[0], kPanelBytes));
+    hopper::wgmma<bfloat16, 128, Major::kMN>(*reinterpret_cast<float(*)[64]>(d), a[0],
+                                             hopper::matrix_descriptor(smem.panel[0], kPanelBytes));
   if constexpr (kFault == Fault::kLine) {
     if (threadIdx.x < 32)
-      hopper::multiply_add<bfloat16, 64, Order::kSums>(d, a[0], rows);
+      hopper::wgmma<bfloat16, 64, Major::kK>(d, a[0], rows);
     else
-      hopper::multiply_add<bfloat16, 64, Order::kSums>(d, a[0], rows, false);
+      hopper::wgmma<bfloat16, 64, Major::kK>(d, a[0], rows, false);
   }
   if constexpr (kFault == Fault::kCommits)
-    if (threadIdx.x == 5) hopper::multiply_add<bfloat16, 64, Order::kSums>(d, a[0], rows);
-  hopper::commit_products();
+    if (threadIdx.x == 5) hopper::wgmma<bfloat16, 64, Major::kK>(d, a[0], rows);
+  hopper::wgmma_commit_group();
   if constexpr (kFault == Fault::kD) d[3] *= 2.0f;
   if constexpr (kFault == Fault::kA) a[0][2] += 1;
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   out[threadIdx.x] = d[0] + wide[0];
 }
 
@@ -655,16 +653,15 @@ TEST_F(HopperProductFaults, BeyondSharedMemory) {
 }
 TEST_F(HopperProductFaults, SumsTouchedBeforeTheWait) {
   launch<Fault::kD>();
-  expect_report({"wait_products: register 3 of D was changed before it", "m64n64k16"}, 2);
+  expect_report({"wgmma_wait_group: register 3 of D was changed before it", "m64n64k16"}, 2);
 }
 TEST_F(HopperProductFaults, OperandTouchedBeforeTheWait) {
   launch<Fault::kA>();
-  expect_report({"wait_products: registers of A were changed before it", "m64n64k16"}, 2);
+  expect_report({"wgmma_wait_group: registers of A were changed before it", "m64n64k16"}, 2);
 }
 TEST_F(HopperProductFaults, NoFence) {
   launch<Fault::kFence>();
-  expect_report(
-      {"multiply_add: no fence_operands since the registers of D were last the program's own"});
+  expect_report({"wgmma: no wgmma_fence since the registers of D were last the program's own"});
 }
 TEST_F(HopperProductFaults, DescriptorsThatDiffer) {
   launch<Fault::kDescriptors>();
@@ -679,11 +676,11 @@ TEST_F(HopperProductFaults, ProductsAtTwoLines) {
 TEST_F(HopperProductFaults, CommitsThatDiffer) {
   launch<Fault::kCommits>();
   expect_report(
-      {"commit_products after 2 products of this thread, but after 1 of thread (0, 0, 0)"}, 2);
+      {"wgmma_commit_group after 2 products of this thread, but after 1 of thread (0, 0, 0)"}, 2);
 }
 TEST_F(HopperProductFaults, WarpThatDoesNotCome) {
   launch<Fault::kWarp>();
-  expect_report({"deadlock: nobody ends this wait_products", "for the product m64n64k16 of",
+  expect_report({"deadlock: nobody ends this wgmma_wait_group", "for the product m64n64k16 of",
                  "96 of 128 threads have issued it", "thread (96, 0, 0) of warp 3 has not"},
                 2);
 }
@@ -706,18 +703,18 @@ __global__ void looks_at_sums_early(float* out) {
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   for (int i = static_cast<int>(threadIdx.x); i < kRows * kPanel; i += 128)
     smem.panel[0][i] = ladder::to_bfloat16(1.0f);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
   float d[32];
-  hopper::fence_operands();
-  hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(
-      d, hopper::describe(smem.panel[0]), hopper::describe(smem.panel[0]), false);
-  hopper::wait_products<0>();  // of no group, because the product is not committed
+  hopper::wgmma_fence();
+  hopper::wgmma<bfloat16, 64, Major::kK, Major::kK>(
+      d, hopper::matrix_descriptor(smem.panel[0]), hopper::matrix_descriptor(smem.panel[0]), false);
+  hopper::wgmma_wait_group<0>();  // of no group, because the product is not committed
   out[threadIdx.x] = d[0];
-  hopper::commit_products();
-  hopper::wait_products<1>();  // leaves the only group pending
+  hopper::wgmma_commit_group();
+  hopper::wgmma_wait_group<1>();  // leaves the only group pending
   out[threadIdx.x + 128] = d[0];
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   out[threadIdx.x + 256] = d[0];
 }
 TEST_F(HopperProductFaults, SumsReadBeforeTheirWaitAreNaN) {
@@ -743,20 +740,20 @@ __global__ void hands_a_stage_back_early(float* out) {
   const auto fill = [&](float x) {
     for (int i = static_cast<int>(threadIdx.x); i < kRows * kPanel; i += 128)
       smem.panel[0][i] = ladder::to_bfloat16(x);
-    hopper::fence_shared();
+    hopper::fence_proxy_async();
     hopper::arrive(&smem.here);
   };
   fill(1.0f);
   hopper::wait(&smem.here, 0);
   float d[32];
-  hopper::fence_operands();
-  hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(
-      d, hopper::describe(smem.panel[0]), hopper::describe(smem.panel[0]), false);
-  hopper::commit_products();
-  hopper::sync_named(1, 128);  // all threads have issued it, but it may still read
+  hopper::wgmma_fence();
+  hopper::wgmma<bfloat16, 64, Major::kK, Major::kK>(
+      d, hopper::matrix_descriptor(smem.panel[0]), hopper::matrix_descriptor(smem.panel[0]), false);
+  hopper::wgmma_commit_group();
+  hopper::named_barrier_sync(1, 128);  // all threads have issued it, but it may still read
   fill(2.0f);
   hopper::wait(&smem.here, 1);
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   out[threadIdx.x] = d[0];
 }
 TEST_F(HopperProductFaults, StageHandedBackEarly) {
@@ -775,9 +772,9 @@ TEST_F(HopperProductFaults, StageHandedBackEarly) {
 
 __global__ void counts_differently() {
   if (threadIdx.x < 32)
-    hopper::arrive_named(1, 64);
+    hopper::named_barrier_arrive(1, 64);
   else
-    hopper::sync_named(1, 96);
+    hopper::named_barrier_sync(1, 96);
 }
 TEST_F(HopperFaults, NamedBarrierWithTwoCounts) {
   counts_differently<<<1, 96>>>();
@@ -786,37 +783,38 @@ TEST_F(HopperFaults, NamedBarrierWithTwoCounts) {
 
 __global__ void comes_twice() {
   if (threadIdx.x < 32) {
-    hopper::arrive_named(2, 64);
-    hopper::arrive_named(2, 64);
+    hopper::named_barrier_arrive(2, 64);
+    hopper::named_barrier_arrive(2, 64);
   } else {
-    hopper::sync_named(2, 64);
+    hopper::named_barrier_sync(2, 64);
   }
 }
 TEST_F(HopperFaults, WarpThatComesTwice) {
   comes_twice<<<1, 64>>>();
-  expect_report({"arrive_named: warp 0 comes to barrier 2 a second time before it is complete; the "
-                 "first time: thread (31, 0, 0)"},
-                2);
+  expect_report(
+      {"named_barrier_arrive: warp 0 comes to barrier 2 a second time before it is complete; the "
+       "first time: thread (31, 0, 0)"},
+      2);
 }
 
 __global__ void waits_for_too_many() {
-  hopper::sync_named(3, 96);
+  hopper::named_barrier_sync(3, 96);
 }
 TEST_F(HopperFaults, NamedBarrierThatNobodyEnds) {
   waits_for_too_many<<<1, dim3(96 + 32)>>>();
-  expect_report({"deadlock: nobody ends this sync_named",
+  expect_report({"deadlock: nobody ends this named_barrier_sync",
                  "at barrier 3: 32 of 96 threads have come", "warp 3 waits at"},
                 2);
 }
 
 __global__ void names(int name, int threads) {
-  hopper::sync_named(name, threads);
+  hopper::named_barrier_sync(name, threads);
 }
 TEST_F(HopperFaults, NamesAndCountsThatAreNone) {
   names<<<1, 32>>>(16, 32);
-  expect_report({"sync_named: the name is 16; allowed: 1 to 15"});
+  expect_report({"named_barrier_sync: the name is 16; allowed: 1 to 15"});
   names<<<1, 32>>>(0, 32);
-  expect_report({"sync_named: the name is 0; allowed: 1 to 15"});
+  expect_report({"named_barrier_sync: the name is 0; allowed: 1 to 15"});
   names<<<1, 32>>>(1, 33);
   expect_report({"barrier 1 for 33 threads; allowed: multiples of 32 up to the block's 32"});
   names<<<1, 32>>>(1, 64);
@@ -826,44 +824,45 @@ TEST_F(HopperFaults, NamesAndCountsThatAreNone) {
 // ---- setmaxnreg ----
 
 __global__ void __launch_bounds__(256, 1) takes_without_giving() {
-  hopper::take_registers<256>();
+  hopper::setmaxnreg_inc<256>();
 }
 TEST_F(HopperFaults, RegistersThatNobodyGives) {
   takes_without_giving<<<1, 256>>>();
-  expect_report({"deadlock: nobody ends this take_registers",
+  expect_report({"deadlock: nobody ends this setmaxnreg_inc",
                  "for 256 registers a thread; free in the block: 0, wanted by the warp: 32",
                  "a thread has in warp 0: 255"});
 }
 
 __global__ void __launch_bounds__(384, 1) gives_too_little() {
   if (threadIdx.x < 128)
-    hopper::give_registers<40>();
+    hopper::setmaxnreg_dec<40>();
   else
-    hopper::take_registers<240>();
+    hopper::setmaxnreg_inc<240>();
 }
 TEST_F(HopperFaults, TooFewRegistersGiven) {
   gives_too_little<<<1, 384>>>();
-  expect_report({"deadlock: nobody ends this take_registers",
+  expect_report({"deadlock: nobody ends this setmaxnreg_inc",
                  "free in the block: 256, wanted by the warp: 2304", "in warp 0: 40",
                  "in warp 11: 168"});
 }
 
 __global__ void __launch_bounds__(384, 1) gives_too_little_and_waits() {
   if (threadIdx.x < 128)
-    hopper::give_registers<40>();
+    hopper::setmaxnreg_dec<40>();
   else
-    hopper::take_registers<240>();
-  hopper::sync_named(1, 384);
+    hopper::setmaxnreg_inc<240>();
+  hopper::named_barrier_sync(1, 384);
 }
 TEST_F(HopperFaults, RegistersThatOthersWaitFor) {
   gives_too_little_and_waits<<<1, 384>>>();
-  expect_report({"deadlock: nobody ends this take_registers", "32 threads wait in take_registers",
-                 "352 threads wait in sync_named", "at barrier 1: 352 of 384 threads have come"},
-                3);
+  expect_report(
+      {"deadlock: nobody ends this setmaxnreg_inc", "32 threads wait in setmaxnreg_inc",
+       "352 threads wait in named_barrier_sync", "at barrier 1: 352 of 384 threads have come"},
+      3);
 }
 
 __global__ void __launch_bounds__(256, 1) gives_in_some_warps(unsigned from) {
-  if (threadIdx.x >= from) hopper::give_registers<40>();
+  if (threadIdx.x >= from) hopper::setmaxnreg_dec<40>();
 }
 TEST_F(HopperFaults, RegistersOfAPartOfAWarpgroup) {
   for (const unsigned right : {0u, 128u, 256u}) {
@@ -879,27 +878,27 @@ TEST_F(HopperFaults, RegistersOfAPartOfAWarpgroup) {
 template <int kRegisters, bool kMore>
 __global__ void __launch_bounds__(512, 1) changes_registers() {
   if constexpr (kMore)
-    hopper::take_registers<kRegisters>();
+    hopper::setmaxnreg_inc<kRegisters>();
   else
-    hopper::give_registers<kRegisters>();
+    hopper::setmaxnreg_dec<kRegisters>();
 }
 TEST_F(HopperFaults, RegistersInTheWrongDirection) {
   changes_registers<136, false><<<1, 512>>>();
-  expect_report({"give_registers: 136 registers, where a thread has 128: it can only give"});
+  expect_report({"setmaxnreg_dec: 136 registers, where a thread has 128: it can only give"});
   changes_registers<120, true><<<1, 512>>>();
-  expect_report({"take_registers: 120 registers, where a thread has 128: it can only take"});
+  expect_report({"setmaxnreg_inc: 120 registers, where a thread has 128: it can only take"});
   changes_registers<100, false><<<1, 512>>>();
-  expect_report({"give_registers: 100 registers; allowed: multiples of 8 from 24 to 256"});
+  expect_report({"setmaxnreg_dec: 100 registers; allowed: multiples of 8 from 24 to 256"});
   changes_registers<16, false><<<1, 512>>>();
-  expect_report({"give_registers: 16 registers; allowed: multiples of 8 from 24 to 256"});
+  expect_report({"setmaxnreg_dec: 16 registers; allowed: multiples of 8 from 24 to 256"});
 }
 
 __global__ void has_no_bounds() {
-  hopper::give_registers<24>();
+  hopper::setmaxnreg_dec<24>();
 }
 TEST_F(HopperFaults, RegistersOfAKernelWithoutBounds) {
   has_no_bounds<<<1, 128>>>();
-  expect_report({"give_registers in a kernel without __launch_bounds__"});
+  expect_report({"setmaxnreg_dec in a kernel without __launch_bounds__"});
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ __global__ void copy(const __grid_constant__ CUtensorMap map, First first, unsig
     for (int i = 0; i < kWords; ++i)
       words_smem[i] = 7;
     emulator::init(here, 1);
-    emulator::fence_barriers();
+    emulator::fence_barrier_init();
     emulator::copy_box(words_smem, &map, here, first.at, dimensions);
-    emulator::arrive_expecting(here, bytes);  // the count was negative until now
+    emulator::arrive_expect_tx(here, bytes);  // the count was negative until now
   }
   __syncthreads();
   emulator::wait(here, 0);

@@ -20,7 +20,7 @@ using namespace emulator::xray;
 namespace hopper = ladder::cuda::hopper;
 using emulator::Schedule;
 using hopper::Barrier;
-using hopper::Order;
+using hopper::Major;
 using ladder::bfloat16;
 
 constexpr int kRows = 64, kPanel = hopper::kPanel;
@@ -64,7 +64,7 @@ class XrayHopperFaults : public RecordedTest {
 
   const DeviceVector<bfloat16> memory_{std::vector<bfloat16>(2 * kRows * kPanel)};
   const DeviceVector<float> out_{std::vector<float>(1024)};
-  const CUtensorMap map_ = hopper::describe_tensor(memory_.data(), kRows, 1, 2 * kPanel, kRows);
+  const CUtensorMap map_ = hopper::make_tensor_map(memory_.data(), kRows, 1, 2 * kPanel, kRows);
 };
 
 struct Stages {
@@ -81,22 +81,22 @@ __device__ Stages& begin(unsigned char* bytes_smem, int read, int here = 1) {
       hopper::init(&smem.here[stage], here);
       hopper::init(&smem.read[stage], read);
     }
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   __syncthreads();
   return smem;
 }
 
 __device__ void copy(Stages& smem, const CUtensorMap& map, int stage, int panel = 0) {
-  hopper::arrive_expecting(&smem.here[stage], kPanelBytes);
-  hopper::copy_panel(smem.panel[stage], &map, &smem.here[stage], panel * kPanel, 0, 0);
+  hopper::arrive_expect_tx(&smem.here[stage], kPanelBytes);
+  hopper::tma_load(smem.panel[stage], &map, &smem.here[stage], panel * kPanel, 0, 0);
 }
 
 __device__ void multiply(float (&d)[32], const bfloat16* a, const bfloat16* b) {
-  hopper::fence_operands();
-  hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(d, hopper::describe(a),
-                                                                 hopper::describe(b), false);
-  hopper::commit_products();
+  hopper::wgmma_fence();
+  hopper::wgmma<bfloat16, 64, Major::kK, Major::kK>(d, hopper::matrix_descriptor(a),
+                                                    hopper::matrix_descriptor(b), false);
+  hopper::wgmma_commit_group();
 }
 
 __device__ float read(const bfloat16* panel_smem) {
@@ -128,7 +128,7 @@ __global__ void reads_two_tiles(const __grid_constant__ CUtensorMap map, float* 
   hopper::wait(&smem.here[1], 0);
   hopper::wait(&smem.here[0], 0);
   out[threadIdx.x] = read(smem.panel[0]);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   hopper::arrive(&smem.read[0]);
   if (wait == Wait::kItsPhase || (wait == Wait::kInOneWarp && threadIdx.x < 64))
     hopper::wait(&smem.here[0], 1);
@@ -149,8 +149,8 @@ __global__ void multiplies_a_tile(const __grid_constant__ CUtensorMap map, float
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
   if (threadIdx.x == 0) {
-    hopper::copy_panel(smem.panel[0], &map, &smem.here[0], 0, 0, 0);  // legal: expected later
-    hopper::arrive_expecting(&smem.here[0], kPanelBytes);
+    hopper::tma_load(smem.panel[0], &map, &smem.here[0], 0, 0, 0);  // legal: expected later
+    hopper::arrive_expect_tx(&smem.here[0], kPanelBytes);
   }
   const bool late = wait == Wait::kLateInOneWarp && threadIdx.x < 32;
   if (wait == Wait::kItsPhase || (wait == Wait::kInOneWarp && threadIdx.x < 96) ||
@@ -159,7 +159,7 @@ __global__ void multiplies_a_tile(const __grid_constant__ CUtensorMap map, float
   float d[32];
   multiply(d, smem.panel[0], smem.panel[0]);
   if (late) hopper::wait(&smem.here[0], 0);
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(d);
   hopper::wait(&smem.here[0], 0);
   out[threadIdx.x] = d[0];
@@ -197,11 +197,11 @@ __global__ void gives_a_stage_back(const __grid_constant__ CUtensorMap map, floa
   hopper::wait(&smem.here[0], 0);
   __syncwarp();
   if (release == Release::kBeforeTheRead) arrive();
-  if (release == Release::kFencedBefore) hopper::fence_shared();
+  if (release == Release::kFencedBefore) hopper::fence_proxy_async();
   out[threadIdx.x] = read(smem.panel[0]);
   if (release == Release::kBeforeTheRead) return;
   if (release == Release::kRight || release == Release::kWithoutTheOtherLanes)
-    hopper::fence_shared();
+    hopper::fence_proxy_async();
   if (release != Release::kWithoutTheOtherLanes) __syncwarp();
   arrive();
 }
@@ -239,9 +239,9 @@ __global__ void gives_a_multiplied_stage_back(const __grid_constant__ CUtensorMa
   hopper::wait(&smem.here[0], 0);
   float d[32];
   multiply(d, smem.panel[0], smem.panel[0]);
-  if (right || threadIdx.x < kWarpgroup) hopper::wait_products<0>();
+  if (right || threadIdx.x < kWarpgroup) hopper::wgmma_wait_group<0>();
   if (threadIdx.x % 32 == 0) hopper::arrive(&smem.read[0]);
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(d);
   out[threadIdx.x] = d[0];
 }
@@ -267,13 +267,13 @@ __global__ void writes_twice(float* out, Between between) {
   float d[32];
   for (int i = 0; i < 2; ++i) {
     fill(smem.panel[0], kWarpgroup, 1.0f);
-    hopper::fence_shared();
-    hopper::sync_named(1, kWarpgroup);
+    hopper::fence_proxy_async();
+    hopper::named_barrier_sync(1, kWarpgroup);
     multiply(d, smem.panel[0], smem.panel[0]);
-    if (between != Between::kBarrierOnly) hopper::wait_products<0>();
-    if (between != Between::kWaitOnly) hopper::sync_named(2, kWarpgroup);
+    if (between != Between::kBarrierOnly) hopper::wgmma_wait_group<0>();
+    if (between != Between::kWaitOnly) hopper::named_barrier_sync(2, kWarpgroup);
   }
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(d);
   out[threadIdx.x] = d[0];
 }
@@ -285,7 +285,7 @@ TEST_F(XrayHopperFaults, StageStoredToWhileAProductReads) {
   expect({}, launch(Between::kWaitAndBarrier));
   expect({}, launch(Between::kWaitOnly));  // one thread's wait covers all four warps of the product
   expect({"store at ", "product at ", "the product may still be reading",
-          "or a commit_products() is missing"},
+          "or a wgmma_commit_group() is missing"},
          launch(Between::kBarrierOnly));
 }
 
@@ -295,8 +295,8 @@ __global__ void copies_twice(const __grid_constant__ CUtensorMap map, bool right
   if (threadIdx.x > 0) return;
   copy(smem, map, 0);
   if (right) hopper::wait(&smem.here[0], 0);
-  hopper::arrive_expecting(&smem.here[1], kPanelBytes);
-  hopper::copy_panel(smem.panel[0], &map, &smem.here[1], kPanel, 0, 0);
+  hopper::arrive_expect_tx(&smem.here[1], kPanelBytes);
+  hopper::tma_load(smem.panel[0], &map, &smem.here[1], kPanel, 0, 0);
   hopper::wait(&smem.here[0], 0);
   hopper::wait(&smem.here[1], 0);
 }
@@ -316,7 +316,7 @@ __global__ void multiplies_what_threads_wrote(float* out, FenceBy by, bool by_cp
                                               const bfloat16* from) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
-  if (by == FenceBy::kEachBeforeItsStores) hopper::fence_shared();
+  if (by == FenceBy::kEachBeforeItsStores) hopper::fence_proxy_async();
   if (by_cp_async) {
     for (int i = static_cast<int>(threadIdx.x) * 8; i < kRows * kPanel; i += kWarpgroup * 8)
       __pipeline_memcpy_async(&smem.panel[0][i], from + i, 16);
@@ -326,12 +326,12 @@ __global__ void multiplies_what_threads_wrote(float* out, FenceBy by, bool by_cp
     fill(smem.panel[0], kWarpgroup, 1.0f);
   }
   if (by == FenceBy::kEachBeforeTheBarrier || (by == FenceBy::kOne && threadIdx.x == 0))
-    hopper::fence_shared();
+    hopper::fence_proxy_async();
   __syncthreads();
-  if (by == FenceBy::kIssuersBehindIt) hopper::fence_shared();
+  if (by == FenceBy::kIssuersBehindIt) hopper::fence_proxy_async();
   float d[32];
   multiply(d, smem.panel[0], smem.panel[0]);
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(d);
   out[threadIdx.x] = d[0] + read(smem.panel[0]);
 }
@@ -362,18 +362,18 @@ __global__ void uses_a_result(float* out, Pin pin, bool stores) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
   fill(smem.panel[0], kWarpgroup, 1.0f);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
   float d[32], another[32] = {};
   multiply(d, smem.panel[0], smem.panel[0]);
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   multiply(d, smem.panel[0], smem.panel[0]);
   if (pin == Pin::kInFrontOfTheWait) hopper::pin(d);
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   if (pin == Pin::kBehindTheWait) hopper::pin(d);
   if (pin == Pin::kAnotherArray) hopper::pin(another);
   if (stores) d[5] = 2.0f;
-  hopper::fence_operands();
+  hopper::wgmma_fence();
   out[threadIdx.x] = stores ? another[3] : d[5] + another[3];
 }
 
@@ -400,15 +400,15 @@ __global__ void changes_an_operand(float* out, bool changes) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
   fill(smem.panel[0], kWarpgroup, 1.0f);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
   float d[32];
   std::uint32_t a[4] = {1, 2, 3, 4};
-  hopper::fence_operands();
-  hopper::multiply_add<bfloat16, 64, Order::kSums>(d, a, hopper::describe(smem.panel[0]), false);
-  hopper::commit_products();
+  hopper::wgmma_fence();
+  hopper::wgmma<bfloat16, 64, Major::kK>(d, a, hopper::matrix_descriptor(smem.panel[0]), false);
+  hopper::wgmma_commit_group();
   if (changes) a[2] += 1;
-  hopper::wait_products<0>();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(d);
   out[threadIdx.x] = d[0];
 }
@@ -440,7 +440,7 @@ __global__ void blanks_rows(const __grid_constant__ CUtensorMap map, float* out,
   if (threadIdx.x >= 32) return;
   hopper::wait(&smem.here[0], 0);
   smem.panel[0][threadIdx.x] = ladder::to_bfloat16(0.0f);
-  if (right) hopper::fence_shared();
+  if (right) hopper::fence_proxy_async();
   hopper::arrive(&smem.read[0]);
   hopper::wait(&smem.here[0], 1);
   out[threadIdx.x] = read(smem.panel[0]);
@@ -464,21 +464,21 @@ __global__ void stores_two_panels(const __grid_constant__ CUtensorMap to,
   Stages& smem = begin(bytes_smem, 1);
   for (int stage = 0; stage < 2; ++stage)
     fill(smem.panel[stage], 32, 1.0f);
-  if (stored != Stored::kUnfenced) hopper::fence_shared();
+  if (stored != Stored::kUnfenced) hopper::fence_proxy_async();
   __syncwarp();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 2; ++stage) {
-      hopper::store_panel(&to, smem.panel[stage], stage * kPanel, 0, 0);
-      hopper::commit_stores();
+      hopper::tma_store(&to, smem.panel[stage], stage * kPanel, 0, 0);
+      hopper::tma_store_commit();
     }
-    if (stored == Stored::kRight || stored == Stored::kUnfenced) hopper::wait_stores_read<1>();
-    if (stored == Stored::kWaitForTooFew) hopper::wait_stores_read<2>();
+    if (stored == Stored::kRight || stored == Stored::kUnfenced) hopper::tma_store_wait_read<1>();
+    if (stored == Stored::kWaitForTooFew) hopper::tma_store_wait_read<2>();
     if (by_copy) copy(smem, from, 0);
   }
   __syncwarp();
   if (!by_copy) fill(smem.panel[0], 32, 2.0f);
   if (by_copy) hopper::wait(&smem.here[0], 0);
-  if (threadIdx.x == 0) hopper::wait_stores<0>();
+  if (threadIdx.x == 0) hopper::tma_store_wait<0>();
 }
 
 class XrayHopperStores : public XrayHopperFaults {
@@ -489,7 +489,7 @@ class XrayHopperStores : public XrayHopperFaults {
     };
   }
   const DeviceVector<bfloat16> stored_{std::vector<bfloat16>(2 * kRows * kPanel)};
-  const CUtensorMap to_ = hopper::describe_tensor(stored_.data(), kRows, 1, 2 * kPanel, kRows);
+  const CUtensorMap to_ = hopper::make_tensor_map(stored_.data(), kRows, 1, 2 * kPanel, kRows);
 };
 
 TEST_F(XrayHopperStores, RightOnes) {
@@ -506,7 +506,7 @@ TEST_F(XrayHopperStores, FlashKda24StoresThatABulkStoreReads) {
 // DeepEP, issue 657: the wait covers one group too few, and a copy overwrites the store's source.
 TEST_F(XrayHopperStores, DeepEp657WaitForOneGroupTooFew) {
   expect({"bulk copy at ", "bulk store at ", "the bulk store may still be reading",
-          "or a commit_stores() is missing"},
+          "or a tma_store_commit() is missing"},
          launch(Stored::kWaitForTooFew, true));
 }
 
@@ -525,10 +525,10 @@ __global__ void stores_a_panel(const __grid_constant__ CUtensorMap to, bool righ
   fill(smem.panel[0], 96, 1.0f);
   __syncthreads();
   if (threadIdx.x != 40) return;
-  if (right) hopper::fence_shared();
-  hopper::store_panel(&to, smem.panel[0], 0, 0, 0);
-  hopper::commit_stores();
-  hopper::wait_stores<0>();
+  if (right) hopper::fence_proxy_async();
+  hopper::tma_store(&to, smem.panel[0], 0, 0, 0);
+  hopper::tma_store_commit();
+  hopper::tma_store_wait<0>();
 }
 
 TEST_F(XrayHopperStores, WhatWasWrittenBeforeTheFirstOfHoppersInstructions) {
@@ -552,15 +552,16 @@ enum class Passed {
 __global__ void copies_what_threads_stored(float* numbers, float* out, Passed passed) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
-  if (passed == Passed::kFencedBefore) hopper::fence_global();
+  if (passed == Passed::kFencedBefore) hopper::fence_proxy_async_global();
   numbers[threadIdx.x] = 1.0f;
-  if (passed == Passed::kRight || passed == Passed::kWithoutABarrier) hopper::fence_global();
-  if (passed == Passed::kFencedForSharedMemory) hopper::fence_shared();
+  if (passed == Passed::kRight || passed == Passed::kWithoutABarrier)
+    hopper::fence_proxy_async_global();
+  if (passed == Passed::kFencedForSharedMemory) hopper::fence_proxy_async();
   if (passed != Passed::kWithoutABarrier) __syncthreads();
   if (threadIdx.x == 0) {
-    if (passed == Passed::kFencedByTheCopyingThread) hopper::fence_global();
-    hopper::arrive_expecting(&smem.here[0], 64 * sizeof(float));
-    hopper::copy_bytes(smem.numbers, numbers, 64 * sizeof(float), &smem.here[0]);
+    if (passed == Passed::kFencedByTheCopyingThread) hopper::fence_proxy_async_global();
+    hopper::arrive_expect_tx(&smem.here[0], 64 * sizeof(float));
+    hopper::bulk_copy(smem.numbers, numbers, 64 * sizeof(float), &smem.here[0]);
   }
   hopper::wait(&smem.here[0], 0);
   out[threadIdx.x] = smem.numbers[threadIdx.x];
@@ -577,7 +578,7 @@ TEST_F(XrayHopperFaults, StoresToGlobalMemoryThatABulkCopyReads) {
   for (const Passed passed :
        {Passed::kUnfenced, Passed::kFencedForSharedMemory, Passed::kFencedBefore})
     expect({"bulk copy at ", "by thread (0, 0, 0)", "store at ", "touch 4 bytes of ", kFence,
-            "fence_global"},
+            "fence_proxy_async_global"},
            launch(passed));
   expect({"bulk copy at ", "store at ", " bytes of "}, launch(Passed::kWithoutABarrier));
 }
@@ -587,8 +588,8 @@ __global__ void stores_where_a_copy_reads(float* numbers, float* out, bool right
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
   if (threadIdx.x == 0) {
-    hopper::arrive_expecting(&smem.here[0], 64 * sizeof(float));
-    hopper::copy_bytes(smem.numbers, numbers, 64 * sizeof(float), &smem.here[0]);
+    hopper::arrive_expect_tx(&smem.here[0], 64 * sizeof(float));
+    hopper::bulk_copy(smem.numbers, numbers, 64 * sizeof(float), &smem.here[0]);
   }
   if (right) hopper::wait(&smem.here[0], 0);
   numbers[threadIdx.x] = 2.0f;
@@ -621,19 +622,19 @@ __global__ void reads_what_was_stored(const __grid_constant__ CUtensorMap to,
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
   fill(smem.panel[0], 64, 1.0f);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
   const bool only_read =
       written == Written::kOnlyReadWaitedFor || written == Written::kOnlyReadWaitedForByCopy;
   if (threadIdx.x == 0) {
-    hopper::store_panel(&to, smem.panel[0], kPanel, 0, 14);
-    hopper::commit_stores();
+    hopper::tma_store(&to, smem.panel[0], kPanel, 0, 14);
+    hopper::tma_store_commit();
     if (only_read)
-      hopper::wait_stores_read<0>();
+      hopper::tma_store_wait_read<0>();
     else if (written == Written::kGroupTooFew)
-      hopper::wait_stores<1>();
+      hopper::tma_store_wait<1>();
     else
-      hopper::wait_stores<0>();
+      hopper::tma_store_wait<0>();
   }
   if (written == Written::kRightByCopy || written == Written::kOnlyReadWaitedForByCopy) {
     if (threadIdx.x == 0) copy(smem, to, 1, 1);
@@ -643,7 +644,7 @@ __global__ void reads_what_was_stored(const __grid_constant__ CUtensorMap to,
     if (written != Written::kNoBarrier) __syncthreads();
     out[threadIdx.x] = ladder::to_float(stored[63 * 2 * kPanel + kPanel + threadIdx.x]);
   }
-  if (threadIdx.x == 0) hopper::wait_stores<0>();
+  if (threadIdx.x == 0) hopper::tma_store_wait<0>();
 }
 
 TEST_F(XrayHopperStores, BytesReadBeforeTheyAreWritten) {
@@ -656,9 +657,9 @@ TEST_F(XrayHopperStores, BytesReadBeforeTheyAreWritten) {
   expect({}, launch(Written::kRightByCopy));
   for (const Written written :
        {Written::kOnlyReadWaitedFor, Written::kGroupTooFew, Written::kNoBarrier})
-    expect({"load at ", "bulk store at ", " bytes of ", "wait_stores"}, launch(written));
+    expect({"load at ", "bulk store at ", " bytes of ", "tma_store_wait"}, launch(written));
   expect({"bulk copy at ", "bulk store at ", "may still be writing",
-          "or a commit_stores() is missing"},
+          "or a tma_store_commit() is missing"},
          launch(Written::kOnlyReadWaitedForByCopy));
 }
 
@@ -668,15 +669,15 @@ __global__ void stores_beside_a_box(const __grid_constant__ CUtensorMap to, bflo
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
   fill(smem.panel[0], 64, 1.0f);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
   if (threadIdx.x == 0) {
-    hopper::store_panel(&to, smem.panel[0], kPanel, 0, 14);
-    hopper::commit_stores();
+    hopper::tma_store(&to, smem.panel[0], kPanel, 0, 14);
+    hopper::tma_store_commit();
   }
   const unsigned column = kPanel - (right && threadIdx.x >= 14 ? 1 : 0);
   stored[threadIdx.x * 2 * kPanel + column] = ladder::to_bfloat16(2.0f);
-  if (threadIdx.x == 0) hopper::wait_stores<0>();
+  if (threadIdx.x == 0) hopper::tma_store_wait<0>();
 }
 
 TEST_F(XrayHopperStores, StoresBesideABoxAreNotInIt) {
@@ -684,7 +685,7 @@ TEST_F(XrayHopperStores, StoresBesideABoxAreNotInIt) {
     return [this, right] { stores_beside_a_box<<<1, 64, kBytes>>>(to_, stored_.data(), right); };
   };
   expect({}, launch(true));
-  expect({" store at ", "bulk store at ", " bytes of ", "wait_stores"}, launch(false));
+  expect({" store at ", "bulk store at ", " bytes of ", "tma_store_wait"}, launch(false));
 }
 
 // Two stores of one thread to the same rows, in two groups without an order.
@@ -693,15 +694,15 @@ __global__ void stores_twice(const __grid_constant__ CUtensorMap to, bool right)
   Stages& smem = begin(bytes_smem, 1);
   fill(smem.panel[0], 32, 1.0f);
   fill(smem.panel[1], 32, 2.0f);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncwarp();
   if (threadIdx.x > 0) return;
   for (int stage = 0; stage < 2; ++stage) {
-    hopper::store_panel(&to, smem.panel[stage], 0, 0, 32 * stage);  // half of the panel's rows
-    hopper::commit_stores();
-    if (right) hopper::wait_stores<0>();
+    hopper::tma_store(&to, smem.panel[stage], 0, 0, 32 * stage);  // half of the panel's rows
+    hopper::tma_store_commit();
+    if (right) hopper::tma_store_wait<0>();
   }
-  hopper::wait_stores<0>();
+  hopper::tma_store_wait<0>();
 }
 
 TEST_F(XrayHopperStores, TwoStoresToTheSameBytes) {
@@ -716,13 +717,13 @@ __global__ void overwrites_what_threads_read(float* numbers, float* out, bool fe
   Stages& smem = begin(bytes_smem, 1);
   out[threadIdx.x] = numbers[threadIdx.x];
   smem.numbers[threadIdx.x] = 1.0f;
-  hopper::fence_shared();
-  if (fenced) hopper::fence_global();
+  hopper::fence_proxy_async();
+  if (fenced) hopper::fence_proxy_async_global();
   __syncthreads();
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
   hopper::store_bytes(numbers, smem.numbers, 64 * sizeof(float));
-  hopper::commit_stores();
-  hopper::wait_stores_read<0>();
+  hopper::tma_store_commit();
+  hopper::tma_store_wait_read<0>();
 }
 
 TEST_F(XrayHopperStores, ReadsOfGlobalMemoryThatABulkStoreOverwrites) {
@@ -732,7 +733,7 @@ TEST_F(XrayHopperStores, ReadsOfGlobalMemoryThatABulkStoreOverwrites) {
     };
   };
   expect({}, launch(1, true));
-  expect({"bulk store at ", "load at ", kFence, "fence_global"}, launch(1, false));
+  expect({"bulk store at ", "load at ", kFence, "fence_proxy_async_global"}, launch(1, false));
 }
 
 // A bulk store writes a number for each block, and the next block reads it.
@@ -740,12 +741,12 @@ __global__ void reads_another_blocks(float* numbers, float* out, bool right) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Stages& smem = begin(bytes_smem, 1);
   smem.numbers[threadIdx.x] = 1.0f;
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
   if (threadIdx.x == 0) {
     hopper::store_bytes(numbers + 32 * blockIdx.x, smem.numbers, 32 * sizeof(float));
-    hopper::commit_stores();
-    hopper::wait_stores<0>();
+    hopper::tma_store_commit();
+    hopper::tma_store_wait<0>();
   }
   __syncthreads();
   const unsigned block = right ? blockIdx.x : (blockIdx.x + 1) % gridDim.x;
@@ -777,11 +778,11 @@ __global__ void hands_numbers_over(float* out, Handed handed) {
     if (handed == Handed::kTooLate) hopper::arrive(&smem.read[0]);
     smem.numbers[lane] = 1.0f;
     if (handed == Handed::kByPhase) hopper::arrive(&smem.read[0]);
-    if (handed == Handed::kByName) hopper::arrive_named(1, 64);
+    if (handed == Handed::kByName) hopper::named_barrier_arrive(1, 64);
     if (handed == Handed::kOnlyByAShuffle) __shfl_sync(~0u, lane, 0);
   } else {
     if (handed == Handed::kByPhase || handed == Handed::kTooLate) hopper::wait(&smem.read[0], 0);
-    if (handed == Handed::kByName) hopper::sync_named(1, 64);
+    if (handed == Handed::kByName) hopper::named_barrier_sync(1, 64);
     out[lane] = smem.numbers[31 - lane];
   }
 }
@@ -828,12 +829,12 @@ __global__ void uses_a_barrier_early(bool right) {
   __shared__ Barrier here_smem;
   if (threadIdx.x == 0) {
     hopper::init(&here_smem, 1);
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
-  if (right || threadIdx.x < 64) hopper::sync_named(1, right ? 96 : 64);
+  if (right || threadIdx.x < 64) hopper::named_barrier_sync(1, right ? 96 : 64);
   if (threadIdx.x == 0) hopper::arrive(&here_smem);
-  if (!right && threadIdx.x < 64) hopper::sync_named(1, 64);
-  if (threadIdx.x >= 64 && !right) hopper::sync_named(2, 32);
+  if (!right && threadIdx.x < 64) hopper::named_barrier_sync(1, 64);
+  if (threadIdx.x >= 64 && !right) hopper::named_barrier_sync(2, 32);
   hopper::wait(&here_smem, 0);
 }
 
@@ -854,7 +855,7 @@ __global__ void fences_its_inits(bool right) {
   __shared__ Barrier here_smem;
   if (threadIdx.x == 0) {
     hopper::init(&here_smem, 32);
-    if (right) hopper::fence_barriers();
+    if (right) hopper::fence_barrier_init();
   }
   __syncthreads();
   hopper::arrive(&here_smem);
@@ -870,7 +871,8 @@ TEST_F(XrayHopperFaults, InitWithoutItsFenceIsANote) {
     EXPECT_TRUE(kernels.front().errors.empty());
     ASSERT_EQ(kernels.front().notes.size(), right ? 0u : 1u);
     if (right) continue;
-    EXPECT_NE(kernels.front().notes.front().message.find("no fence_barriers"), std::string::npos);
+    EXPECT_NE(kernels.front().notes.front().message.find("no fence_barrier_init"),
+              std::string::npos);
     EXPECT_EQ(kernels.front().notes.front().where.file,
               "common/xray/test/xray_hopper_faults_sm90_test.cu");
   }

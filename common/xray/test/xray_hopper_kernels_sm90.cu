@@ -13,7 +13,7 @@ namespace xray_kernels {
 namespace {
 
 namespace hopper = ladder::cuda::hopper;
-using hopper::Order;
+using hopper::Major;
 using ladder::bfloat16;
 
 constexpr int kRows = 64, kPanels = 4, kHopperThreads = 256;
@@ -36,7 +36,7 @@ __device__ Shared& begin(unsigned char* bytes_smem) {
   Shared& smem = *reinterpret_cast<Shared*>(bytes_smem);
   if (threadIdx.x == 0) {
     hopper::init(&smem.here, 1);
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   __syncthreads();
   return smem;
@@ -47,9 +47,9 @@ __global__ void panels_copied(const __grid_constant__ Maps maps, float* out) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Shared& smem = begin(bytes_smem);
   if (threadIdx.x == 0) {
-    hopper::arrive_expecting(&smem.here, kCopies * kPanelBytes);
+    hopper::arrive_expect_tx(&smem.here, kCopies * kPanelBytes);
     for (int i = 0; i < kCopies; ++i)
-      hopper::copy_panel(smem.panels[i], &maps.in, &smem.here, i * hopper::kPanel, 0, 0);
+      hopper::tma_load(smem.panels[i], &maps.in, &smem.here, i * hopper::kPanel, 0, 0);
   }
   hopper::wait(&smem.here, 0);
   out[blockIdx.x * blockDim.x + threadIdx.x] = ladder::cuda::load(&smem.panels[0][threadIdx.x]);
@@ -60,9 +60,9 @@ __global__ void bytes_copied(const __grid_constant__ Maps maps, float* out) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   Shared& smem = begin(bytes_smem);
   if (threadIdx.x == 0) {
-    hopper::arrive_expecting(&smem.here, kCopies * kBytes);
+    hopper::arrive_expect_tx(&smem.here, kCopies * kBytes);
     for (int i = 0; i < kCopies; ++i)
-      hopper::copy_bytes(smem.panels[i], maps.from + i * kBytes, kBytes, &smem.here);
+      hopper::bulk_copy(smem.panels[i], maps.from + i * kBytes, kBytes, &smem.here);
   }
   hopper::wait(&smem.here, 0);
   out[blockIdx.x * blockDim.x + threadIdx.x] =
@@ -76,17 +76,17 @@ __global__ void stored(const __grid_constant__ Maps maps, float* out) {
   Shared& smem = begin(bytes_smem);
   for (unsigned i = threadIdx.x; i < kRows * hopper::kPanel; i += blockDim.x)
     ladder::cuda::store(&smem.panels[0][i], 0.0f);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
   if (threadIdx.x == 0 && blockIdx.x == 0) {
     for (int i = 0; i < kStores; ++i) {
       if constexpr (kBytes == 0)
-        hopper::store_panel(&maps.out, smem.panels[0], i * hopper::kPanel, 0, 0);
+        hopper::tma_store(&maps.out, smem.panels[0], i * hopper::kPanel, 0, 0);
       else
         hopper::store_bytes(maps.to + i * kBytes, smem.panels[0], kBytes);
     }
-    hopper::commit_stores();
-    hopper::wait_stores<0>();
+    hopper::tma_store_commit();
+    hopper::tma_store_wait<0>();
   }
   out[blockIdx.x * blockDim.x + threadIdx.x] = 0;
 }
@@ -98,23 +98,23 @@ __global__ void __launch_bounds__(kHopperThreads)
   Shared& smem = begin(bytes_smem);
   for (unsigned i = threadIdx.x; i < kPanels * kRows * hopper::kPanel; i += blockDim.x)
     ladder::cuda::store(&smem.panels[0][i], 1.0f);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncthreads();
-  const std::uint64_t tile = hopper::describe(smem.panels[0]);
+  const std::uint64_t tile = hopper::matrix_descriptor(smem.panels[0]);
   float d[kN / 2];
   for (float& x : d)
     x = 0;
-  hopper::fence_operands();
+  hopper::wgmma_fence();
   for (int i = 0; i < kCount; ++i) {
     if constexpr (kRegisters) {
       const std::uint32_t a[4] = {};
-      hopper::multiply_add<bfloat16, kN, Order::kSums>(d, a, tile);
+      hopper::wgmma<bfloat16, kN, Major::kK>(d, a, tile);
     } else {
-      hopper::multiply_add<bfloat16, kN, Order::kSums, Order::kSums>(d, tile, tile);
+      hopper::wgmma<bfloat16, kN, Major::kK, Major::kK>(d, tile, tile);
     }
   }
-  hopper::commit_products();
-  hopper::wait_products<0>();
+  hopper::wgmma_commit_group();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(d);
   float sum = 0;
   for (const float x : d)
@@ -128,9 +128,9 @@ __global__ void warps_met(const __grid_constant__ Maps, float* out) {
   const unsigned warp = threadIdx.x / 32;
   if (threadIdx.x == 0) number_smem = 1.0f;
   for (int i = 0; i < 3 && warp < 2; ++i)
-    hopper::sync_named(1, 64);
-  if (warp == 0) hopper::arrive_named(2, 64);
-  if (warp == 1) hopper::sync_named(2, 64);
+    hopper::named_barrier_sync(1, 64);
+  if (warp == 0) hopper::named_barrier_arrive(2, 64);
+  if (warp == 1) hopper::named_barrier_sync(2, 64);
   if (warp == 1) out[blockIdx.x * blockDim.x + threadIdx.x] = number_smem;
 }
 
@@ -169,8 +169,8 @@ void run(const std::string& name, float*, const float* in) {
     cudaMalloc(&stored_to, kPanels * kPanelBytes);
   }
   const auto* const panels = reinterpret_cast<const bfloat16*>(in);
-  const Maps maps{hopper::describe_tensor(panels, kRows, 1, kPanels * hopper::kPanel, kRows),
-                  hopper::describe_tensor(stored_to, kRows, 1, kPanels * hopper::kPanel, kRows),
+  const Maps maps{hopper::make_tensor_map(panels, kRows, 1, kPanels * hopper::kPanel, kRows),
+                  hopper::make_tensor_map(stored_to, kRows, 1, kPanels * hopper::kPanel, kRows),
                   reinterpret_cast<const unsigned char*>(in),
                   reinterpret_cast<unsigned char*>(stored_to)};
   for (const auto& each : kKernels) {

@@ -17,7 +17,7 @@ namespace {
 using namespace emulator::xray;
 namespace hopper = ladder::cuda::hopper;
 using emulator::Schedule;
-using hopper::Order;
+using hopper::Major;
 using ladder::bfloat16;
 
 constexpr int kRows = 64;
@@ -41,12 +41,12 @@ __global__ void hand_over_and_multiply(const __grid_constant__ CUtensorMap map, 
   if (threadIdx.x == 0) {
     hopper::init(&numbers_here_smem, 32);
     hopper::init(&panel_here_smem, 1);
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    hopper::arrive_expecting(&panel_here_smem, sizeof panel_smem);
-    hopper::copy_panel(panel_smem, &map, &panel_here_smem, 0, 0, 0);
+    hopper::arrive_expect_tx(&panel_here_smem, sizeof panel_smem);
+    hopper::tma_load(panel_smem, &map, &panel_here_smem, 0, 0, 0);
   }
   if (threadIdx.x < 32) {
     numbers_smem[threadIdx.x] = 1.0f;
@@ -55,11 +55,11 @@ __global__ void hand_over_and_multiply(const __grid_constant__ CUtensorMap map, 
   hopper::wait(&numbers_here_smem, 0);
   hopper::wait(&panel_here_smem, 0);
   float d[32];
-  hopper::fence_operands();
-  hopper::multiply_add<bfloat16, 64, Order::kSums, Order::kSums>(
-      d, hopper::describe(panel_smem), hopper::describe(panel_smem), false);
-  hopper::commit_products();
-  hopper::wait_products<0>();
+  hopper::wgmma_fence();
+  hopper::wgmma<bfloat16, 64, Major::kK, Major::kK>(d, hopper::matrix_descriptor(panel_smem),
+                                                    hopper::matrix_descriptor(panel_smem), false);
+  hopper::wgmma_commit_group();
+  hopper::wgmma_wait_group<0>();
   hopper::pin(d);
   const bfloat16 element = panel_smem[threadIdx.x];  // written by a copy
   out[threadIdx.x] = d[0] + numbers_smem[threadIdx.x % 32] + ladder::to_float(element);
@@ -68,7 +68,7 @@ __global__ void hand_over_and_multiply(const __grid_constant__ CUtensorMap map, 
 TEST_F(XrayHopper, CallsNothingARaceThatABarrierInMemoryMayOrder) {
   const DeviceVector<bfloat16> in(
       std::vector<bfloat16>(kRows * hopper::kPanel, ladder::to_bfloat16(1.0f)));
-  const CUtensorMap map = hopper::describe_tensor(in.data(), kRows, 1, hopper::kPanel, kRows);
+  const CUtensorMap map = hopper::make_tensor_map(in.data(), kRows, 1, hopper::kPanel, kRows);
   for (const auto order : {Schedule::forward, Schedule::reverse, Schedule::shuffle}) {
     emulator::set_schedule({order, 1});
     const DeviceVector<float> out(128);
@@ -88,7 +88,7 @@ TEST_F(XrayHopper, CallsNothingARaceThatABarrierInMemoryMayOrder) {
 TEST_F(XrayHopper, DrawsWhatABlockWaitsForOverTime) {
   const DeviceVector<bfloat16> in(
       std::vector<bfloat16>(kRows * hopper::kPanel, ladder::to_bfloat16(1.0f)));
-  const CUtensorMap map = hopper::describe_tensor(in.data(), kRows, 1, hopper::kPanel, kRows);
+  const CUtensorMap map = hopper::make_tensor_map(in.data(), kRows, 1, hopper::kPanel, kRows);
   const DeviceVector<float> out(128);
   emulator::set_schedule({.order = Schedule::forward, .late = true});
   hand_over_and_multiply<<<1, 128>>>(map, out.data());
@@ -109,13 +109,13 @@ TEST_F(XrayHopper, DrawsWhatABlockWaitsForOverTime) {
     return spans;
   };
   EXPECT_EQ(timeline["spans"].size(), 2u + 4 * 3);
-  ASSERT_EQ(spans_of("copy_panel", 0).size(), 1u);
-  ASSERT_EQ(spans_of("multiply_add", 0).size(), 1u);
-  const auto copy = spans_of("copy_panel", 0)[0], product = spans_of("multiply_add", 0)[0];
+  ASSERT_EQ(spans_of("tma_load", 0).size(), 1u);
+  ASSERT_EQ(spans_of("wgmma", 0).size(), 1u);
+  const auto copy = spans_of("tma_load", 0)[0], product = spans_of("wgmma", 0)[0];
   EXPECT_EQ(copy["what"], "copy");
   EXPECT_EQ(product["what"], "product");
   for (unsigned row = 0; row < 4; ++row) {
-    const auto waits = spans_of("wait", row), last = spans_of("wait_products", row);
+    const auto waits = spans_of("wait", row), last = spans_of("wgmma_wait_group", row);
     ASSERT_EQ(waits.size(), 2u);  // for numbers, then for the panel
     ASSERT_EQ(last.size(), 1u);
     EXPECT_EQ(waits[1]["what"], "wait");
@@ -134,18 +134,18 @@ __global__ void store_panel_and_read(const __grid_constant__ CUtensorMap map, co
   __shared__ alignas(1024) bfloat16 panel_smem[kRows * hopper::kPanel];
   for (int i = static_cast<int>(threadIdx.x); i < kRows * hopper::kPanel; i += 32)
     panel_smem[i] = ladder::to_bfloat16(1.0f);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
   __syncwarp();
   if (threadIdx.x != 0) return;
-  hopper::store_panel(&map, panel_smem, 0, 0, 0);
-  hopper::commit_stores();
-  hopper::wait_stores<0>();
+  hopper::tma_store(&map, panel_smem, 0, 0, 0);
+  hopper::tma_store_commit();
+  hopper::tma_store_wait<0>();
   *sum = ladder::to_float(out[0]) + ladder::to_float(out[49 * 64 + 63]);
 }
 
 TEST_F(XrayHopper, CountsBulkStoresAndWhatTheyWrite) {
   const DeviceVector<bfloat16> out(50 * hopper::kPanel);
-  const CUtensorMap map = hopper::describe_tensor(out.data(), 50, 1, hopper::kPanel, kRows);
+  const CUtensorMap map = hopper::make_tensor_map(out.data(), 50, 1, hopper::kPanel, kRows);
   const DeviceVector<float> sum(1);
   store_panel_and_read<<<1, 32>>>(map, out.data(), sum.data());
   const Kernel kernel = only();

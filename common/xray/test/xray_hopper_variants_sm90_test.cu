@@ -31,9 +31,9 @@ using emulator::Schedule;
 using hopper::Barrier;
 using hopper::kPanel;
 using hopper::kWarpgroup;
-using hopper::Order;
-using hopper::parity_of;
-using hopper::place_of;
+using hopper::Major;
+using hopper::phase_of;
+using hopper::stage_of;
 using ladder::bfloat16;
 
 enum class Variant {
@@ -89,15 +89,15 @@ __device__ uint4* unit_of(Tile& tile_smem, int row, int unit) {
 __device__ void blank_rows(Tile& tile_smem, int thread, int threads) {
   for (int i = kLastRows * 8 + thread; i < kRows * 8; i += threads)
     *unit_of(tile_smem, i / 8, i % 8) = make_uint4(0, 0, 0, 0);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
 }
 
 __device__ void copy(Variant variant, Tile& tile_smem, const CUtensorMap& map, Barrier* here,
                      int bytes, int row) {
   const bool before = variant == Variant::kCopyBeforeItIsToldOf;
-  if (bytes > 0 && !before) hopper::arrive_expecting(here, bytes);
-  hopper::copy_panel(tile_smem, &map, here, 0, 0, row);
-  if (bytes > 0 && before) hopper::arrive_expecting(here, bytes);
+  if (bytes > 0 && !before) hopper::arrive_expect_tx(here, bytes);
+  hopper::tma_load(tile_smem, &map, here, 0, 0, row);
+  if (bytes > 0 && before) hopper::arrive_expect_tx(here, bytes);
 }
 
 __device__ void copy_keys_asynchronously(Tile& tile_smem, const bfloat16* k, int row, int lane) {
@@ -106,7 +106,7 @@ __device__ void copy_keys_asynchronously(Tile& tile_smem, const bfloat16* k, int
                             k + (row + i / 8) * kPanel + i % 8 * 8, 16);
   __pipeline_commit();
   __pipeline_wait_prior(0);
-  hopper::fence_shared();
+  hopper::fence_proxy_async();
 }
 
 // Run by one warp.
@@ -116,7 +116,7 @@ __device__ void produce(Variant variant, Shared& smem, const CUtensorMap& q_map,
   const int lane = static_cast<int>(threadIdx.x);
   const bool one_barrier = variant == Variant::kOneBarrierForKeysAndValues;
   for (int item = 0; item < kItems; ++item) {
-    hopper::wait(&smem.q_read, parity_of<1>(item) ^ 1);
+    hopper::wait(&smem.q_read, phase_of<1>(item) ^ 1);
     const int row = item * kConsumers * kRows;
     if (variant == Variant::kTwoTellOfOnePhase) {
       if (lane < 2) copy(variant, smem.q[lane], q_map, &smem.q_here, kBytes, row + lane * kRows);
@@ -125,8 +125,8 @@ __device__ void produce(Variant variant, Shared& smem, const CUtensorMap& q_map,
       copy(variant, smem.q[1], q_map, &smem.q_here, 0, row + kRows);
     }
     for (int tile = 0; tile < kTiles; ++tile) {
-      const int n = item * kTiles + tile, stage = place_of<kStages>(n);
-      const std::uint32_t before = parity_of<kStages>(n) ^ 1;
+      const int n = item * kTiles + tile, stage = stage_of<kStages>(n);
+      const std::uint32_t before = phase_of<kStages>(n) ^ 1;
       hopper::wait(&smem.k_read[stage], before);
       if (variant == Variant::kKeysByAsyncCopies) {
         copy_keys_asynchronously(smem.k[stage], k, tile * kRows, lane);
@@ -143,7 +143,7 @@ __device__ void produce(Variant variant, Shared& smem, const CUtensorMap& q_map,
       if (lane == 0)
         copy(variant, smem.v[stage], v_map, here, one_barrier ? 0 : kBytes, tile * kRows);
       if (!blanks) continue;
-      hopper::wait(&smem.ragged_here, parity_of<1>(item));
+      hopper::wait(&smem.ragged_here, phase_of<1>(item));
       blank_rows(smem.v[stage], lane, 32);
       __syncwarp();
       if (lane == 0) hopper::arrive(&smem.v_here[stage]);
@@ -155,12 +155,13 @@ __device__ void consume(Variant variant, Shared& smem, const CUtensorMap& o_map,
   const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup, lane = thread % 32;
   enum Named { kTurns = 1, kTogether = kTurns + kConsumers, kOwn };
-  const auto meet = [&] { hopper::sync_named(kOwn + group, kWarpgroup); };
+  const auto meet = [&] { hopper::named_barrier_sync(kOwn + group, kWarpgroup); };
   const auto take_turn = [&] {
-    if (variant != Variant::kNoTurns) hopper::sync_named(kTurns + group, 2 * kWarpgroup);
+    if (variant != Variant::kNoTurns) hopper::named_barrier_sync(kTurns + group, 2 * kWarpgroup);
   };
   const auto pass_turn = [&] {
-    if (variant != Variant::kNoTurns) hopper::arrive_named(kTurns + 1 - group, 2 * kWarpgroup);
+    if (variant != Variant::kNoTurns)
+      hopper::named_barrier_arrive(kTurns + 1 - group, 2 * kWarpgroup);
   };
   const auto wait = [&](Barrier& barrier, std::uint32_t parity) {
     if (variant != Variant::kOneLaneOfAWarpWaits) return hopper::wait(&barrier, parity);
@@ -181,56 +182,57 @@ __device__ void consume(Variant variant, Shared& smem, const CUtensorMap& o_map,
     std::uint32_t weights[4][4], queries[4][4];
     const auto multiply_q_k = [&](int stage) {
       for (int i = 0; i < 4; ++i) {
-        const auto keys = hopper::advance(hopper::describe(smem.k[stage]), i * hopper::kNextSums);
+        const auto keys =
+            hopper::advance(hopper::matrix_descriptor(smem.k[stage]), i * hopper::kNextK);
         if (variant == Variant::kQueriesInRegisters)
-          hopper::multiply_add<bfloat16, kRows, Order::kSums>(scores, queries[i], keys, i > 0);
+          hopper::wgmma<bfloat16, kRows, Major::kK>(scores, queries[i], keys, i > 0);
         else
-          hopper::multiply_add<bfloat16, kRows, Order::kSums, Order::kSums>(
-              scores, hopper::advance(hopper::describe(smem.q[group]), i * hopper::kNextSums), keys,
-              i > 0);
+          hopper::wgmma<bfloat16, kRows, Major::kK, Major::kK>(
+              scores, hopper::advance(hopper::matrix_descriptor(smem.q[group]), i * hopper::kNextK),
+              keys, i > 0);
       }
     };
     const auto multiply_p_v = [&](int stage) {
       for (int i = 0; i < 4; ++i)
-        hopper::multiply_add<bfloat16, kPanel, Order::kOutputs>(
+        hopper::wgmma<bfloat16, kPanel, Major::kMN>(
             sums, weights[i],
-            hopper::advance(hopper::describe(smem.v[stage]), i * hopper::kNextOutputs));
+            hopper::advance(hopper::matrix_descriptor(smem.v[stage]), i * hopper::kNextMN));
     };
 
-    wait(smem.q_here, parity_of<1>(item));
+    wait(smem.q_here, phase_of<1>(item));
     if (variant == Variant::kQueriesInRegisters) {
       for (int i = 0; i < 4; ++i)
         ladder::cuda::load_matrices(
             queries[i], unit_of(smem.q[group], thread / 32 * 16 + lane % 16, 2 * i + lane / 16));
-      hopper::fence_shared();
+      hopper::fence_proxy_async();
       __syncwarp();
       give_back(smem.q_read);
     }
     for (int step = 0; step <= kTiles; ++step) {
       const bool keys = step<kTiles, values = step> 0;
       const int n = item * kTiles + step;
-      const int k_stage = place_of<kStages>(n), v_stage = place_of<kStages>(n + 1);
-      if (keys) wait(smem.k_here[k_stage], parity_of<kStages>(n));
+      const int k_stage = stage_of<kStages>(n), v_stage = stage_of<kStages>(n + 1);
+      if (keys) wait(smem.k_here[k_stage], phase_of<kStages>(n));
       if (values && variant != Variant::kOneBarrierForKeysAndValues)
-        wait(smem.v_here[v_stage], parity_of<kStages>(n - 1));
+        wait(smem.v_here[v_stage], phase_of<kStages>(n - 1));
       if (!keys && variant != Variant::kProducerBlanksRows) {
         blank_rows(smem.v[v_stage], group * kWarpgroup + thread, kConsumers * kWarpgroup);
-        hopper::sync_named(kTogether, kConsumers * kWarpgroup);
+        hopper::named_barrier_sync(kTogether, kConsumers * kWarpgroup);
       }
       take_turn();
-      hopper::fence_operands();
+      hopper::wgmma_fence();
       if (keys) multiply_q_k(k_stage);
       const bool overlap = keys && values && variant != Variant::kOneGroupOfProducts;
-      if (overlap) hopper::commit_products();
+      if (overlap) hopper::wgmma_commit_group();
       if (values) multiply_p_v(v_stage);
-      hopper::commit_products();
+      hopper::wgmma_commit_group();
       pass_turn();
       if (overlap) {
-        hopper::wait_products<1>();
+        hopper::wgmma_wait_group<1>();
         hopper::pin(scores);
         give_back(smem.k_read[k_stage]);
       }
-      hopper::wait_products<0>();
+      hopper::wgmma_wait_group<0>();
       hopper::pin(scores);
       hopper::pin(sums);
       if (keys && !overlap) give_back(smem.k_read[k_stage]);
@@ -253,12 +255,12 @@ __device__ void consume(Variant variant, Shared& smem, const CUtensorMap& o_map,
         hopper::store_matrices(
             unit_of(smem.q[group], thread / 32 * 16 + lane % 16, 2 * i + lane / 16), packed);
       }
-      hopper::fence_shared();
+      hopper::fence_proxy_async();
       meet();
       if (thread == 0) {
-        hopper::store_panel(&o_map, smem.q[group], 0, 0, first_row);
-        hopper::commit_stores();
-        hopper::wait_stores_read<0>();
+        hopper::tma_store(&o_map, smem.q[group], 0, 0, first_row);
+        hopper::tma_store_commit();
+        hopper::tma_store_wait_read<0>();
       }
       meet();
     } else {
@@ -292,7 +294,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       hopper::init(&smem.v_here[stage], 1);
       hopper::init(&smem.v_read[stage], readers);
     }
-    hopper::fence_barriers();
+    hopper::fence_barrier_init();
   }
   __syncthreads();
   if (threadIdx.x >= kWarpgroup)
@@ -347,7 +349,7 @@ class XrayHopperVariants : public testing::TestWithParam<int> {
   // Also checks the results.
   emulator::xray::Kernel run(Variant variant, const Schedule& schedule) const {
     const auto map = [](const DeviceVector<bfloat16>& x, int rows) {
-      return hopper::describe_tensor(x.data(), rows, 1, kPanel, kRows);
+      return hopper::make_tensor_map(x.data(), rows, 1, kPanel, kRows);
     };
     emulator::set_schedule(schedule);
     const DeviceVector<bfloat16> o(kQueries * kPanel);

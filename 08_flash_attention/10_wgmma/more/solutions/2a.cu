@@ -1,14 +1,14 @@
   // The descriptor goes from block to block.
   constexpr int kPanelBytes = kKeys * kPanel * sizeof(bfloat16);
-  std::uint64_t b = hopper::describe(v.at[0], kPanelBytes);
+  std::uint64_t b = hopper::matrix_descriptor(v.at[0], kPanelBytes);
 #pragma unroll
   for (const auto& weights : p) {
-    hopper::multiply_add<bfloat16, kD, Order::kOutputs>(o, weights, b);
-    b = hopper::advance(b, hopper::kNextOutputs);
+    hopper::wgmma<bfloat16, kD, Major::kMN>(o, weights, b);
+    b = hopper::advance(b, hopper::kNextMN);
   }
-  hopper::commit_products();
+  hopper::wgmma_commit_group();
 // ----
-    hopper::fence_operands();
+    hopper::wgmma_fence();
     multiply_p_v<kD>(o, p, smem.v);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(o);

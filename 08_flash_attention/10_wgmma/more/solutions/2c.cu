@@ -1,13 +1,13 @@
   // Two groups; one wait for both.
-  const auto b = hopper::describe(v.at, sizeof v.at[0]);
+  const auto b = hopper::matrix_descriptor(v.at, sizeof v.at[0]);
 #pragma unroll
   for (int i = 0; i < kKeys / 16; ++i) {
-    hopper::multiply_add<bfloat16, kD, Order::kOutputs>(
-        o, p[i], hopper::advance(b, hopper::kNextOutputs * i));
-    if (i % 4 == 3) hopper::commit_products();
+    hopper::wgmma<bfloat16, kD, Major::kMN>(
+        o, p[i], hopper::advance(b, hopper::kNextMN * i));
+    if (i % 4 == 3) hopper::wgmma_commit_group();
   }
 // ----
-    hopper::fence_operands();
+    hopper::wgmma_fence();
     multiply_p_v<kD>(o, p, smem.v);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(o);

@@ -1,6 +1,6 @@
   // By columns of the head.
-  hopper::arrive_expecting(here, static_cast<int>(sizeof to_smem));
+  hopper::arrive_expect_tx(full, static_cast<int>(sizeof to_smem));
   for (int column = 0; column < kD; column += kPanel) {
     auto& panel = to_smem.at[column / kPanel];
-    hopper::copy_panel(panel, map, here, h * kD + column, row, blockIdx.z);
+    hopper::tma_load(panel, map, full, h * kD + column, row, blockIdx.z);
   }

@@ -3,5 +3,5 @@
     const auto parity = static_cast<std::uint32_t>(tile / kStages % 2);
     __syncthreads();
     if (more && threadIdx.x == 0) copy_keys(tile + 1);
-    hopper::wait(&smem.q_here, 0);
-    hopper::wait(&smem.here[stage], parity);
+    hopper::wait(&smem.q_full, 0);
+    hopper::wait(&smem.full[stage], parity);

@@ -1,4 +1,4 @@
     // The last lane speaks.
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(o);
-    if (threadIdx.x % kWarpSize == kWarpSize - 1) hopper::arrive(&smem.read[stage]);
+    if (threadIdx.x % kWarpSize == kWarpSize - 1) hopper::arrive(&smem.empty[stage]);

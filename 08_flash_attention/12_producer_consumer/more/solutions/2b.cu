@@ -1,6 +1,6 @@
     // By names.
-    hopper::Barrier* const read = smem.read + hopper::place_of<kStages>(tile);
+    hopper::Barrier* const empty = smem.empty + hopper::stage_of<kStages>(tile);
     const bool speaks = (threadIdx.x & 31u) == 0;
-    hopper::wait_products<0>();
-    if (speaks) hopper::arrive(read);
+    hopper::wgmma_wait_group<0>();
+    if (speaks) hopper::arrive(empty);
     hopper::pin(o);

@@ -1,6 +1,6 @@
     // As a function.
     const auto release = [&] {
-      if (threadIdx.x / kWarpSize * kWarpSize == threadIdx.x) hopper::arrive(&smem.read[stage]);
+      if (threadIdx.x / kWarpSize * kWarpSize == threadIdx.x) hopper::arrive(&smem.empty[stage]);
     };
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(o), release();

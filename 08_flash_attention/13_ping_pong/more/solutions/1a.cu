@@ -1,5 +1,5 @@
     // By names.
     const int next = consumer + 1 < Smem::kConsumers ? consumer + 1 : 0;
-    hopper::arrive_named(1 + next, 2 * kWarpgroup);
+    hopper::named_barrier_arrive(1 + next, 2 * kWarpgroup);
 // ----
   if (consumer + 1 == Smem::kConsumers) pass_turn();

@@ -1,7 +1,7 @@
     // Two cases. Any other consumer may let the first one begin.
     if (consumer == Smem::kConsumers - 1)
-      hopper::arrive_named(1, 2 * kWarpgroup);
+      hopper::named_barrier_arrive(1, 2 * kWarpgroup);
     else
-      hopper::arrive_named(2 + consumer, 2 * kWarpgroup);
+      hopper::named_barrier_arrive(2 + consumer, 2 * kWarpgroup);
 // ----
-  if (consumer == 1) hopper::arrive_named(1, 2 * kWarpgroup);
+  if (consumer == 1) hopper::named_barrier_arrive(1, 2 * kWarpgroup);

@@ -2,7 +2,7 @@
     constexpr int kThreads = kWarpgroup + kWarpgroup;
     int name = consumer + 2;
     if (name > Smem::kConsumers) name -= Smem::kConsumers;
-    hopper::arrive_named(name, kThreads);
+    hopper::named_barrier_arrive(name, kThreads);
 // ----
   const bool last = threadIdx.x / kWarpgroup == Smem::kConsumers;
   if (last) pass_turn();

@@ -2,11 +2,11 @@
       const auto& keys = smem.k[stage];
       const auto& values = smem.v[before];
       take_turn();
-      hopper::fence_operands();
+      hopper::wgmma_fence();
       multiply_p_v<kD>(o, p, values);
       multiply_q_k(scores, smem.q, first_row, keys);
       pass_turn();
-      hopper::wait_products<1>();
+      hopper::wgmma_wait_group<1>();
       hopper::pin(o);
-      hopper::wait_products<0>();
+      hopper::wgmma_wait_group<0>();
       hopper::pin(scores);

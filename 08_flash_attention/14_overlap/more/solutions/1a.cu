@@ -4,5 +4,5 @@
       multiply_q_k(scores, smem.q, first_row, keys);
       multiply_p_v<kD>(o, p, values);
       pass_turn();
-      hopper::wait_products<1>();
+      hopper::wgmma_wait_group<1>();
       hopper::pin(scores);

@@ -5,5 +5,5 @@
         multiply_p_v<kD>(o, p, smem.v[before]);
       };
       issue(), pass_turn();
-      hopper::wait_products<kOfV>();
+      hopper::wgmma_wait_group<kOfV>();
       hopper::pin(scores);

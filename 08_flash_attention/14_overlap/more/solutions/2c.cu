@@ -1,5 +1,5 @@
       // As a function.
-      hopper::wait_products<0>();
+      hopper::wgmma_wait_group<0>();
       const auto take_over = [&] {
         hopper::pin(o);
         hopper::pin(scores);
@@ -8,4 +8,4 @@
       };
       take_over();
       const bool speaks = threadIdx.x / kWarpSize * kWarpSize == threadIdx.x;
-      if (speaks) hopper::arrive(smem.read + before);
+      if (speaks) hopper::arrive(smem.empty + before);

@@ -4,5 +4,5 @@
     pack_sums<bfloat16>(weights, ds);
     add_weighted_rows<bfloat16, kD>(dk, weights, q);
     add_weighted_rows<bfloat16, kD>(dv, p16, d_o);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(dv), hopper::pin(dk);

@@ -6,8 +6,8 @@
     };
     pack(p);
     add_weighted_rows<bfloat16, kD>(dv, weights, d_o);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     pack(ds);
     add_weighted_rows<bfloat16, kD>(dk, weights, q);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(dv), hopper::pin(dk);

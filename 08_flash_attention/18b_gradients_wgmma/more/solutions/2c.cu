@@ -1,8 +1,8 @@
     // Added four floats at a time, written out.
-    hopper::fence_shared();
+    hopper::fence_proxy_async();
     __syncthreads();
     multiply_ds<bfloat16, kD>(dq, ds_columns, k_columns);
-    hopper::wait_products<0>();
+    hopper::wgmma_wait_group<0>();
     hopper::pin(dq);
     float* to = dq_sums + (first_slot + i) * (kQueries * kD);
     for (int j = 0; j < kD / 4; j += 4, to += 4 * kWarpgroup)

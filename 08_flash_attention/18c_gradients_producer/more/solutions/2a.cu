@@ -1,4 +1,4 @@
     // The stage is given back behind the barrier.
-    hopper::fence_shared();
-    hopper::sync_named(kBothGroups, kConsumerThreads);
-    hopper::arrive(&smem.read[stage]);
+    hopper::fence_proxy_async();
+    hopper::named_barrier_sync(kBothGroups, kConsumerThreads);
+    hopper::arrive(&smem.empty[stage]);

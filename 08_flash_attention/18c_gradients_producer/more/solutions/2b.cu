@@ -1,5 +1,5 @@
     // Arrives at one and goes on to the other.
-    hopper::Barrier* const read = smem.read + hopper::place_of<kStages>(i);
-    hopper::fence_shared();
-    hopper::arrive(read);
-    hopper::sync_named(kBothGroups, 2 * kWarpgroup);
+    hopper::Barrier* const empty = smem.empty + hopper::stage_of<kStages>(i);
+    hopper::fence_proxy_async();
+    hopper::arrive(empty);
+    hopper::named_barrier_sync(kBothGroups, 2 * kWarpgroup);

@@ -1,7 +1,7 @@
     // As a function.
-    const auto hand_over = [&](hopper::Barrier& read) {
-      hopper::fence_shared();
-      hopper::arrive(&read);
+    const auto hand_over = [&](hopper::Barrier& empty) {
+      hopper::fence_proxy_async();
+      hopper::arrive(&empty);
     };
-    hand_over(smem.read[stage]);
-    hopper::sync_named(kBothGroups, kThreads - kWarpgroup);
+    hand_over(smem.empty[stage]);
+    hopper::named_barrier_sync(kBothGroups, kThreads - kWarpgroup);

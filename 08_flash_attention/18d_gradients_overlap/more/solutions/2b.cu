@@ -2,8 +2,8 @@
     float* const before = dq_sums + (first_slot + i - 1) * (kQueries * kD);
     multiply_dq(dq, 1 - place);
     add_weighted_rows<bfloat16, kD>(dk, ds16, q);
-    hopper::wait_products<1>();
+    hopper::wgmma_wait_group<1>();
     hopper::pin(dq);
     if (i >= 1) add_to_memory<kD>(before, dq);
     __syncwarp();
-    if (lane == 0) hopper::arrive(smem.ds_here + place);
+    if (lane == 0) hopper::arrive(smem.ds_full + place);

@@ -16,24 +16,24 @@ namespace emulator {
 using Barrier = std::uint64_t;
 
 void init(Barrier* barrier, int arrivals, Site where = Site::current());
-void fence_barriers();
+void fence_barrier_init();
 void arrive(Barrier* barrier, Site where = Site::current());
-void arrive_expecting(Barrier* barrier, int bytes, Site where = Site::current());
+void arrive_expect_tx(Barrier* barrier, int bytes, Site where = Site::current());
 void wait(Barrier* barrier, std::uint32_t parity, Site where = Site::current());
 
 // "bar, barrier", with a name and a number of threads.
-void sync_named(int name, int threads, Site where = Site::current());
-void arrive_named(int name, int threads, Site where = Site::current());
+void named_barrier_sync(int name, int threads, Site where = Site::current());
+void named_barrier_arrive(int name, int threads, Site where = Site::current());
 
 // "setmaxnreg". Threads start with the largest multiple of 8 registers that the block size allows.
 void set_registers(int registers, bool more, Site where = Site::current());
 
 template <int kRegisters>
-void give_registers(Site where = Site::current()) {
+void setmaxnreg_dec(Site where = Site::current()) {
   set_registers(kRegisters, false, where);
 }
 template <int kRegisters>
-void take_registers(Site where = Site::current()) {
+void setmaxnreg_inc(Site where = Site::current()) {
   set_registers(kRegisters, true, where);
 }
 

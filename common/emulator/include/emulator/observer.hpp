@@ -23,7 +23,7 @@ struct Happening {
     kStoreEnds,
     kProductStarts,  // issued by all threads; reads `number` bytes of shared memory
     kProductEnds,
-    kWaitStarts,  // wait_products; `number` of the thread's products may stay pending
+    kWaitStarts,  // wgmma_wait_group; `number` of the thread's products may stay pending
     kWaitEnds,
     kPasses  // arrives at a named barrier without waiting
   };

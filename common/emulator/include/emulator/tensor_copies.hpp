@@ -19,42 +19,42 @@ namespace emulator {
 void copy_box(void* to_smem, const CUtensorMap* map, Barrier* barrier, const int* first,
               unsigned dimensions, Site where = Site::current());
 
-inline void copy_panel(void* panel_smem, const CUtensorMap* map, Barrier* barrier, int column,
-                       int head, int row, Site where = Site::current()) {
+inline void tma_load(void* panel_smem, const CUtensorMap* map, Barrier* barrier, int column,
+                     int head, int row, Site where = Site::current()) {
   const int first[] = {column, head, row};
   copy_box(panel_smem, map, barrier, first, 3, where);
 }
 
 // One thread copies contiguous bytes.
-void copy_bytes(void* to_smem, const void* from, int bytes, Barrier* barrier,
-                Site where = Site::current());
+void bulk_copy(void* to_smem, const void* from, int bytes, Barrier* barrier,
+               Site where = Site::current());
 
 // One thread stores a box or contiguous bytes. Only this thread can wait for them, by groups.
 void store_box(const CUtensorMap* map, const void* from_smem, const int* first, unsigned dimensions,
                Site where = Site::current());
 
-inline void store_panel(const CUtensorMap* map, const void* panel_smem, int column, int head,
-                        int row, Site where = Site::current()) {
+inline void tma_store(const CUtensorMap* map, const void* panel_smem, int column, int head, int row,
+                      Site where = Site::current()) {
   const int first[] = {column, head, row};
   store_box(map, panel_smem, first, 3, where);
 }
 
 void store_bytes(void* to, const void* from_smem, int bytes, Site where = Site::current());
 
-void commit_stores();
-void wait_stores(unsigned pending, bool only_read, Site where);
+void tma_store_commit();
+void tma_store_wait(unsigned pending, bool only_read, Site where);
 
 template <int kPending>
-void wait_stores(Site where = Site::current()) {
-  wait_stores(static_cast<unsigned>(kPending), false, where);
+void tma_store_wait(Site where = Site::current()) {
+  tma_store_wait(static_cast<unsigned>(kPending), false, where);
 }
 template <int kPending>
-void wait_stores_read(Site where = Site::current()) {
-  wait_stores(static_cast<unsigned>(kPending), true, where);
+void tma_store_wait_read(Site where = Site::current()) {
+  tma_store_wait(static_cast<unsigned>(kPending), true, where);
 }
 
 // "fence.proxy.async" for shared and global memory. No effect here, but the X-ray checks for it.
-void fence_shared();
-void fence_global();
+void fence_proxy_async();
+void fence_proxy_async_global();
 
 }  // namespace emulator
