@@ -22,26 +22,26 @@ void wkv(const ladder::WkvArgs& args) {
     for (std::int64_t h = 0; h < H; ++h) {
       const std::int64_t head = b * H + h;
 
-      // TODO(1): roughly 3 lines; the head's state is args.initial_state at first, or zeros where
-      // TODO(1): that is null.
+      // TODO(1): roughly 3 lines; set `state` to this head's part of args.initial_state, or to
+      // TODO(1): zeros if that pointer is null.
       // TODO(1): budget: K * V elements, those of head number `head`.
 
       for (std::int64_t step = 0; step < T; ++step) {
         const std::int64_t t = args.reverse ? T - 1 - step : step;
         const std::int64_t row = (b * T + t) * H + h;
-        // TODO(2): roughly 4 lines here, 3 below; pointers to this step's rows of q, k, v and u.
+        // TODO(2): roughly 4 lines here, 3 below; declare q, k and v, pointers to this step's rows,
+        // TODO(2): and u, a pointer to this head's row.
         // RWKV-5's decay is per head and channel, so its strides over batch and time are zero.
-        // TODO(3): roughly 2 lines here, 1 below; a pointer to this step's row of log_w.
-        // TODO(3): budget: no `if`: log_w moves by its two strides, which are zero in RWKV-5.
+        // TODO(3): roughly 2 lines here, 1 below; declare log_w, a pointer to this step's row.
+        // TODO(3): budget: no `if`, because log_w's two strides are zero in RWKV-5.
 
         float* o = args.o + row * V;  // (V)
         for (std::int64_t iv = 0; iv < V; ++iv) {
           float sum = 0.0f;
           for (std::int64_t ik = 0; ik < K; ++ik) {
-            // TODO(2): roughly 3 lines; add key row ik's term to the output; budget: one
-            // TODO(2): product k * v.
+            // TODO(2): roughly 3 lines; add key row ik's term to `sum`; budget: one product k * v.
             // Only now, because the output reads the state before this step's decay and update:
-            // TODO(3): roughly 1 line; the state's decay and update.
+            // TODO(3): roughly 1 line; decay and update this element of the state.
           }
           o[iv] = args.scale * sum;
         }

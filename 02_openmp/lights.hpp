@@ -27,8 +27,14 @@ namespace openmp {
 
 constexpr int kMostThreads = 64;
 
-// exp calls per thread of an OpenMP team, by its number.
+// exp calls per thread, in the order in which the threads first called this. (OpenMP's own number
+// is 0 in each team of one thread, as a nested parallel region has.)
 inline std::array<std::atomic<long>, kMostThreads> exp_calls{};
+inline int number_of_thread() {
+  static std::atomic<int> threads{0};
+  thread_local const int number = threads++;
+  return number;
+}
 
 // Threads that have called exp, and how many of them a thread waits for in its first call.
 inline std::atomic<int> arrived{0}, awaited{0};
@@ -138,7 +144,7 @@ inline VectorReport vector_report(const std::string& implementation, const std::
 
 // Replaces the C library's expf, which std::exp of a float calls, by the same value with a count.
 extern "C" float expf(float x) noexcept {
-  const int thread = omp_get_thread_num();
+  const int thread = openmp::number_of_thread();
   if (thread < openmp::kMostThreads && openmp::exp_calls[thread]++ == 0)
     openmp::wait_for_the_others();
   return static_cast<float>(std::exp(static_cast<double>(x)));

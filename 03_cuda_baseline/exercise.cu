@@ -24,13 +24,13 @@ template <int kHeadSize>
 __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
   // o(b, t, h, iv) is this thread's, for all t.
   std::int64_t channel = 0;  // until hole 1 is filled
-  // TODO(1): roughly 4 lines, at two places; this thread's channel among all B * H * V channels;
+  // TODO(1): roughly 4 lines, at two places; declare this thread's `channel` among all B * H * V;
   // The last block may have more threads than there are channels left.
-  // TODO(2): roughly 1 line; a thread without a channel does nothing; budget: no access beyond an
+  // TODO(2): roughly 1 line; end a thread that has no channel; budget: no access past the end of an
   // TODO(2): array.
   // channel = (b * H + h) * V + iv
   std::int64_t iv = 0, h = 0, b = 0;  // until hole 1 is filled
-  // TODO(1): then the column, the head and the batch of that channel; budget: no global read.
+  // TODO(1): then declare that channel's column iv, head h and batch b; budget: no global read.
 
   float state[kHeadSize] = {};  // column iv of S
 
@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(kThreads) wkv_atomic(const WkvArgs args) {
     float* o = args.o + token * kHeadSize + iv;
 
     for (int ik = 0; ik < kHeadSize; ++ik) {
-      // TODO(3): roughly 3 lines; add key row ik's term to this output, then update its element of
-      // TODO(3): the state; budget: one global read each of k, q, u and log_w, one atomic.
+      // TODO(3): roughly 3 lines; add key row ik's term to *o, then update state[ik]; budget: one
+      // TODO(3): global read each of k, q, u and log_w, one atomic.
     }
   }
 }
@@ -55,15 +55,17 @@ template <int kHeadSize>
 void launch(const WkvArgs& args) {
   const std::int64_t channels = args.B * args.H * kHeadSize;
   std::int64_t blocks = 0;  // until hole 4 is filled
-  // TODO(4): roughly 1 line; how many blocks have work? budget: no block without a channel.
+  // TODO(4): roughly 1 line; declare `blocks`, so many that each channel has a thread; budget: no
+  // TODO(4): block without a channel.
   ladder::require(blocks <= INT32_MAX,
                   "B * H is too large; allowed: B * H * V / 32 up to 2^31 - 1");
-  // TODO(5): roughly 1 line; the value that the kernel expects in o; budget: each element of o is
-  // TODO(5): written once.
+  // TODO(5): roughly 1 line; set all of args.o to the value with which the kernel must begin;
+  // TODO(5): budget: each element of o is written once.
   const unsigned grid = static_cast<unsigned>(blocks);
-  // TODO(6): roughly 1 line; launch the kernel, for heads of this size; budget: one launch.
+  // TODO(6): roughly 1 line; launch the kernel for heads of this size; budget: one launch.
   // A launch returns no error, but this call does.
-  // TODO(7): roughly 1 line; make that call; budget: one call, which does not wait for the kernel.
+  // TODO(7): roughly 1 line; make the call that returns the launch's error; budget: one call, which
+  // TODO(7): does not wait for the kernel.
 }
 
 void wkv(const WkvArgs& args) {

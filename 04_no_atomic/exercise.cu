@@ -1,5 +1,5 @@
 // 04 no_atomic: WKV on a GPU, a thread per output channel; begins with 03_cuda_baseline/kernel.cu.
-// TODO(1): roughly 5 lines change; K accesses to global memory for each output are too many;
+// TODO(1): roughly 5 lines change; replace the K atomics for each output of a step by one store;
 // TODO(1): budget: no atomic, no cudaMemset, one store per output of a step; the loads as before.
 #include <cuda_runtime.h>
 

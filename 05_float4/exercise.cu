@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads) wkv_float4(const WkvArgs args) {
         state[ik + i] = expf(log_w4[i]) * state[ik + i] + kv;
       }
     }
-    // TODO(2): roughly 2 lines; store the output of this step; budget: one store.
+    // TODO(2): roughly 2 lines; store this step's output, computed from `sums`; budget: one store.
   }
 }
 
@@ -82,7 +82,7 @@ void wkv(const WkvArgs& args) {
   ladder::require_square_heads_without_state(args, "this kernel");
   if (args.B == 0 || args.T == 0) return;
   // TODO(3): roughly 1 line; reject a caller's array that load() cannot read; budget: nothing is
-  // TODO(3): launched before.
+  // TODO(3): launched before the check.
   switch (args.K) {
     case 4: return launch<4>(args);
     case 32: return launch<32>(args);

@@ -65,11 +65,12 @@ __global__ void __launch_bounds__(kMostChannels)
     const LogW* log_w = args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;
     const float v = has_column ? load(args.v + token * V + tid) : 0.0f;
 
-    // TODO(2): roughly 2 lines, at two places; no thread writes before all have read the previous
-    // TODO(2): step, none reads before all have written this one; budget: two barriers per step.
+    // TODO(2): roughly 2 lines, at two places; let no thread write before all have read the
+    // TODO(2): previous step, and let none read before all have written this step; budget: two
+    // TODO(2): barriers per step.
     for (int ik = tid; ik < kRows; ik += threads) {
       // TODO(1): roughly 3 lines; store element ik of q, of k and of exp(log_w) in shared memory,
-      // TODO(1): zeros from K on; budget: one global read of each by the whole block.
+      // TODO(1): zeros from K on; budget: one global read of each element by the whole block.
     }
 
     float sum[kVec] = {};

@@ -75,10 +75,11 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
     // q decays from the chunk's start to its own step, k from its own step to the chunk's end.
     // These decays are products of factors w <= 1.
     float w_before = 1.0f, w_after = 1.0f;
-    // TODO(1): roughly 8 lines; q of each step, decayed since the chunk's start, to q_state_smem;
-    // TODO(1): k, decayed until the chunk's end, to k_state_smem; and w_after, the chunk's decay.
-    // TODO(1): Two running products, w_before forwards and w_after backwards, no division. budget:
-    // TODO(1): each row is read once in shared memory for each product, no expf.
+    // TODO(1): roughly 8 lines; store q of each step, decayed since the chunk's start, in
+    // TODO(1): q_state_smem, and k, decayed until the chunk's end, in k_state_smem. Use two running
+    // TODO(1): products, w_before forwards and w_after backwards, and no division. At the end
+    // TODO(1): w_after must be the chunk's decay. budget: each row is read once in shared memory
+    // TODO(1): for each product, no expf.
     w_chunk_smem[tid] = w_after;
     __syncthreads();  // the chunk's rows are complete
 
@@ -104,7 +105,8 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
           alignas(sizeof(float4)) float q4[kVec], w4[kVec];
           read(q4, &q_smem[t][ik]), read(w4, &w_smem[t][ik]);
           // TODO(2): roughly 4 lines; add these four channels to key s's score for query t, then
-          // TODO(2): decay by step t. budget: one multiply-add and one multiplication per channel.
+          // TODO(2): decay them in `key` by step t. budget: one multiply-add and one multiplication
+          // TODO(2): per channel.
         }
       }
       for (int distance = kKeyThreads / 2; distance > 0; distance /= 2)
@@ -115,9 +117,10 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
 
     for (int t = 0; t < kChunk && first + t < args.T; ++t) {
       float sum[kVec] = {};
-      // TODO(3): roughly 14 lines; the decayed query times this thread's column of the state, and
-      // TODO(3): the scores times its column of v; by read(), four at a time, into four sums. Both
-      // TODO(3): loops unrolled: state and v stay in registers. budget: 16 + 4 reads of 16 bytes.
+      // TODO(3): roughly 14 lines; add the decayed query times this thread's column of the state,
+      // TODO(3): and the scores times its column of v; read() four at a time, and add to four sums.
+      // TODO(3): Unroll both loops, so that state and v stay in registers. budget: 16 + 4 reads of
+      // TODO(3): 16 bytes.
       args.o[((b * args.T + first + t) * args.H + h) * kChannels + tid] =
           args.scale * (sum[0] + sum[1] + sum[2] + sum[3]);
     }
@@ -125,8 +128,9 @@ __global__ void __launch_bounds__(kChannels) wkv_chunks(const WkvArgs args) {
 #pragma unroll
     for (int ik = 0; ik < kChannels; ik += kVec) {
       alignas(sizeof(float4)) float w4[kVec], k4[kVec];
-      // TODO(4): roughly 8 lines; rows ik to ik + 3 of this column: decay of the whole chunk, then
-      // TODO(4): each key of the chunk times its value. budget: 1 + 16 reads of 16 bytes.
+      // TODO(4): roughly 8 lines; multiply rows ik to ik + 3 of this column by the chunk's decay,
+      // TODO(4): then add each key of the chunk, decayed until the chunk's end, times its value.
+      // TODO(4): budget: 1 + 16 reads of 16 bytes.
     }
     __syncthreads();  // all threads have finished this chunk; its rows may be overwritten
   }

@@ -74,8 +74,9 @@ __global__ void __launch_bounds__(kQueries) attention_tiles(const BasicAttention
     float scores[kKeys], tile_largest = largest;
 #pragma unroll
     for (int key = 0; key < kKeys; ++key) {
-      // TODO(1): roughly 9 lines; score: args.scale * q . k, or -INFINITY if first + key is masked;
-      // TODO(1): then the maximum score so far; budget: 16 reads of 16 bytes of k_smem.
+      // TODO(1): roughly 9 lines; set scores[key] to args.scale * q . k, or -INFINITY if the query
+      // TODO(1): does not see key first + key; raise tile_largest to it if that is smaller; budget:
+      // TODO(1): 16 reads of 16 bytes of k_smem.
     }
 
     // Without a key so far the weight is exp(-inf - 0), not exp(-inf + inf).
@@ -91,8 +92,9 @@ __global__ void __launch_bounds__(kQueries) attention_tiles(const BasicAttention
   }
 
   if (!exists) return;
-  // TODO(4): roughly 5 lines; store o / sum (0 without a key), and lse, the log of sum exp(score);
-  // TODO(4): budget: 16 stores of 16 bytes, and one of lse.
+  // TODO(4): roughly 5 lines; store o / sum to args.o (zeros for a query without keys), and lse,
+  // TODO(4): the log of the sum of exp(score), to args.lse; budget: 16 stores of 16 bytes, and one
+  // TODO(4): of lse.
 }
 
 void attention(const BasicAttentionArgs<float>& args) {

@@ -18,8 +18,8 @@ constexpr int kThreads = 64;  // per block, a multiple of 32 and at most 1024
 // ---- On the device, where each thread runs this function once ----
 
 __global__ void add_first_kernel(const float* a, const float* b, float* c, std::int64_t N) {
-  // TODO(1): roughly 2 lines; this thread's element, if there is one: its index, the guard, the
-  // TODO(1): sum; budget: one read of a, one of b, one store of c
+  // TODO(1): roughly 2 lines; compute this thread's element of c, if there is one: its index, the
+  // TODO(1): guard, the sum; budget: one read of a, one of b, one store of c
 }
 
 // ---- On the host ----
@@ -32,7 +32,7 @@ static void check(cudaError_t status, const char* what) {
 
 // Starts the kernel and does not wait for it. The arrays are in device memory.
 void launch_add(const float* a, const float* b, float* c, std::int64_t N) {
-  // TODO(2): roughly 3 lines; blocks for N elements, the launch, its check;
+  // TODO(2): roughly 3 lines; count the blocks for N elements, launch the kernel, check the launch;
   // TODO(2): budget: no block without an element
 }
 

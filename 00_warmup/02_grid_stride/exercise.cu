@@ -38,8 +38,8 @@ void add_per_element_on(const VectorAddArgs& args, std::int64_t blocks) {
 }
 
 std::int64_t unwritten_elements(std::int64_t N, std::int64_t blocks) {
-  // TODO(1): roughly 1 line; the number of elements from the grid's end to N, if there are any;
-  // TODO(1): budget: no loop
+  // TODO(1): roughly 1 line; return how many of the N elements are past the grid's last thread, 0
+  // TODO(1): if none is; budget: no loop
   return 0;  // until hole 1 is filled
 }
 
@@ -58,7 +58,7 @@ void vector_add_per_element(const VectorAddArgs& args) {
 __global__ void __launch_bounds__(kThreads) add_grid_stride_kernel(const VectorAddArgs args) {
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
-  // TODO(2): roughly 2 lines; this thread's elements: the first one, and one every `stride`;
+  // TODO(2): roughly 2 lines; add this thread's elements: number `first`, and one every `stride`;
   // TODO(2): budget: one read of a, one of b, one store of c for each element
 }
 
@@ -71,8 +71,8 @@ void add_grid_stride_on(const VectorAddArgs& args, std::int64_t blocks) {
 
 std::int64_t blocks_for(std::int64_t items, std::int64_t multiprocessors,
                         std::int64_t per_multiprocessor) {
-  // TODO(3): roughly 2 lines; the blocks that have work, but at least 1, and at most
-  // TODO(3): `per_multiprocessor` for each SM; budget: no loop
+  // TODO(3): roughly 2 lines; return the number of blocks that have work, but at least 1, and at
+  // TODO(3): most `per_multiprocessor` for each SM; budget: no loop
   return 1;  // until hole 3 is filled
 }
 

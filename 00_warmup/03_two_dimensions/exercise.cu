@@ -17,7 +17,7 @@ namespace warmup {
 
 // The offset from a view's first element to the element at (row, col).
 __host__ __device__ std::int64_t offset_of(std::int64_t row, std::int64_t col, Strides strides) {
-  // TODO(1): roughly 1 line; the offset: rows down, columns to the right; budget: two products
+  // TODO(1): roughly 1 line; return the offset of element (row, col); budget: two products
   return 0;  // until hole 1 is filled
 }
 
@@ -32,7 +32,8 @@ struct Place {
 };
 
 __device__ Place my_place() {
-  // TODO(2): roughly 3 lines; y counts rows, x counts columns; budget: no read of global memory
+  // TODO(2): roughly 3 lines; return the thread's row and column: y counts rows, x counts columns;
+  // TODO(2): budget: no read of global memory
   return {};  // until hole 2 is filled
 }
 
@@ -45,7 +46,7 @@ __device__ void add_element(const MatrixAddArgs& args, std::int64_t row, std::in
 
 __global__ void __launch_bounds__(kColumns* kRows) matrix_add_kernel(const MatrixAddArgs args) {
   const Place place = my_place();
-  // TODO(3): roughly 1 line; the mask: threads without an element return;
+  // TODO(3): roughly 1 line; add the mask: threads without an element return;
   // TODO(3): budget: with it one read of a, one of b, one store of c for each element
   add_element(args, place.row, place.col);
 }

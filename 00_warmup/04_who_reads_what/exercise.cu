@@ -16,8 +16,8 @@
 namespace warmup {
 
 int predicted_sectors(ReadPattern pattern) {
-  // TODO(1): roughly 5 lines; for each pattern, how many sectors of 32 bytes a request of 32 lanes
-  // TODO(1): moves; budget: no kernel is run for it, only paper is used.
+  // TODO(1): roughly 5 lines; return for each pattern how many sectors of 32 bytes a request of 32
+  // TODO(1): lanes moves; budget: no kernel is run for it, only paper is used.
   return 0;
 }
 
@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(kThreads) copy_coalesced_kernel(const WarpCopy
 __global__ void __launch_bounds__(kThreads) copy_vector_kernel(const WarpCopyArgs args) {
   const std::int64_t first = this_thread() * kVec;
   if (first + kVec <= args.N) {
-    // TODO(3): roughly 2 lines; copy kVec floats; budget: one load and one store of 16 bytes.
+    // TODO(3): roughly 2 lines; copy kVec floats from `first` on; budget: one load and one store of
+    // TODO(3): 16 bytes.
   } else {
     for (std::int64_t i = first; i < args.N; ++i)
       args.y[i] = args.x[i];

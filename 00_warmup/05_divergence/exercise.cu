@@ -30,8 +30,8 @@ __device__ float polynomial(const TwoSidesArgs& args, float x) {
 
 __device__ float largest_product(const TwoSidesArgs& args, float x) {
   float largest = args.q[0] * x;
-  // TODO(1): roughly 2 lines; the largest of all K products with x; fmaxf(a, b) is the larger of
-  // TODO(1): two floats; budget: one load of a coefficient per product.
+  // TODO(1): roughly 2 lines; make `largest` the largest of all K products with x; fmaxf(a, b) is
+  // TODO(1): the larger of two floats; budget: one load of a coefficient per product.
   return largest;
 }
 
@@ -53,8 +53,9 @@ __global__ void __launch_bounds__(kThreads) parity_split_kernel(const TwoSidesAr
 __global__ void __launch_bounds__(kThreads) parity_by_warp_kernel(const TwoSidesArgs args) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t lane = thread % kWarpSize, warp = thread / kWarpSize;
-  // TODO(2): roughly 10 lines; as above, but all lanes of a warp have elements of the same kind;
-  // TODO(2): budget: one load request per warp for x, and K for the coefficients.
+  // TODO(2): roughly 10 lines; compute as parity_split_kernel does, but all lanes of a warp have
+  // TODO(2): even elements, or all have odd ones; budget: one load request per warp for x, and K
+  // TODO(2): for the coefficients.
 }
 
 // Checks the arguments. Returns whole blocks, which hold whole pairs of warps.

@@ -29,8 +29,8 @@ struct Watch {
 };
 
 __host__ __device__ bool holds(const Condition& condition, unsigned index) {
-  // TODO(1): roughly 6 lines; true if the index fulfils the condition, for each relation but kAny;
-  // TODO(1): budget: no memory is read.
+  // TODO(1): roughly 6 lines; return whether the index fulfils the condition, for each relation but
+  // TODO(1): kAny; budget: no memory is read.
   return true;
 }
 
@@ -47,8 +47,8 @@ __global__ void __launch_bounds__(kThreads)
   sum_smem[tid] = i < args.N ? args.x[i] : 0.0f;
   __syncthreads();
   for (int step = 1; step < kThreads; step *= 2) {
-    // TODO(2): roughly 1 line, somewhere in this loop; two threads access the same element, and
-    // TODO(2): nothing orders them; budget: one barrier more per step.
+    // TODO(2): roughly 1 line, somewhere in this loop; order the accesses of two threads to the
+    // TODO(2): same element; budget: one barrier more per step.
     const float earlier = tid >= step ? sum_smem[tid - step] : 0.0f;
     const float sum = sum_smem[tid] + earlier;
     sum_smem[tid] = sum;
@@ -69,8 +69,8 @@ __global__ void __launch_bounds__(kThreads)
 
 bool is_contiguous(const View& view) {
   if (view.sizes[0] * view.sizes[1] * view.sizes[2] == 0) return true;
-  // TODO(3): roughly 6 lines; false where an axis of two or more elements has another stride than
-  // TODO(3): contiguous elements would have; budget: one comparison per axis.
+  // TODO(3): roughly 6 lines; return false if an axis of two or more elements has another stride
+  // TODO(3): than contiguous elements would have; budget: one comparison per axis.
   return true;
 }
 

@@ -69,8 +69,8 @@ float mean_milliseconds(const std::function<void(cudaStream_t)>& launch, int war
   const Stream own;
   const Event begin, end;
   float milliseconds = 0;
-  // TODO(1): roughly 8 lines; warm up, then the mean of the timed launches; all are enqueued in
-  // TODO(1): own.stream;
+  // TODO(1): roughly 8 lines; warm up, then compute the mean time of the other launches; enqueue
+  // TODO(1): all of them in own.stream;
   // TODO(1): budget: warm_up + launches calls of launch, one division
   return milliseconds;
 }
@@ -87,12 +87,12 @@ void add_in_pieces(const VectorAddArgs& args) {
     const auto buffer = static_cast<int>(first / piece % kBuffers);
     float* const a = memory.get() + 3 * buffer * piece;
     float *const b = a + piece, *const c = b + piece;
-    // TODO(2): roughly 1 line; the copies wait until this buffer is empty; budget: only for the
-    // TODO(2): kernel two pieces before
+    // TODO(2): roughly 1 line; let the copies wait until this buffer is empty; budget: they wait
+    // TODO(2): only for the kernel two pieces before
     copy(a, args.a + first, elements, copies.stream);
     copy(b, args.b + first, elements, copies.stream);
-    // TODO(3): roughly 2 lines; the kernels wait until this buffer is full; budget: no copy waits
-    // TODO(3): for a kernel
+    // TODO(3): roughly 2 lines; let the kernels wait until this buffer is full; budget: your lines
+    // TODO(3): make no copy wait for a kernel
     launch_add_piece(a, b, c, elements, kernels.stream);
     // TODO(2): roughly 1 line; record that this buffer is empty again; budget: one event
     copy(args.c + first, c, elements, kernels.stream);

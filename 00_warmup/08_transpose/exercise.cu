@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(kTileThreads) transpose_at_the_write_kernel(Tr
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * kTile + threadIdx.x;
   const std::int64_t first_m = static_cast<std::int64_t>(blockIdx.y) * kTile + threadIdx.y;
   for (int i = 0; i < kTile; i += kRows) {
-    // TODO(1): roughly 2 lines; copy x(m, n) of row m = first_m + i to y(n, m), where x has that
-    // TODO(1): row and column; budget: one global read and one global write.
+    // TODO(1): roughly 2 lines; copy x(m, n), with m = first_m + i, to y(n, m), if x has this row
+    // TODO(1): and column; budget: one global read and one global write.
   }
 }
 
@@ -60,15 +60,15 @@ __global__ void __launch_bounds__(kTileThreads) transpose_tile_kernel(TransposeA
   const std::int64_t tile_n = static_cast<std::int64_t>(blockIdx.x) * kTile;
   const int lane = threadIdx.x;
 
-  // TODO(2): roughly 9 lines; load the tile's rows from x into tile_smem, kRows at a time, lane by
-  // TODO(2): lane, and store its columns to rows of y; a barrier between the two; skip elements
-  // TODO(2): past the edges of x; budget: per element one global read and one global write, 4
-  // TODO(2): sectors a request.
+  // TODO(2): roughly 9 lines; load the tile's rows from x into tile_smem, kRows at a time, a lane
+  // TODO(2): per column, and store its columns to rows of y; a barrier between the two; skip
+  // TODO(2): elements past the edges of x; budget: per element one global read and one global
+  // TODO(2): write, 4 sectors a request.
 }
 
 // Floats from one row of a tile to the next.
 constexpr int row_pitch(int columns) {
-  // TODO(3): roughly 1 line; a row of a tile is longer than its columns need, so that a column is
+  // TODO(3): roughly 1 line; make a row of a tile longer than its columns need, so that a column is
   // TODO(3): in 32 banks; budget: no bank conflict in transpose_tiled, for 128 bytes of shared
   // TODO(3): memory more.
   return columns;
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kWideThreads) transpose_wide_kernel(TransposeA
   const std::int64_t first_m = tile_m + row * kVec, first_n = tile_n + column * kVec;
   if (first_m < args.M && first_n < args.N) {
     const float* from = args.x + first_m * args.N + first_n;
-    // TODO(4): roughly 8 lines; four loads of 16 bytes, of four rows of x; transpose the 4 x 4
+    // TODO(4): roughly 8 lines; load 16 bytes of each of four rows of x; transpose the 4 x 4
     // TODO(4): elements in registers, and store them in four rows of tile_smem, at the indices that
     // TODO(4): the comment above names; budget: a quarter of a load per element, no bank conflict.
   }

@@ -51,8 +51,8 @@ __global__ void __launch_bounds__(kThreads) sum_tree_kernel(SumArgs args) {
 
 // The sum over the lanes of a warp, returned to every lane.
 __device__ float warp_sum(float x) {
-  // TODO(2): roughly 2 lines; each lane adds the value of the lane whose index differs in one bit,
-  // TODO(2): for each of the five bits; budget: five shuffles, no shared memory.
+  // TODO(2): roughly 2 lines; each lane adds to its x that of the lane whose index differs in one
+  // TODO(2): bit, for each of the five bits; budget: five shuffles, no shared memory.
   return x;
 }
 

@@ -24,14 +24,14 @@ constexpr int kHeld = 32;  // floats of a row that a thread keeps, eight 16-byte
 // ---- Every lane gets the sum, or the maximum, over the lanes of its warp ----
 
 __device__ float warp_sum(float x) {
-  // TODO(1): roughly 2 lines; the sum over the 32 lanes, in every lane; budget: five shuffles, no
-  // TODO(1): shared memory.
+  // TODO(1): roughly 2 lines; make x the sum over the 32 lanes, in every lane; budget: five
+  // TODO(1): shuffles, no shared memory.
   return x;
 }
 
 __device__ float warp_max(float x) {
-  // TODO(2): roughly 2 lines; the maximum of the 32 lanes' numbers, in every lane; budget: five
-  // TODO(2): shuffles.
+  // TODO(2): roughly 2 lines; make x the maximum of the 32 lanes' numbers, in every lane; budget:
+  // TODO(2): five shuffles.
   return x;
 }
 
@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(kThreads) softmax_warp_kernel(SoftmaxArgs args
   float* y = args.y + m * args.N;
 
   float most = x[0];
-  // TODO(2): roughly 3 lines; the largest element of the row, in every lane; budget: one global
-  // TODO(2): read per element.
+  // TODO(2): roughly 3 lines; make `most` the largest element of the row, in every lane; budget:
+  // TODO(2): one global read per element.
 
   float sum = 0.0f;
   for (std::int64_t n = lane; n < args.N; n += kWarpSize)
@@ -58,9 +58,10 @@ __global__ void __launch_bounds__(kThreads) softmax_warp_kernel(SoftmaxArgs args
 }
 
 __global__ void __launch_bounds__(kThreads) rms_norm_warp_kernel(RmsNormArgs args) {
-  // TODO(3): roughly 12 lines, the whole kernel; a warp has row m and reads it by lanes; the mean
-  // TODO(3): of the squares over N plus eps, one over its root, and x times that times the weight;
-  // TODO(3): budget: per element of y two global reads of x, one of the weight, one global write.
+  // TODO(3): roughly 12 lines, the whole kernel; each warp reads a row m by lanes, and stores x
+  // TODO(3): times the weight, divided by the root of (the mean of the row's squares plus eps), to
+  // TODO(3): y; budget: per element of y two global reads of x, one of the weight, one global
+  // TODO(3): write.
 }
 
 // ---- Step 2: a row in registers of a warp (up to 1024 elements) or of a block (up to 8192) ----
@@ -99,9 +100,9 @@ __device__ void copy_vector(float* to, const float* from) {
 // Elements past the row's end are `fill`.
 template <int kRowThreads>
 __device__ void load_row(float (&held)[kHeld], const float* row, int N, float fill) {
-  // TODO(4): roughly 6 lines; each of the thread's eight vectors is loaded from the row, or, past
-  // TODO(4): its end, all four of its floats are `fill`; budget: a quarter of a global read per
-  // TODO(4): element, 16 bytes a load.
+  // TODO(4): roughly 6 lines; load each of the thread's eight vectors from the row, or, if it is
+  // TODO(4): past the row's end, set its four floats to `fill`; budget: a quarter of a global read
+  // TODO(4): per element, 16 bytes a load.
 }
 
 template <int kRowThreads>
@@ -113,9 +114,9 @@ __global__ void __launch_bounds__(kThreads) softmax_rows_kernel(SoftmaxArgs args
   alignas(sizeof(float4)) float x[kHeld];
   load_row<kRowThreads>(x, args.x + m * N, N, -INFINITY);
 
-  // TODO(5): roughly 15 lines; maximum, exps, their sum and the quotients, all from x; then store
-  // TODO(5): the vectors within the row; budget: no further global read, a quarter of a global
-  // TODO(5): write per element; two barriers where a block has the row, no other.
+  // TODO(5): roughly 15 lines; compute maximum, exps, their sum and the quotients, all from x; then
+  // TODO(5): store the vectors within the row; budget: no further global read, a quarter of a
+  // TODO(5): global write per element; two barriers where a block has the row, no other.
 }
 
 template <int kRowThreads>

@@ -39,12 +39,12 @@ __global__ void __launch_bounds__(kScaleThreads) scale_in_flight_kernel(const Sc
   float4 loaded[kInFlight];
   for (int i = 0; i < kInFlight; ++i) {
     const std::int64_t four = first + i * kScaleThreads;
-    // TODO(2): roughly 1 line; load the vectors that exist; budget: a load of 16 bytes
+    // TODO(2): roughly 1 line; load vector `four`, if it exists; budget: a load of 16 bytes
   }
   for (int i = 0; i < kInFlight; ++i) {
     const std::int64_t four = first + i * kScaleThreads;
-    // TODO(2): roughly 3 lines; multiply and store the vectors that exist; budget: no load, a store
-    // TODO(2): of 16 bytes
+    // TODO(2): roughly 3 lines; multiply and store vector `four`, if it exists; budget: no load, a
+    // TODO(2): store of 16 bytes
   }
 
   // Up to three elements remain.
@@ -68,8 +68,8 @@ void scale_in_flight(const ScaleArgs& args) {
 
 std::vector<unsigned> ring(unsigned places, unsigned seed) {
   std::vector<unsigned> next(places);
-  // TODO(1): roughly 4 lines; make `next` one ring of all elements, in a pseudo-random order
-  // TODO(1): budget: each place is exchanged once with another
+  // TODO(1): roughly 4 lines; make `next` one ring of all elements, in a pseudo-random order;
+  // TODO(1): budget: one swap per element
   return next;
 }
 

@@ -53,9 +53,8 @@ int blocks_per_multiprocessor(int threads, int registers_per_thread, int shared_
       shared_bytes > has.most_shared_bytes_of_block)
     return 0;
   int blocks = has.blocks;
-  // TODO(1): roughly 6 lines; the blocks that warps, registers and shared memory each allow; the
-  // TODO(1): minimum counts
-  // TODO(1): budget: no loop
+  // TODO(1): roughly 6 lines; compute how many blocks warps, registers and shared memory each
+  // TODO(1): allow, and make `blocks` the minimum of all four limits; budget: no loop
   return blocks;
 }
 
@@ -78,15 +77,14 @@ OccupancyByCuda occupancy_by_cuda() {
 
 Place place(const Work& work, const Machine& machine) {
   Place result;
-  // TODO(2): roughly 5 lines; intensity, the least time, and whether the bytes take longer
-  // TODO(2): budget: three divisions
+  // TODO(2): roughly 5 lines; compute the three members of `result`; budget: three divisions
   return result;
 }
 
 std::array<Work, 3> three_kernels(double n) {
   std::array<Work, 3> work;
-  // TODO(3): roughly 3 lines; bytes and operations of the three kernels in roofline.hpp; the first
-  // TODO(3): two move each array once, the third's bytes are those that its threads load;
+  // TODO(3): roughly 3 lines; set bytes and operations of the three kernels in roofline.hpp; the
+  // TODO(3): first two move each array once, the third's bytes are those that its threads load;
   // TODO(3): budget: no loop; a float has 4 bytes, a multiply-add is two operations
   return work;
 }

@@ -22,8 +22,8 @@ __global__ void __launch_bounds__(kRows* kColumns) matmul_naive_kernel(const Mat
   const std::int64_t blocks_across = (args.N + kColumns - 1) / kColumns;
   // This thread's element of C.
   std::int64_t m = 0, n = 0;  // until hole 1 is filled
-  // TODO(1): roughly 3 lines; blocks cover C row by row: which row and column are this thread's?
-  // TODO(1): return if they are past C's end
+  // TODO(1): roughly 3 lines; compute this thread's row m and column n (blocks cover C row by row),
+  // TODO(1): and return if one of them is past C's end;
   // TODO(1): budget: no global read; 32 neighbouring threads have 32 neighbours in a row
 
   float sum = 0.0f;
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kRows* kColumns) matmul_naive_kernel(const Mat
     // TODO(2): read each of a and b
   }
 
-  // TODO(3): roughly 2 lines; the bias, if there is one, then ReLU, if args.relu is set;
+  // TODO(3): roughly 2 lines; add the bias, if there is one, then apply ReLU, if args.relu is set;
   // TODO(3): budget: one global read of the bias
   args.c[m * args.N + n] = sum;
 }

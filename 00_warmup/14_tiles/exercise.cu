@@ -28,12 +28,12 @@ __global__ void __launch_bounds__(kTile* kTile) matmul_tiles_kernel(const Matmul
   float sum = 0.0f;
   for (std::int64_t first_k = 0; first_k < K; first_k += kTile) {
     const std::int64_t a_k = first_k + column, b_k = first_k + row;
-    // TODO(1): roughly 5 lines; fetch both tiles, 0 past an edge; synchronize the block; add up the
-    // TODO(1): tiles' part of the sum
+    // TODO(1): roughly 5 lines; fetch both tiles, 0 past an edge; synchronize the block; add the 32
+    // TODO(1): products of A's row `row` and B's column `column` to `sum`;
     // TODO(1): budget: one global read each of a and b, 32 times two reads of shared memory, no
     // TODO(1): bank conflict, one barrier
     // The next tiles use the same buffers.
-    // TODO(2): roughly 1 line; what must have happened before the next tiles are stored?
+    // TODO(2): roughly 1 line; let no thread store the next tiles too early;
     // TODO(2): budget: one barrier
   }
   if (m < M && n < N) args.c[m * N + n] = finished(args, sum, n);

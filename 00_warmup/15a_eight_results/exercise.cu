@@ -39,15 +39,15 @@ __global__ void __launch_bounds__(kThreads) matmul_eight_results_kernel(const Ma
     }
     __syncthreads();  // both tiles are complete, so all threads may read them
     for (int k = 0; k < kDepth; ++k) {
-      // TODO(1): roughly 3 lines; add this k's product to each of the kSide sums; sum[i] is of row
-      // TODO(1): + i and column
+      // TODO(1): roughly 3 lines; add this k's product to each of the kSide sums; sum[i]
+      // TODO(1): belongs to row `row + i` and column `column` of C's tile;
       // TODO(1): budget: 9 reads of shared memory, 8 multiply-adds
     }
     __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
 
   for (int i = 0; i < kSide; ++i) {
-    // TODO(2): roughly 2 lines; where in C is sum[i]? if it is within C, finish and store it;
+    // TODO(2): roughly 2 lines; if the element of sum[i] is within C, store its `finished` value;
     // TODO(2): budget: one store
   }
 }

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int k = 0; k < kDepth; ++k) {
       float a[kSide], b[kSide];
       // TODO(1): roughly 8 lines; load 8 elements of a column of A's tile and 8 of a row of B's,
-      // TODO(1): then add all 64 products
+      // TODO(1): then add their 64 products to the sums;
       // TODO(1): budget: 16 reads of shared memory, 64 multiply-adds
     }
     __syncthreads();  // all threads have read the tiles, which may now be overwritten
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(kThreads, 2)
 
   for (int i = 0; i < kSide; ++i) {
     for (int j = 0; j < kSide; ++j) {
-      // TODO(2): roughly 2 lines; where in C is sum[i][j]? if it is within C, finish and store it;
-      // TODO(2): budget: one store
+      // TODO(2): roughly 2 lines; if the element of sum[i][j] is within C, store its `finished`
+      // TODO(2): value; budget: one store
     }
   }
 }

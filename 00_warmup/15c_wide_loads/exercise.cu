@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_wide_loads_kernel(const Ma
   const auto fetch = [&] {
     fetch_four<kWide>(a4, a_next, a_left > 0, a_left);
     fetch_four<kWide>(b4, b_next, b_left > 0, b_count);
-    // TODO(1): roughly 2 lines; advance the pointers and the counts to the next tiles; budget: one
-    // TODO(1): multiplication, by N
+    // TODO(1): roughly 2 lines; advance a_next and b_next to the next tiles, and reduce a_left and
+    // TODO(1): b_left; budget: one multiplication, by N
   };
   const auto store = [&] {
     // TODO(2): roughly 3 lines; store a4 in a column of a_smem, which is transposed, and b4 in a
@@ -76,8 +76,8 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_wide_loads_kernel(const Ma
 #pragma unroll
     for (int k = 0; k < kDepth; ++k) {
       alignas(16) float a[kSide], b[kSide];
-      // TODO(3): roughly 4 lines; load 8 elements of A and 8 of B, four at a time; budget: 4 reads
-      // TODO(3): of shared memory, of 16 bytes
+      // TODO(3): roughly 4 lines; load this thread's 8 elements of A into a and its 8 of B into b,
+      // TODO(3): four at a time; budget: 4 reads of shared memory, of 16 bytes
       for (int i = 0; i < kSide; ++i) {
         for (int j = 0; j < kSide; ++j)
           sum[i][j] += a[i] * b[j];

@@ -69,12 +69,12 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_double_buffer_kernel(const
   };
 
   float sum[kSide][kSide] = {};
-  // TODO(1): roughly 3 lines; fetch and store the first tiles in buffer 0, for all threads;
-  // TODO(1): budget: one barrier
+  // TODO(1): roughly 3 lines; fetch the first tiles and store them in buffer 0, so that every
+  // TODO(1): thread may read all of them; budget: one barrier
   int buffer = 0;
   for (std::int64_t next_k = kDepth; next_k < K + kDepth; next_k += kDepth) {
-    // TODO(2): roughly 1 line; fetch the next tiles, those from next_k on, if there are any;
-    // TODO(2): budget: nothing is waited for
+    // TODO(2): roughly 1 line; fetch the next tiles, which begin at next_k, if there are any;
+    // TODO(2): budget: no wait
 #pragma unroll
     for (int k = 0; k < kDepth; ++k) {
       alignas(16) float a[kSide], b[kSide];
@@ -87,8 +87,8 @@ __global__ void __launch_bounds__(kThreads, 2) matmul_double_buffer_kernel(const
           sum[i][j] += a[i] * b[j];
       }
     }
-    // TODO(2): roughly 3 lines; store the next tiles in the other buffer, and continue with it;
-    // TODO(2): budget: one barrier
+    // TODO(2): roughly 3 lines; store the next tiles, if there are any, in the other buffer, which
+    // TODO(2): the next iteration multiplies; budget: one barrier
   }
 
 #pragma unroll  // an index of sum unknown at compile time would put sum into local memory

@@ -31,19 +31,20 @@ struct Place {
 
 // A (16 x 16). Register i of a lane, 0 to 3, holds the element here and its right neighbour.
 __device__ Place place_in_a(int lane, int i) {
-  // TODO(1): roughly 3 lines; the row and the column; budget: no access to memory
+  // TODO(1): roughly 3 lines; return the row and the column of this element; budget: no access to
+  // TODO(1): memory
   return {};  // until hole 1 is filled
 }
 
 // B (16 x 8). Register i of a lane, 0 or 1, holds the element here and the one below it.
 __device__ Place place_in_b(int lane, int i) {
-  // TODO(2): roughly 3 lines; the same for B; budget: no access to memory
+  // TODO(2): roughly 3 lines; do the same for B; budget: no access to memory
   return {};  // until hole 2 is filled
 }
 
 // C (16 x 8). Register i of a lane, 0 to 3, holds the element here.
 __device__ Place place_in_c(int lane, int i) {
-  // TODO(3): roughly 3 lines; the same for C, of which a register has one element; budget: no
+  // TODO(3): roughly 3 lines; do the same for C, of which a register has one element; budget: no
   // TODO(3): access to memory
   return {};  // until hole 3 is filled
 }

@@ -72,8 +72,8 @@ __device__ FragmentA load_a(TileA tile, int row, int column, int lane) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const tiles::Place place = FragmentA::place(lane, i);
-    // TODO(1): roughly 2 lines; a.x[i]: the element at that index and its right neighbour, 4 bytes
-    // TODO(1): budget: one load from shared memory
+    // TODO(1): roughly 2 lines; load the element at `place` and its right neighbour, 4 bytes, into
+    // TODO(1): a.x[i]; budget: one load from shared memory
   }
   return a;
 }
@@ -83,8 +83,8 @@ __device__ void load_b(FragmentB (&b)[2], TileB tile, int row, int column, int l
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const tiles::Place place = FragmentB::place(lane, i % 2);
-    // TODO(2): roughly 2 lines; b[i / 2].x[i % 2]: the element at that index, 8 columns further
-    // TODO(2): right for i = 2 and 3, and the one below
+    // TODO(2): roughly 2 lines; load the element at `place` and the one below it into
+    // TODO(2): b[i / 2].x[i % 2], for i = 2 and 3 those 8 columns further right
     // TODO(2): budget: two loads from shared memory
   }
 }

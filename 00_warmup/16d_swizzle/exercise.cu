@@ -44,8 +44,8 @@ struct Tile {
 
   static __device__ unsigned place(unsigned row, unsigned column) {
     unsigned unit = 0;  // until hole 1 is filled
-    // TODO(1): roughly 1 line; the vector's index in its row: every index is used once, and a
-    // TODO(1): vector's indices in 8 rows differ modulo 8
+    // TODO(1): roughly 1 line; compute the slot of the element's vector: a row uses each slot once,
+    // TODO(1): and in 8 neighbouring rows the slots of vector u differ modulo 8
     // TODO(1): budget: four wavefronts for each load of four matrices
     return row * kColumns + unit * kUnit + column % kUnit;
   }

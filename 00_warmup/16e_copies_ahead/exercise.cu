@@ -72,13 +72,13 @@ __global__ void __launch_bounds__(kThreads, 2)
   };
 
   tiles::Accumulator c[kSide][kSide][2] = {};
-  // TODO(1): roughly 4 lines; fetch the first kStages - 1 tiles that exist; a group for each,
-  // TODO(1): perhaps an empty one
+  // TODO(1): roughly 4 lines; for each of the first kStages - 1 tiles, fetch it if it exists, and
+  // TODO(1): commit a group, perhaps an empty one
   // TODO(1): budget: no wait, no barrier
   for (int tile = 0; tile < count; ++tile) {
-    // TODO(2): roughly 3 lines; fetch the tile that is kStages - 1 ahead, if there is one; a group;
-    // TODO(2): wait for this tile's copies
-    // TODO(2): budget: one wait; the newest kStages - 1 groups may still be on their way
+    // TODO(2): roughly 3 lines; fetch the tile that is kStages - 1 ahead, if it exists; commit a
+    // TODO(2): group; wait for the copies of tile `tile`
+    // TODO(2): budget: one wait; the newest kStages - 1 groups may still be in flight
     __syncthreads();  // this stage is complete, so all threads may read it
     const TileA a_tile{stage(tile)};
     const TileB b_tile{stage(tile) + kElements};

@@ -26,9 +26,9 @@ namespace warmup {
 
 __host__ __device__ TilePlace grouped_place(std::int64_t block, std::int64_t down,
                                             std::int64_t across, std::int64_t group) {
-  // TODO(1): roughly 4 lines; the group of this block, its first row, its number of rows; then the
-  // TODO(1): index in the group, where blocks go down a column, then to the next one;
-  // TODO(1): budget: no access to memory
+  // TODO(1): roughly 4 lines; compute the first row of this block's group, the group's number of
+  // TODO(1): rows and the block's index in the group; then the tile, where blocks go down a column
+  // TODO(1): of the group, then down the next one; budget: no access to memory
   return {};  // until hole 1 is filled
 }
 

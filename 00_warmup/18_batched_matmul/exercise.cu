@@ -21,7 +21,7 @@ constexpr int kTile = 32;  // rows and columns of each tile, with one thread per
 constexpr float kRootHalf = 0.70710678f;  // 1 / sqrt(2)
 
 __device__ float finished(const BatchedMatmulArgs& args, float sum, std::int64_t n) {
-  // TODO(1): roughly 2 lines; add the column's bias where there is one; then GELU where args.gelu
+  // TODO(1): roughly 2 lines; add the column's bias, if there is one; then apply GELU, if args.gelu
   // TODO(1): is set
   // TODO(1): budget: one global read of the bias
   return sum;
@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(kTile* kTile)
   float* c = args.c;               // of the first batch, like a
   std::int64_t tile = blockIdx.x;  // among all batches' tiles
   // All batches have equally many tiles.
-  // TODO(2): roughly 3 lines; which batch is this tile of, which tile of it is this one, where do
-  // TODO(2): its a and c begin?
+  // TODO(2): roughly 3 lines; find this tile's batch; turn `tile` into its index in the batch;
+  // TODO(2): advance a and c to the batch's beginning
   // TODO(2): budget: no global read
   const std::int64_t m = tile / tiles_across * kTile + row;
   const std::int64_t n = tile % tiles_across * kTile + column;

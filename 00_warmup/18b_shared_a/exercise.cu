@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kTile* kTile) shared_a_kernel(const SharedAMat
   const std::int64_t j = blockIdx.x % tiles_across * kTile + column;  // among all batches' columns
   // Column j belongs to this batch.
   std::int64_t batch = B, n = 0;  // until hole 1 is filled
-  // TODO(1): roughly 2 lines; which batch does column j belong to, and which of its columns is it?
+  // TODO(1): roughly 2 lines; compute the batch of column j, and n, its index in this batch
   // TODO(1): budget: no global read
 
   float sum = 0.0f;
@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(kTile* kTile) shared_a_kernel(const SharedAMat
     const std::int64_t a_k = first_k + column, b_k = first_k + row;
     a_smem[row][column] = m < M && a_k < K ? args.a[m * K + a_k] : 0.0f;
     // Each column of b's tile is from its own batch.
-    // TODO(2): roughly 1 line; store an element of this column in b's tile, 0 past an edge;
-    // TODO(2): budget: one global read of b
+    // TODO(2): roughly 1 line; store row b_k's element of this thread's column in b_smem, 0 past an
+    // TODO(2): edge; budget: one global read of b
     __syncthreads();  // both tiles are complete, so all threads may read them
     for (int k = 0; k < kTile; ++k)
       sum += a_smem[row][k] * b_smem[k][column];

@@ -36,7 +36,7 @@ __device__ float term(const Conv2dArgs& args, const Place& at, std::int64_t c, s
   const float weight = args.weight[((at.m * args.C + c) * args.KH + ky) * args.KW + kx];
   float pixel = 0.0f;  // out of bounds
   // The pixel below the tap.
-  // TODO(1): roughly 4 lines; its row and column in the image; read it if it is within the image
+  // TODO(1): roughly 4 lines; compute the pixel's row and column, and read it if it is in the image
   // TODO(1): budget: one global read of x
   return pixel * weight;
 }
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kThreads)
   float sum = 0.0f;
   for (std::int64_t c = 0; c < args.C; ++c) {
     // The tile contains taps outside the window.
-    // TODO(2): roughly 4 lines; each lane has its taps of the tile; add the terms of those that the
-    // TODO(2): window has
+    // TODO(2): roughly 4 lines; go through this lane's positions in the tile, and add the terms of
+    // TODO(2): those that are in the window
     // TODO(2): budget: one term for each tap of the window
   }
   for (int distance = kWarpSize / 2; distance > 0; distance /= 2)

@@ -23,7 +23,7 @@ __device__ float unrolled(const Conv2dArgs& args, std::int64_t k, std::int64_t b
                           std::int64_t ox) {
   // The weights of a channel of y are in the order c, ky, kx.
   std::int64_t c = 0, ky = 0, kx = 0;  // until hole 1 is filled
-  // TODO(1): roughly 3 lines; which channel of x, and which row and column of the window?
+  // TODO(1): roughly 3 lines; compute the channel of x, and the row and column of the window
   // TODO(1): budget: no global read
   const std::int64_t iy = oy * args.stride + ky - args.pad, ix = ox * args.stride + kx - args.pad;
   if (iy < 0 || iy >= args.H || ix < 0 || ix >= args.W) return 0.0f;
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kTile* kTile)
   const std::int64_t j = blockIdx.x % tiles_across * kTile + column;  // among all images' columns
   // Column j belongs to this image.
   std::int64_t batch = j, oy = 0, ox = 0;  // until hole 2 is filled
-  // TODO(2): roughly 3 lines; which image does column j belong to, and which row and column of y?
+  // TODO(2): roughly 3 lines; compute the image of column j (`batch`), and the row and column of y
   // TODO(2): budget: no global read
 
   float sum = 0.0f;

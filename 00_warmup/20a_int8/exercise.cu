@@ -36,9 +36,9 @@ __global__ void __launch_bounds__(kThreads) quantize_kernel(const QuantizeArgs a
     most = fmaxf(most, args.r[k * N + n]);
   }
   float scale = 1.0f, zero = kMiddle;  // until hole 1 is filled
-  // TODO(1): roughly 4 lines; scale and zero point from least and most; symmetric: the zero point
-  // TODO(1): is in the middle and the scale fits both ends; else the range from least to most
-  // TODO(1): becomes that from 0 to kMost; budget: no access to memory
+  // TODO(1): roughly 4 lines; compute scale and zero from least and most; if args.symmetric is set,
+  // TODO(1): zero is kMiddle and the scale fits both ends; otherwise the range from least to most
+  // TODO(1): becomes the range from 0 to kMost; budget: no access to memory
   args.scale[i] = scale;
   args.zero[i] = static_cast<std::uint8_t>(zero);
   for (std::int64_t k = first; k < end; ++k) {
@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(kThreads) quantize_kernel(const QuantizeArgs a
 // q - zero is an integer, so it is exact in fp32.
 __device__ float centred(const LowBitArgs<8>& args, std::int64_t k, std::int64_t n) {
   float q = args.w[k * args.N + n];
-  // TODO(2): roughly 1 line; subtract the zero point of the group, or the middle; budget: one read
-  // TODO(2): of zero, or none
+  // TODO(2): roughly 1 line; subtract the group's zero point, or kMiddle if none is stored;
+  // TODO(2): budget: one read of zero, or none
   return q;
 }
 
@@ -73,8 +73,8 @@ __global__ void __launch_bounds__(kTile* kTile) int8_tiles_kernel(const LowBitAr
     a_smem[row][column] = m < M && a_k < K ? args.a[m * K + a_k] : 0.0f;
     float weight = 0.0f;
     if (w_k < K && n < N) {
-      // TODO(2): roughly 2 lines; the weight, times its scale where groups have one each;
-      // TODO(2): budget: one read of scale, or none
+      // TODO(2): roughly 2 lines; compute weight by `centred`; if each group has its own scale,
+      // TODO(2): multiply weight by it; budget: one read of scale, or none
     }
     w_smem[row][column] = weight;
     __syncthreads();  // both tiles are complete, so all threads may read them
@@ -84,7 +84,8 @@ __global__ void __launch_bounds__(kTile* kTile) int8_tiles_kernel(const LowBitAr
     __syncthreads();  // all threads have read the tiles, which may now be overwritten
   }
   if (m >= M || n >= N) return;
-  // TODO(2): roughly 1 line; the scale of a whole column; budget: one read of scale, or none
+  // TODO(2): roughly 1 line; if the column has one scale, multiply sum by it; budget: one read of
+  // TODO(2): scale, or none
   args.c[m * N + n] = sum;
 }
 

@@ -33,8 +33,8 @@ constexpr int kSpace =
 // Nibble 0 to 7 of a word as a float, without a conversion, as int4_parts.hpp explains.
 __device__ float in_place(unsigned word, int nibble) {
   unsigned bits = word;
-  // TODO(1): roughly 2 lines; move nibbles 6 and 7 to positions 0 and 1; clear all bits but the
-  // TODO(1): nibble's; budget: no conversion
+  // TODO(1): roughly 2 lines; if nibble is 6 or 7, move it to position 0 or 1; clear all bits but
+  // TODO(1): the nibble's; budget: no conversion
   return __uint_as_float(bits);
 }
 
@@ -85,7 +85,8 @@ __device__ void add_part(const Part& part, const float* a, float (&sum)[kColumns
   // The sum of a (q - zero) is the sum of a q, less zero times the sum of a.
   for (int column = 0; column < kColumns; ++column) {
     float share = of_q[column] * kOfProduct;
-    // TODO(1): roughly 1 line; subtract zero times the sum of a; of_a is 2^64 times that sum
+    // TODO(1): roughly 1 line; subtract the column's zero point times the sum of a from share; of_a
+    // TODO(1): is 2^64 times that sum
     sum[column] += scale[column] * share;
   }
 }
@@ -138,8 +139,8 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   }
 
   // Add up the slices of a warp, then the warps.
-  // TODO(2): roughly 4 lines; the lanes that have the same columns add up their sums, for each of
-  // TODO(2): the four columns
+  // TODO(2): roughly 4 lines; for each of the four columns, add up the sums of the lanes that have
+  // TODO(2): the same columns
   // TODO(2): budget: two shuffles a column
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
   if (lane < kAcross) {
@@ -149,7 +150,8 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
   __syncthreads();
   if (threadIdx.x >= kRow || first_n + threadIdx.x >= args.N) return;
   float total = sums_smem[0][threadIdx.x];
-  // TODO(2): roughly 2 lines; add the sums of the other warps; budget: seven reads of shared memory
+  // TODO(2): roughly 2 lines; add the other warps' sums to total; budget: seven reads of shared
+  // TODO(2): memory
   args.c[m * args.N + first_n + threadIdx.x] = total;
 }
 

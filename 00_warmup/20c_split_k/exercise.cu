@@ -104,8 +104,9 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
 
   // This block's parts of K.
   int begin = 0, end = 0;  // until hole 1 is filled
-  // TODO(1): roughly 2 lines; split `split` has parts_each parts, the last one perhaps fewer;
-  // TODO(1): budget: no access to memory
+  // TODO(1): roughly 2 lines; compute the number of the block's first part (begin), and of the part
+  // TODO(1): after its last one (end); each split has parts_each parts, the last split perhaps
+  // TODO(1): fewer; budget: no access to memory
 
   // Requested before the block waits for A.
   Part ahead[kAhead] = {};
@@ -159,9 +160,10 @@ __global__ void __launch_bounds__(kThreads, kWide ? 2 : 1)
     total += sums_smem[i][threadIdx.x];
   const std::int64_t at = m * args.N + first_n + threadIdx.x;
   if (partial == nullptr) {
-    // TODO(1): roughly 1 line; add to element `at` of c, as other splits do; budget: one atomic
+    // TODO(1): roughly 1 line; add total to element `at` of c, as the other splits do at the same
+    // TODO(1): time; budget: one atomic
   } else {
-    // TODO(2): roughly 1 line; store in `partial`, which has an element of c for each split;
+    // TODO(2): roughly 1 line; store total in `partial`, which has room for one c per split;
     // TODO(2): budget: one store
   }
 }
@@ -172,8 +174,8 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= count) return;
   float sum = 0.0f;
-  // TODO(2): roughly 2 lines; the sum of all splits' stored values for element i; budget: one read
-  // TODO(2): for each split
+  // TODO(2): roughly 2 lines; add up the values that the splits stored for element i of c;
+  // TODO(2): budget: one read for each split
   c[i] = sum;
 }
 

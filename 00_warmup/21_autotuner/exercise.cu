@@ -100,10 +100,11 @@ constexpr const char* kMagic = "kernel-ladder autotuner 1";  // the first line o
 std::string key_of(const std::string& what, std::int64_t M, std::int64_t N, std::int64_t K,
                    const std::string& device) {
   std::int64_t rows = 1;
-  // TODO(1): roughly 2 lines; the least power of 2 that is M or more; budget: no access to memory
+  // TODO(1): roughly 2 lines; make rows the least power of 2 that is M or more;
+  // TODO(1): budget: no access to memory
   std::string key = what + " M<=" + std::to_string(rows);
-  // TODO(1): roughly 1 line; the other two sizes, as in " N=64 K=32", so that no two pairs of
-  // TODO(1): them look the same
+  // TODO(1): roughly 1 line; append the other two sizes to key, as in " N=64 K=32", so that no two
+  // TODO(1): pairs of them look the same
   return key + " on " + device;
 }
 
@@ -123,11 +124,11 @@ Autotuner::Autotuner(std::string file) : file_(std::move(file)) {
 std::size_t Autotuner::best(const std::string& key, const std::vector<Candidate>& candidates,
                             const Cost& cost) {
   ladder::require(!candidates.empty(), "candidates has 0 elements; allowed: 1 or more");
-  // TODO(2): roughly 4 lines; the index of the candidate whose name is known for this key, if there
-  // TODO(2): is one; budget: no call of cost
+  // TODO(2): roughly 4 lines; if names_ has a candidate's name for this key, return the candidate's
+  // TODO(2): index; budget: no call of cost
   std::size_t best = 0;
-  // TODO(2): roughly 7 lines; else: which one costs least (the first of equals)? record its name;
-  // TODO(2): budget: one call of cost for each candidate
+  // TODO(2): roughly 7 lines; otherwise make best the index of the candidate that costs least (the
+  // TODO(2): first of equals), and record its name; budget: one call of cost for each candidate
   save();
   return best;
 }

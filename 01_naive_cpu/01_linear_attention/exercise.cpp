@@ -77,8 +77,8 @@ void linear_attention(const LinearAttentionArgs& args) {
         const std::int64_t visible = args.causal ? std::min(keys, l + 1) : keys;
         for (; seen < visible; ++seen) {
           const std::int64_t key_row = (b * T_k + seen) * H + h;
-          // TODO(1): roughly 4 lines; phi of this key into phi_k; add it to z, the normaliser's
-          // TODO(1): sum.
+          // TODO(1): roughly 4 lines; store phi of this key in phi_k, and add phi_k to z, the sum
+          // TODO(1): from which the normaliser is computed.
           // TODO(1): budget: one phi per element of the key.
           vvt_dot(phi_k.data(), args.v + key_row * V, kv.data(), K, V);
         }
@@ -120,8 +120,8 @@ void linear_attention_quadratic(const LinearAttentionArgs& args) {
           phi_q[ik] = phi(args.feature_map, args.q[row * K + ik]);
         }
         float denominator = args.eps;
-        // TODO(2): roughly 4 lines; one score per visible key, and the denominator that is their
-        // TODO(2): sum.
+        // TODO(2): roughly 4 lines; store one score per visible key in `scores`, and add all scores
+        // TODO(2): to `denominator`.
         // TODO(2): budget: one dot product per visible key.
         for (std::int64_t iv = 0; iv < V; ++iv)
           o[iv] = 0.0f;

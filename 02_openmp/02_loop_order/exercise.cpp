@@ -40,10 +40,10 @@ void wkv(const ladder::WkvArgs& args) {
             args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T + h * K;  // (K)
 
         float* o = args.o + row * V;  // (V)
-        // TODO(1): roughly 1 line here, 8 below; set the output to zeros.
+        // TODO(1): roughly 1 line here, 8 below; set this step's row of o to zeros.
         for (std::int64_t ik = 0; ik < K; ++ik) {
-          // TODO(1): roughly 8 lines; key row ik: its decay, then a loop over the value columns
-          // TODO(1): with the two lines of the formula.
+          // TODO(1): roughly 8 lines; compute key row ik's decay, then loop over the value columns
+          // TODO(1): with the formula's two lines, the output's and the state's.
           // TODO(1): budget: one exp for each key row and step.
         }
       }

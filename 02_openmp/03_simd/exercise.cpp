@@ -45,8 +45,8 @@ void wkv(const ladder::WkvArgs& args) {
         std::fill_n(o, V, 0.0f);
         for (std::int64_t ik = 0; ik < K; ++ik) {
           const float w = std::exp(log_w[ik]);
-          // TODO(1): roughly 8 lines; lesson 02's inner loop, in vectors of kLanes columns; load a
-          // TODO(1): row's single numbers before.
+          // TODO(1): roughly 8 lines; write lesson 02.02's inner loop in vectors of kLanes columns.
+          // TODO(1): Before it, load the numbers that are the same for all columns.
           // TODO(1): budget: no check at run time whether arrays overlap.
         }
       }

@@ -20,14 +20,14 @@ namespace openmp {
 constexpr std::int64_t kLine = 16;  // floats per cache line of 64 bytes
 
 Columns columns_of(std::int64_t part, std::int64_t parts, std::int64_t V) {
-  // TODO(1): roughly 3 lines; this part's columns.
+  // TODO(1): roughly 3 lines; return this part's first column and the column after its last.
   // TODO(1): budget: no cache line of a row is in two parts, and parts differ by at most one line.
   return {0, V};  // until hole 1 is filled
 }
 
 std::int64_t parts_of(std::int64_t threads, std::int64_t heads, std::int64_t V) {
-  // TODO(2): roughly 3 lines; with fewer heads than threads, so many parts that each thread gets
-  // TODO(2): one.
+  // TODO(2): roughly 3 lines; return the number of parts of each head. With fewer heads than
+  // TODO(2): threads, it is so large that each thread gets at least one part.
   // TODO(2): budget: no more parts than a row has cache lines, one part if there are enough heads.
   return 1;  // until hole 2 is filled
 }

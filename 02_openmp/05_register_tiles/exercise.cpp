@@ -56,13 +56,13 @@ void advance(const Tile& tile, float* state, std::int64_t steps) {
           s[r][c] = load(corner + r * tile.columns + c * kVec);
       }
       for (std::int64_t step = 0; step < steps; ++step) {
-        // TODO(1): roughly 4 lines; pointers to this step's q, k, w (from key row ik) and v (from
-        // TODO(1): column iv) in the tile.
+        // TODO(1): roughly 4 lines; declare pointers to this step's q, k and w (from key row ik on)
+        // TODO(1): and v (from column iv on) in `tile`.
         float* o = tile.o + step * tile.columns + iv;
         for (int c = 0; c < kColumns; ++c) {
           // TODO(1): roughly 1 line; load one vector of v, which serves kRows rows.
           Vec out = load(o + c * kVec);
-          // TODO(1): roughly 4 lines; every key row reads and updates its vector of the state.
+          // TODO(1): roughly 4 lines; for each key row, add its term to `out`, and update s[r][c].
           // TODO(1): budget: per key row and vector three multiply-add operations, no load and no
           // TODO(1): store of the state.
           store(o + c * kVec, out);
@@ -107,8 +107,8 @@ void stage(const ladder::WkvArgs& args, const Tile& tile, const Task& task, std:
 
   // sum_j q_j u_j k_j v_i = (sum_j q_j u_j k_j) v_i needs K FMAs instead of K * V.
   Vec bonus{};
-  // TODO(2): roughly 3 lines; sum the bonus (u is in tile.u) over the key rows, a vector of them at
-  // TODO(2): a time; budget: K / kVec vector steps.
+  // TODO(2): roughly 3 lines; add the terms of the sum over j (u is in tile.u) to `bonus`, kVec
+  // TODO(2): key rows at a time; budget: K / kVec vector steps.
   const float share = sum_of_lanes(bonus);
   for (std::int64_t iv = 0; iv < tile.columns; iv += kVec)
     store(o + iv, share * load(v + iv));

@@ -145,15 +145,15 @@ void advance(const AttentionTile& tile, float* state, std::int64_t steps) {
           s[r][c] = load(corner + r * tile.columns + c * kVec);
       }
       for (std::int64_t step = 0; step < steps; ++step) {
-        // TODO(1): roughly 3 lines; pointers to q, k (from key row ik) and v (from column iv) of
-        // TODO(1): this step.
+        // TODO(1): roughly 3 lines; declare pointers to this step's q and k (from key row ik on)
+        // TODO(1): and v (from column iv on) in `tile`.
         float* o = tile.o + step * tile.columns + iv;
         for (int c = 0; c < kColumns; ++c) {
           // TODO(1): roughly 1 line; load one vector of v, which serves kRows rows.
           Vec out = load(o + c * kVec);
-          // TODO(1): roughly 4 lines; every key row adds its key, then is read, in the order of the
-          // TODO(1): formula.
-          // TODO(1): budget: per key row one multiply-add if kTakeIn and one if kRead.
+          // TODO(1): roughly 4 lines; for each key row, update s[r][c] if kTakeIn, and add its term
+          // TODO(1): to `out` if kRead, in the order of the formula.
+          // TODO(1): budget: per key row and vector one multiply-add if kTakeIn and one if kRead.
           if constexpr (kRead) store(o + c * kVec, out);
         }
       }
@@ -193,7 +193,8 @@ void stage_key(const LinearAttentionArgs& args, const AttentionTile& tile, const
   stage_features(args.feature_map, args.k + row * args.K, args.K, k);
   prefetch(values + args.V, task.width);
   copy(v, values, task.width);
-  // TODO(2): roughly 3 lines; add this key to its head's z; budget: K / kVec vector additions.
+  // TODO(2): roughly 3 lines; add k, which is phi of this key, to its head's z; budget: K / kVec
+  // TODO(2): vector additions.
 }
 
 // Stages query l of head h in row `step`. Its denominator sums the keys taken in so far.

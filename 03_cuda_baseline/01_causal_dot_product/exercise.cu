@@ -43,8 +43,8 @@ __global__ void causal_dot_product(const LinearAttentionArgs args) {
 
     float sum = 0.0f;
     for (int row = 0; row < rows; ++row) {
-      // TODO(1): roughly 3 lines; update the row of the strip with this step, then add its term to
-      // TODO(1): the output; budget: one global read each of k and q; one read and one write of
+      // TODO(1): roughly 3 lines; update this thread's element of the row, then add the row's term
+      // TODO(1): to `sum`; budget: one global read each of k and q; one read and one write of
       // TODO(1): kv_smem.
     }
     atomicAdd(args.o + token * V + iv, sum);

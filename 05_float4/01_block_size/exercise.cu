@@ -15,7 +15,7 @@
 #include "common/operators/wkv/wkv.hpp"
 
 std::int64_t block_size::warps_on_busiest(std::int64_t channels, int threads, int multiprocessors) {
-  // TODO(1): roughly 2 lines; the warps on the SM that gets the most blocks of the launch;
+  // TODO(1): roughly 2 lines; return the number of warps on the SM that gets the most blocks;
   // TODO(1): budget: no loop.
   return 0;  // until hole 1 is filled
 }

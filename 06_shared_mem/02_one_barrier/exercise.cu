@@ -56,9 +56,9 @@ __global__ void __launch_bounds__(kChannels) wkv_one_barrier(const WkvArgs args)
     // TODO(1): roughly 3 lines; store q, k and exp(log_w) from their registers in this step's
     // TODO(1): buffer; budget: one shared store of each.
     const float v = v_next;
-    // TODO(2): roughly 2 lines; fetch the next step's rows, if there is one; then let no
-    // TODO(2): thread read the buffer before all have written it; budget: one global read of each
-    // TODO(2): element, one barrier per step.
+    // TODO(2): roughly 2 lines; fetch the next step's rows, if there is a next step; then let no
+    // TODO(2): thread read this step's buffer before all have written it; budget: one global read
+    // TODO(2): of each element, one barrier per step.
 
     float sum[kVec] = {};
 #pragma unroll

@@ -67,9 +67,9 @@ __global__ void __launch_bounds__(kTile)
     // TODO(1): budget: five shuffles.
     float sum[kVec] = {};
 
-    // TODO(2): roughly 3 lines; store q, k and w for the other lanes, after the previous step's
-    // TODO(2): reads and before the reads of this one; budget: three shared stores, two warp
-    // TODO(2): barriers.
+    // TODO(2): roughly 3 lines; store q, k and w for the other lanes, after all reads of the
+    // TODO(2): previous step and before all reads of this step; budget: three shared stores, two
+    // TODO(2): warp barriers.
 
 #pragma unroll
     for (int row = 0; row < kTile; row += kVec) {

@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
       const float* log_w = args.log_w + b * args.log_w_stride_B + t * args.log_w_stride_T +
                            h * kChannels + my_channel;
       const std::size_t zeros = first_t + s < args.T ? 0 : sizeof(float4);
-      // TODO(1): roughly 4 lines; asynchronous copies of 16 bytes each, of q, k, log_w and v, to
-      // TODO(1): row s of the tile; budget: one global read of each element.
+      // TODO(1): roughly 4 lines; copy 16 bytes each of q, k, log_w and v asynchronously to row s
+      // TODO(1): of the tile; budget: one global read of each element.
     }
     __pipeline_commit();
   };
@@ -70,8 +70,8 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
       move(w4, &tile.w[s][my_channel]);
       float bonus = 0;
       for (int i = 0; i < kVec; ++i) {
-        // TODO(2): roughly 2 lines; w from its logarithm, and this channel's term of the bonus;
-        // TODO(2): budget: one exp for each element.
+        // TODO(2): roughly 2 lines; compute w from its logarithm, and add this channel's term to
+        // TODO(2): the bonus; budget: one exp for each element.
       }
       move(&tile.w[s][my_channel], w4);
       for (int distance = kPieces / 2; distance > 0; distance /= 2)
@@ -85,8 +85,8 @@ __global__ void __launch_bounds__(kChannels) wkv_copies_ahead(const WkvArgs args
   for (std::int64_t first_t = 0; first_t < args.T; first_t += kTile) {
     Tile& tile = tiles[first_t / kTile % 2];
     // TODO(3): roughly 4 lines; wait for this thread's copies, prepare the tile, synchronize the
-    // TODO(3): block, fetch the next tile if there is one; budget: one barrier per tile; no copies
-    // TODO(3): are waited for at once but those of the first tile.
+    // TODO(3): block, fetch the next tile if there is one; budget: one barrier per tile; only the
+    // TODO(3): first tile's wait directly follows its copies.
 
     for (int s = 0; s < kTile && first_t + s < args.T; ++s) {
       const float v = tile.v[s][tid];

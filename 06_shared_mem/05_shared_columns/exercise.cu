@@ -50,8 +50,8 @@ __device__ void exchange_halves(float* sums, int lane, int distance) {
   const bool upper = (lane & distance) != 0;
 #pragma unroll
   for (int i = 0; i < kHalf; ++i) {
-    // TODO(1): roughly 3 lines; sums[i] = the sum that this lane keeps, plus its partner's part of
-    // TODO(1): it; budget: one shuffle.
+    // TODO(1): roughly 3 lines; set sums[i] to the sum that this lane keeps, plus its partner's
+    // TODO(1): part of this sum; budget: one shuffle for each i.
   }
 }
 
@@ -128,8 +128,8 @@ __global__ void __launch_bounds__(kChannels) wkv_shared_columns(const WkvArgs ar
           move(w4, &tile.w[s0 + s][ik]);
           for (int i = 0; i < kVec; ++i) {
             for (int c = 0; c < kColumns; ++c) {
-              // TODO(2): roughly 2 lines; row i of q, k and w, with column c of v and of the state;
-              // TODO(2): budget: no access to memory.
+              // TODO(2): roughly 2 lines; for row i and column c add the state's term to its sum,
+              // TODO(2): then update the state; budget: no access to memory.
             }
           }
         }

@@ -90,9 +90,9 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
       for (int i = 0; i < kVec; ++i) {
         score[a][a] += q4[i] * u[i] * k_left[a][i];
         const float w = expf(log_w4[i]);
-        // TODO(1): roughly 6 lines; in this order: add this channel's term to the scores with
-        // TODO(1): earlier steps; decay the k of these steps by step a; multiply q by the decay
-        // TODO(1): since the group began; let that decay include step a; budget: one exp for each
+        // TODO(1): roughly 6 lines; in this order: add this channel's terms to step a's scores with
+        // TODO(1): earlier steps; decay the k of these earlier steps by w; multiply q by the decay
+        // TODO(1): since the group began; multiply that decay by w; budget: one exp for each
         // TODO(1): element, which is w.
       }
       move(&tile.q[my_step + a][my_channel], q4);
@@ -131,8 +131,8 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
         move(w4, &tile.w[s0][ik]);
         for (int i = 0; i < kVec; ++i) {
           for (int c = 0; c < kColumns; ++c) {
-            // TODO(2): roughly 5 lines; all four steps read this element of the state, then it
-            // TODO(2): takes all four updates; budget: nine operations.
+            // TODO(2): roughly 5 lines; add this element's term to the sums of all four steps, then
+            // TODO(2): decay the element and add its four updates; budget: nine operations.
           }
         }
       }
@@ -143,8 +143,8 @@ __global__ void __launch_bounds__(kChannels) wkv_four_steps(const WkvArgs args) 
         move(score, tile.score[step]);
         for (int c = 0; c < kColumns; ++c) {
           float sum = sums[0][c];
-          // TODO(3): roughly 2 lines; add this step's scores times the group's v; budget: four
-          // TODO(3): operations.
+          // TODO(3): roughly 2 lines; add to `sum` this step's four scores, each times its v of the
+          // TODO(3): group; budget: four operations.
           o4[c] = args.scale * sum;
         }
         move(args.o + ((b * args.T + first_t + step) * args.H + h) * kChannels + my_column, o4);

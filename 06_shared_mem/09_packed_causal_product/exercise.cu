@@ -165,8 +165,9 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
 #pragma unroll
         for (int i = 0; i < C::kRowVecs; ++i) {
           float q_reg[4], k_reg[4];
-          // TODO(1): roughly 3 lines; `load` four rows of k and of q; a column's kRowLanes lanes
-          // TODO(1): together have each row once; budget: two reads of 16 bytes, no bank conflict.
+          // TODO(1): roughly 3 lines; `load` four rows of k and of q, such that a column's
+          // TODO(1): kRowLanes lanes together have each row once; budget: two reads of 16 bytes for
+          // TODO(1): each i, no bank conflict.
 #pragma unroll
           for (int e = 0; e < 4; ++e) {
 #pragma unroll
@@ -178,8 +179,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kMinBlocks)
           }
         }
       }
-      // TODO(2): roughly 1 line; add up the lanes' parts of the sums in `out`: lane l then has the
-      // TODO(2): whole sums from l * kOut on; budget: for all of them no more shuffles than sums.
+      // TODO(2): roughly 1 line; add up the lanes' parts of the sums in `out`, so that row lane l
+      // TODO(2): has the whole sums from l * kOut on; budget: no more shuffles than sums.
 
       constexpr int kOut = C::kGroup * C::kColumns / C::kRowLanes;
       constexpr int kWord = kOut < C::kColumns ? kOut : C::kColumns;

@@ -124,8 +124,8 @@ __global__ void __launch_bounds__(kWarps * 32)
       const int element = i * kThreads + tid;
       if (kState % kThreads != 0 && element >= kState) continue;
       // TODO(1): roughly 7 lines; replace each warp's sum by this element of the state before that
-      // TODO(1): warp's steps; carry[i] becomes its value after the iteration; budget: one read and
-      // TODO(1): one write of shared memory for each sum.
+      // TODO(1): warp's steps; set carry[i] to the element's value after the iteration; budget: one
+      // TODO(1): read and one write of shared memory for each sum.
     }
     // The prefix sums are complete. No other barrier is needed, because in the next iteration a
     // lane overwrites only words that it alone reads below.
@@ -139,8 +139,9 @@ __global__ void __launch_bounds__(kWarps * 32)
       float kv = mine[i * 32];
 #pragma unroll
       for (int s = 0; s < kSteps; ++s) {
-        // TODO(2): roughly 4 lines; add this step's k v to the element, then q times it to column c
-        // TODO(2): of o, or to the denominator past the last column; budget: two multiply-adds.
+        // TODO(2): roughly 4 lines; add this step's k v to `kv`, then q times `kv` to this step's
+        // TODO(2): sum for column c in `out`, or, past the last column of v, to this step's
+        // TODO(2): denominator; budget: two multiply-adds.
       }
     }
 

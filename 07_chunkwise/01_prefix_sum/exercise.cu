@@ -49,13 +49,14 @@ __global__ void local_sums_kernel(const PrefixSumArgs args, std::int64_t chunks)
 
 // One thread, because this part remains a chain over the chunks.
 __global__ void carry_kernel(const PrefixSumArgs args, std::int64_t chunks) {
-  // TODO(1): roughly 5 lines; each chunk's carry, the sum of all earlier chunks, from the last
-  // TODO(1): local sums; budget: one read and one write for each chunk.
+  // TODO(1): roughly 5 lines; store each chunk's carry, for which you add up the last local sum of
+  // TODO(1): each earlier chunk; budget: one read and one write for each chunk.
 }
 
 // One thread per element.
 __global__ void adjust_kernel(const PrefixSumArgs args) {
-  // TODO(2): roughly 2 lines; add the chunk's carry; budget: two reads, one write for each element.
+  // TODO(2): roughly 2 lines; add the carry of its chunk to this thread's local sum, if it has one;
+  // TODO(2): budget: two reads, one write for each element.
 }
 
 }  // namespace

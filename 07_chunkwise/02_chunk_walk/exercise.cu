@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads)
       float score = 0.0f;
       for (int ik = 0; ik < K; ++ik)
         score += q_smem[l * stride + ik] * k_smem[s * stride + ik];
-      // TODO(2): roughly 1 line; the causal mask inside a chunk; budget: no access to memory.
+      // TODO(2): roughly 1 line; apply the causal mask to score; budget: no access to memory.
       scores_smem[l][s] = score;
     }
     __syncthreads();  // all scores are in shared memory
@@ -72,8 +72,9 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();  // all warps have read the old state, so it may be updated
 
-    // TODO(1): roughly 6 lines; add the chunk's k^T v to the state: warps share rows, a lane a
-    // TODO(1): column; budget: one read and one write of each state element, none of global memory.
+    // TODO(1): roughly 6 lines; add the chunk's k^T v to the state, each warp in its share of the
+    // TODO(1): rows, each lane in one column; budget: one read and one write of each state element,
+    // TODO(1): none of global memory.
     __syncthreads();  // all threads have finished this chunk, so its buffer is free
   }
 }

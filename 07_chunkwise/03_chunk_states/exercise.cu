@@ -74,8 +74,9 @@ __global__ void __launch_bounds__(kThreads)
     scan_chunks(float* states, std::int64_t elements, std::int64_t heads, std::int64_t chunks) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= elements * heads) return;
-  // TODO(1): roughly 7 lines; element i % elements of head i / elements: in each chunk, replace its
-  // TODO(1): sum by that of earlier chunks; budget: one read and one write of each state element.
+  // TODO(1): roughly 7 lines; in each chunk, replace element i % elements of head i / elements by
+  // TODO(1): the sum of this element over all earlier chunks; budget: one read and one write of
+  // TODO(1): each state element.
 }
 
 __global__ void __launch_bounds__(kThreads)

@@ -13,13 +13,13 @@ namespace chunkwise::numerics {
 
 inline constexpr std::int64_t kChunk = 64;
 inline constexpr std::int64_t kSubChunk = 16;
-// The largest exponent allowed by "centre + clamp", whose exp is just below the largest float.
+// The largest exponent allowed by "centre + clamp", whose exp is below the largest float.
 inline constexpr float kLargestExponent = 80.0f;
 
 enum class Form {
   kNaive,          // q B and k / B, where B is the decay since the start of the chunk
   kNaiveFp16,      // the same, operands of both products rounded to fp16
-  kSubChunks,      // decays since t's sub-chunk of 16 began; inside it pair by pair; exponents at most 0
+  kSubChunks,      // decays since t's sub-chunk of 16 began; inside it pair by pair; exponents <= 0
   kCentre,         // decays since the chunk's centre
   kCentreClamped,  // the same, exponents clamped to kLargestExponent
 };

@@ -229,8 +229,9 @@ __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Step
         if (own) {
           sum_smem[side][slice] = sum[q_step * K];
         } else {
-          // TODO(1): roughly 4 lines; q and k get their parts of the decay, split so that no
-          // TODO(1): exponent is above 0; budget: three sums, one exp per element of q and of k.
+          // TODO(1): roughly 4 lines; multiply q and k by their parts of the decay, split so that
+          // TODO(1): no exponent is above 0; budget: three reads of G, one exp per element of q and
+          // TODO(1): of k.
         }
         q_smem[side][slice] = q;
         k_smem[side][slice] = k;
@@ -242,7 +243,8 @@ __global__ void __launch_bounds__(kThreads) intra_chunk_scores_kernel(const Step
           score += qk;
         } else if (key <= query) {
           const LogSum from = sum_smem[key][slice], to = sum_smem[query][slice];
-          // TODO(1): roughly 1 line; the pair's own decay; budget: one exp per pair and channel.
+          // TODO(1): roughly 1 line; add qk times the pair's own decay to score; budget: one exp
+          // TODO(1): per pair and channel.
         }
       }
     }

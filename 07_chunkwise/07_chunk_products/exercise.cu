@@ -59,16 +59,16 @@ __device__ FragmentA load_a_km(Tile tile, int row, int column, int lane) {
   FragmentA a = {};
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    // TODO(1): roughly 2 lines; a.x[i]; m is a column of the tile, k a row; budget: two loads from
-    // TODO(1): shared memory.
+    // TODO(1): roughly 2 lines; load a.x[i], where m is a column of the tile and k a row; budget:
+    // TODO(1): two loads from shared memory.
   }
   return a;
 }
 __device__ void load_b_nk(FragmentB (&b)[2], Tile tile, int row, int column, int lane) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    // TODO(2): roughly 2 lines; b[i / 2].x[i % 2]; n is a row of the tile, k a column; budget: one
-    // TODO(2): load from shared memory.
+    // TODO(2): roughly 2 lines; load b[i / 2].x[i % 2], where n is a row of the tile and k a
+    // TODO(2): column; budget: one load from shared memory.
   }
 }
 __device__ void load_b_kn(FragmentB (&b)[2], Tile tile, int row, int column, int lane) {
@@ -172,7 +172,8 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int l = 0; l < kBlocks; ++l) {
       tiles::Accumulator sum[2] = {};
-      // TODO(3): roughly 6 lines; add Q S and scores V; budget: no load of a fragment of S or of V.
+      // TODO(3): roughly 6 lines; add Q S and scores V of block l to sum; budget: no load of a
+      // TODO(3): fragment of S or of V.
       for_pairs(sum, lane, [&](const float* two, int row, int column) {
         if (l * kBlock + row >= rows_of(t)) return;
         bfloat16* const o = args.o + first_of(t) + (l * kBlock + row) * stride + mine + column;

@@ -79,7 +79,8 @@ __device__ void load_b_kn(FragmentB (&b)[2], Tile tile, int row, int column, int
 __device__ void as_factor(FragmentB (&b)[2], const tiles::Accumulator (&sum)[2]) {
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
-    // TODO(1): roughly 3 lines; B's columns 8 n to 8 n + 7; budget: no access to memory.
+    // TODO(1): roughly 3 lines; fill b[n], the factor's columns 8 n to 8 n + 7; budget: no access
+    // TODO(1): to memory.
   }
 }
 
@@ -182,7 +183,8 @@ __global__ void __launch_bounds__(kThreads)
     // S^T += V^T K
 #pragma unroll
     for (int c = 0; c < kBlocks; ++c) {
-      // TODO(2): roughly 5 lines; add V^T K in block c; budget: no load of a fragment of V.
+      // TODO(2): roughly 5 lines; add block c of V^T K to state[c]; budget: no load of a fragment
+      // TODO(2): of V.
     }
     __syncthreads();  // all threads have finished this chunk, so its buffer is free
   }

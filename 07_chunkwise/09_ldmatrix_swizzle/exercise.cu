@@ -38,12 +38,14 @@ using Tile = tiles::Tile<bfloat16, kChannels>;
 // Besides load_a_mk and load_b_kn, the same for operands in the transposed order.
 __device__ FragmentA load_a_km(Tile tile, int row, int column, int lane) {
   FragmentA a = {};
-  // TODO(1): roughly 2 lines; A from rows k; budget: one load of four matrices, no bank conflict.
+  // TODO(1): roughly 2 lines; load a from a tile with rows k; budget: one load of four matrices, no
+  // TODO(1): bank conflict.
   return a;
 }
 __device__ void load_b_nk(FragmentB (&b)[2], Tile tile, int row, int column, int lane) {
   std::uint32_t x[4] = {};
-  // TODO(2): roughly 2 lines; B from rows n; budget: one load of four matrices, no bank conflict.
+  // TODO(2): roughly 2 lines; load x, the registers of two B, from a tile with rows n; budget: one
+  // TODO(2): load of four matrices, no bank conflict.
   b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
 }
 

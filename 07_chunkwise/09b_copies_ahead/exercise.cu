@@ -89,7 +89,8 @@ __global__ void __launch_bounds__(kThreads)
       tiles::copy_rows_async<kChunk, kThreads>(tile, x + first_of(t), stride, rows_of(t), kChannels,
                                                true, threadIdx.x);
     };
-    // TODO(1): roughly 3 lines; copy q, k and v, as one group; budget: one copy of each element.
+    // TODO(1): roughly 3 lines; start the copies of q, k and v, as one group; budget: one copy of
+    // TODO(1): each element.
   };
 
   // S^T: this warp's 16 columns of S as rows. state[c] holds channels 16 c to 16 c + 15.
@@ -97,8 +98,9 @@ __global__ void __launch_bounds__(kThreads)
   fetch(0);
   for (std::int64_t t = 0; t < args.T_q; t += kChunk) {
     const auto [q, k, v] = place_of(t);
-    // TODO(2): roughly 3 lines; wait for the chunk at t, synchronize, start the copies of the next
-    // TODO(2): chunk; budget: one barrier; only the first chunk's copies are waited for at once.
+    // TODO(2): roughly 3 lines; wait for your copies of the chunk from t on, synchronize, and start
+    // TODO(2): the copies of the next chunk; budget: one barrier; only the first chunk's copies are
+    // TODO(2): waited for at once.
 
     // Q K^T for this warp's queries and the keys up to them.
     FragmentA of_q[kBlocks];

@@ -109,11 +109,11 @@ __global__ void __launch_bounds__(kThreads)
       FragmentB factor[2];
 #pragma unroll
       for (int c = 0; c < kBlocks; ++c) {
-        // TODO(1): roughly 7 lines; with block c: Q K^T into scores, Q S into sum, V^T K into the
-        // TODO(1): state; budget: three loads of matrices.
+        // TODO(1): roughly 7 lines; with block c of the channels, add Q K^T to scores, Q S to sum
+        // TODO(1): and V^T K to state[c]; budget: three loads of matrices.
       }
       mask(scores, lane);
-      // TODO(2): roughly 2 lines; add scores times V to the sum; budget: no access to memory.
+      // TODO(2): roughly 2 lines; add scores times V to sum; budget: no access to memory.
       for_pairs(sum, lane, [&](const float* two, int row, int column) {
         if (unit + row >= rows_of(t)) return;
         bfloat16* const o = args.o + first_of(t) + (unit + row) * stride + mine + column;

@@ -70,8 +70,8 @@ constexpr std::uint32_t kHalf = 0x00001000u;  // half of the last kept bit
 template <Products kProducts>
 __device__ Parts split(float x) {
   if constexpr (kProducts == Products::kCheap) {
-    // TODO(1): roughly 2 lines; big is x rounded to tf32, small is the rest, truncated; budget: no
-    // TODO(1): cvt, and no access to memory.
+    // TODO(1): roughly 2 lines; return big, which is x rounded to tf32, and small, which is the
+    // TODO(1): rest, truncated; budget: no cvt, and no access to memory.
     return {};  // until hole 1 is filled
   } else {
     const std::uint32_t big = to_tf32(x);
@@ -97,8 +97,8 @@ __device__ SplitA split(const FragmentA<float>& a) {
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      // TODO(2): roughly 4 lines; split both floats of a.x[2 * half + i] and place the parts;
-      // TODO(2): budget: two splits, and no access to memory.
+      // TODO(2): roughly 4 lines; split both floats of a.x[2 * half + i], and store their parts in
+      // TODO(2): parts.big[half] and parts.small[half]; budget: two splits, no access to memory.
     }
   }
   return parts;
@@ -130,8 +130,8 @@ __device__ void multiply(Accumulator (&c)[2], const SplitA& a, const FragmentB<f
   for (int j = 0; j < 2; ++j) {
     const SplitB right = split<kProducts>(b[j]);
     Accumulator sum = {};
-    // TODO(3): roughly 5 lines; the needed products, largest last; only that one for
-    // TODO(3): Products::kOne; budget: six instructions of the tensor cores, two for kOne.
+    // TODO(3): roughly 5 lines; add the needed products to sum, the largest last, and only this one
+    // TODO(3): for Products::kOne; budget: six instructions of the tensor cores, two for kOne.
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       c[j][i] += sum[i];

@@ -66,8 +66,8 @@ struct Shared {
 __device__ void sum_log_decays(float* log_w_smem, int token) {
   const float log_w = log_w_smem[token];
   float sum = log_w < kForgetsAll ? kForgetsAll : log_w;  // fmaxf would replace a NaN
-  // TODO(1): roughly 5 lines; the running sum over the 16 lanes of a sub-chunk, this lane's log_w
-  // TODO(1): included; budget: four shuffles, and no access to memory.
+  // TODO(1): roughly 5 lines; make `sum` the running sum over the 16 lanes of a sub-chunk, this
+  // TODO(1): lane's log_w included; budget: four shuffles, and no access to memory.
   log_w_smem[token] = sum;
 }
 
@@ -95,7 +95,7 @@ __device__ void mask(Accumulator (&scores)[2], const Sums& sums, int lane) {
     for (int i = 0; i < 4; ++i) {
       const auto [l, s] = accumulator_place(lane, i);
       // TODO(2): roughly 2 lines; multiply a visible score by the decays from key to query; set
-      // TODO(2): others to 0; budget: one factor for each score, and no access to memory.
+      // TODO(2): others to 0; budget: one exp for each score, and no access to memory.
     }
   }
 }
@@ -109,8 +109,8 @@ struct Decays {
 
 __device__ Decays decays_of(const Sums& sums) {
   Decays decays = {};
-  // TODO(3): roughly 6 lines; the seven decays, each a factor of a sum or a difference; budget:
-  // TODO(3): seven factors, and no access to memory.
+  // TODO(3): roughly 6 lines; compute the seven decays, each exp of a sum or of a difference;
+  // TODO(3): budget: seven exps, and no access to memory.
   return decays;
 }
 
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(kThreads, 2) decay_per_head_kernel(const Args 
         multiply(out, q_reg, b_reg);
       }
       mask(scores, sums, lane);
-      // TODO(3): roughly 1 line; the rows of `out`, which read the state before the sub-chunk.
+      // TODO(3): roughly 1 line; decay the rows of `out`, which is q times the earlier state.
       as_b(b_reg, v_reg);
       multiply(out, as_a<bfloat16>(scores[0], scores[1]), b_reg);
       multiply_rows(out, args.scale, args.scale);
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(kThreads, 2) decay_per_head_kernel(const Args 
       const auto v_left = left_of(v_reg, decays);
 #pragma unroll
       for (int c = 0; c < kBlocks; ++c) {
-        // TODO(3): roughly 1 line; the decay of the state.
+        // TODO(3): roughly 1 line; decay block c of the state.
         k_by_token_smem.load(b_reg, token, c * kUnit);
         multiply(state[c], v_left, b_reg);
       }

@@ -88,8 +88,9 @@ __device__ void score_pairs(Accumulator (&scores)[2], Rows q_smem, Rows k_smem,
       const auto [l, s] = accumulator_place(lane, i);
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        // TODO(1): roughly 3 lines; add a channel's term, with the decays between key and query, or
-        // TODO(1): the bonus for the own key; budget: one factor, and no access to memory.
+        // TODO(1): roughly 3 lines; add channel e's term to the score, with the decays between key
+        // TODO(1): and query, or with the bonus if the key is the query's own; budget: one exp, and
+        // TODO(1): no access to memory.
       }
     }
   }
@@ -113,8 +114,8 @@ __device__ void decay_rows(Rows q_smem, Rows k_smem, float* decays_smem, const f
     copy<2>(before, sums_smem + t * kSumStride + ik);
     copy<2>(behind, sums_smem + (t + 1) * kSumStride + ik);
     for (int e = 0; e < 2; ++e) {
-      // TODO(2): roughly 2 lines; q and k of token t with their decays from and to the state;
-      // TODO(2): budget: two factors, and no access to memory.
+      // TODO(2): roughly 2 lines; replace q and k of token t by q~ and k~; budget: two exps, and
+      // TODO(2): no access to memory.
     }
     copy<2>(q_smem.at(t, ik), q), copy<2>(k_smem.at(t, ik), k);
   }

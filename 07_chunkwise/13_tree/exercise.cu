@@ -74,10 +74,10 @@ __device__ void join(Blocks& blocks, int size) {
       const float of_left = blocks.decay[right - 1][e], of_right = blocks.decay[last][e];
 #pragma unroll
       for (int i = 0; i < size; ++i) {
-        // TODO(1): roughly 2 lines; join a k and a q; budget: a multiplication each, and no
-        // TODO(1): exponential.
+        // TODO(1): roughly 2 lines; decay one k and one q for the joined block; budget: one
+        // TODO(1): multiplication each, and no exponential.
       }
-      // TODO(1): roughly 1 line; the decay of the joined block.
+      // TODO(1): roughly 1 line; store the decay of the joined block.
     }
   }
 }
@@ -97,7 +97,8 @@ __device__ void take_level(Accumulator (&scores)[2], Rows q_smem, Rows k_smem, i
   for (int n = 0; n < 8; ++n) {
     const auto [l, column] = accumulator_place(lane, n % 4);
     const int s = n / 4 * 8 + column;
-    // TODO(2): roughly 2 lines; keep an element of this level; budget: no access to memory.
+    // TODO(2): roughly 2 lines; if the lane's result n is a score of this level, copy it to
+    // TODO(2): `scores`; budget: no access to memory.
   }
 }
 

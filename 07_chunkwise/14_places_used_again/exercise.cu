@@ -192,11 +192,11 @@ __global__ void __launch_bounds__(kThreads, 3) wkv_places_used_again(const Args 
   if (tid < kChannels) shared.u[tid] = ladder::cuda::load(args.u + h * kChannels + tid);
   for (std::int64_t t0 = 0; t0 < args.T; t0 += kTokens) {
     Stage& stage = shared.stages[t0 / kTokens % 2];
-    // TODO(1): roughly 5 lines; wait, sync, send outputs, load v, next q and k; budget: one
-    // TODO(1): barrier.
+    // TODO(1): roughly 5 lines; wait for the copies, synchronize, send the previous outputs, start
+    // TODO(1): the copies of this stage's v and of the next q and k; budget: one barrier.
     prepare(shared, stage, warp, lane);
-    // TODO(2): roughly 3 lines; wait for v only, sync, load next log_w; budget: one barrier; after
-    // TODO(2): the first stage, copies of q and k stay in flight across this barrier.
+    // TODO(2): roughly 3 lines; wait for v only, synchronize, start the copies of the next log_w;
+    // TODO(2): budget: one barrier, across which the copies of the next q and k stay in flight.
 
     // Outputs are q~ S, summed over channels, and scores v. The state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);

@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(kThreads, 2) walk_segment(Args args, Segments 
     }
   };
   fetch(first);
-  // TODO(1): roughly 1 line; the segment's initial state; budget: each number is loaded once.
+  // TODO(1): roughly 1 line; load the segment's initial state; budget: each number is loaded once.
   if (tid < kChannels) shared.u[tid] = ladder::cuda::load(args.u + h * kChannels + tid);
   for (std::int64_t t0 = first; t0 < end; t0 += kTokens) {
     Stage& stage = shared.stages[t0 / kTokens % 2];
@@ -222,7 +222,8 @@ __global__ void __launch_bounds__(kThreads, 2) walk_segment(Args args, Segments 
     if (outputs && t0 > first) send_outputs(t0 - kTokens);
     prepare(shared, stage, warp, lane);
     __syncthreads();  // all sub-chunks are prepared; the stored outputs may be overwritten
-    // TODO(2): roughly 2 lines; decay channel tid by the stage; budget: no access to global memory.
+    // TODO(2): roughly 2 lines; multiply `decay` by the stage's decay of channel tid; budget: no
+    // TODO(2): access to global memory.
 
     // Outputs are q~ S, summed over channels, and scores v. The state adds v^T k~, over tokens.
     const MkToA q_smem(Rows{stage.q}, 0, lane);
@@ -268,7 +269,8 @@ __global__ void scan_segments(Args args, Segments cut) {
   const std::int64_t numbers = std::int64_t{gridDim.x} * kNumbers;
   float state = args.initial_state != nullptr ? args.initial_state[i] : 0.0f;
   for (std::int64_t at = i; at < cut.count * numbers; at += numbers) {
-    // TODO(3): roughly 3 lines; the initial state, then the next; budget: two loads and a store.
+    // TODO(3): roughly 3 lines; store this segment's initial state and compute the next segment's;
+    // TODO(3): budget: two loads and a store.
   }
   if (args.final_state != nullptr) args.final_state[i] = state;
 }

@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(kThreads)
   // This head's token 0, and the distance to the next one.
   std::int64_t first = (b * args.T_q * args.H + h) * kChannels, stride = args.H * kChannels;
   if (reverse) {  // token 0 is the last one, and the next one is before it
-    // TODO(1): roughly 2 lines; the first token, and the next one; budget: no access to memory.
+    // TODO(1): roughly 2 lines; change `first` and `stride` accordingly; budget: no access to
+    // TODO(1): memory.
   }
   // This warp's first of 16 columns of v, o and the state.
   const int mine = warp * kBlock;
@@ -157,7 +158,8 @@ void gradients(const Args& args) {
   ladder::cuda::allow_shared_memory("linear_attention_gradients", linear_attention_gradients,
                                     kBytes);
   //                   q         k         v         o
-  // TODO(2): roughly 3 lines; q, k, v and direction for dq, dk and dv; budget: three launches.
+  // TODO(2): roughly 3 lines; compute dq, dk and dv, each by a causal_product with its own q, k, v
+  // TODO(2): and direction; budget: three launches.
 }
 
 const ladder::Registration registration{

@@ -74,10 +74,12 @@ __global__ void __launch_bounds__(kChannels)
 #pragma unroll
       for (int iv = 0; iv < kChannels; ++iv) {
         kept[iv * kChannels] = state[iv];
-        // TODO(1): roughly 2 lines; add this column to S d_o and v . d_o; budget: no global memory.
+        // TODO(1): roughly 2 lines; add column iv's terms to s_do, row n of S times d_o, and to
+        // TODO(1): v_do, v times d_o; budget: no global memory.
         state[iv] = w * state[iv] + k * step.v[iv];
       }
-      // TODO(1): roughly 2 lines; dq of this step and row, the step's du; budget: one store.
+      // TODO(1): roughly 2 lines; store dq of this step and row, add the step's part to du; budget:
+      // TODO(1): one store.
     }
 
     // Row n and column n of D, after step t. dk and d_log_w are sums over a row, dv over a column.
@@ -90,18 +92,21 @@ __global__ void __launch_bounds__(kChannels)
 #pragma unroll
       for (int iv = 0; iv < kChannels; ++iv) {
         s_d += kept[iv * kChannels] * row[iv];
-        // TODO(2): roughly 1 line; add this column to row n of D v; budget: no global memory.
+        // TODO(2): roughly 1 line; add column iv's term to row_v, row n of D times v; budget: no
+        // TODO(2): global memory.
         v_do += step.v[iv] * step.d_o[iv];
-        // TODO(3): roughly 1 line; row n of D after step t - 1; budget: no global memory.
+        // TODO(3): roughly 1 line; move row[iv] from D_t back to D_{t-1}; budget: no global memory.
       }
       float column_k = 0.0f, bonus = 0.0f;
 #pragma unroll
       for (int ik = 0; ik < kChannels; ++ik) {
-        // TODO(2): roughly 1 line; add this row to column n of D times k; budget: no global memory.
+        // TODO(2): roughly 1 line; add row ik's term to column_k, column n of D times k; budget: no
+        // TODO(2): global memory.
         bonus += step.q[ik] * u_smem[ik] * step.k[ik];
-        // TODO(3): roughly 1 line; column n of D after step t - 1; budget: no global memory.
+        // TODO(3): roughly 1 line; move column[ik] from D_t back to D_{t-1}; budget: no global
+        // TODO(3): memory.
       }
-      // TODO(2): roughly 2 lines; dk and dv of this step; budget: two stores.
+      // TODO(2): roughly 2 lines; store dk and dv of this step; budget: two stores.
       d_log_w_sum += w * s_d;
       if (!per_head) args.d_log_w[element_of(t)] = w * s_d;
     }

@@ -85,14 +85,15 @@ __global__ void __launch_bounds__(kChannels) walk_borders(const WkvGradArgs args
 #pragma unroll
     for (int m = 0; m < kChunk; ++m) {
       const int s = backward ? m : kChunk - 1 - m;
-      // TODO(1): roughly 2 lines; left[m]: k_s or scale q_s, decayed to the other end; then `decay`
-      // TODO(1): includes s; budget: no global memory.
+      // TODO(1): roughly 2 lines; set left[m] to k_s or scale q_s, decayed to the other end; then
+      // TODO(1): include step s in `decay`; budget: no global memory.
     }
     const auto& read = backward ? chunk.d_o : chunk.v;
 #pragma unroll
     for (int iv = 0; iv < kChannels; ++iv) {
       border[iv * kChannels] = state[iv];
-      // TODO(1): roughly 3 lines; update S or D; budget: one multiplication and 16 multiply-adds.
+      // TODO(1): roughly 3 lines; update state[iv], of S or D, by the whole chunk; budget: one
+      // TODO(1): multiplication and 16 multiply-adds.
     }
   }
 }
@@ -173,12 +174,14 @@ __global__ void __launch_bounds__(kChannels)
 #pragma unroll
     for (int p = 0; p < kChunk; ++p) {
       if (p <= s) continue;
-      // TODO(2): roughly 3 lines; before, dq, left; budget: no memory but what d_score(p) reads.
+      // TODO(2): roughly 3 lines; set before[p], update dq[p] and left by step p; budget: no memory
+      // TODO(2): but what d_score(p) reads.
     }
 #pragma unroll
     for (int p = kChunk - 1; p >= 0; --p) {
       if (p <= s) continue;
-      // TODO(2): roughly 3 lines; d_left, d_log_w[p]; budget: no memory but what d_score(p) reads.
+      // TODO(2): roughly 3 lines; update d_left and d_log_w[p] by step p; budget: no memory but
+      // TODO(2): what d_score(p) reads.
     }
     return left;
   };

@@ -206,8 +206,9 @@ __device__ void put_products_of_states(Shared& shared, float scale, int ik, int 
 #pragma unroll
   for (int i = 0; i < kBlocks; ++i) {
     FragmentB<float> state[2] = {}, adjoint[2] = {};
-    // TODO(1): roughly 4 lines; 16 rows of V of S and D as factors B, d_o S and v D; budget: four
-    // TODO(1): loads of 16 x 16 from shared memory, two products.
+    // TODO(1): roughly 4 lines; load rows 16 i to 16 i + 15 of shared.state and shared.adjoint into
+    // TODO(1): `state` and `adjoint`; add their products with d_o and v to from_state and
+    // TODO(1): from_adjoint; budget: four loads of 16 x 16 from shared memory, two products.
 #pragma unroll
     for (int j = 0; j < 2; ++j)
       for (int half = 0; half < 2; ++half)
@@ -299,13 +300,15 @@ __global__ void __launch_bounds__(kThreads)
     dk[s] = from_adjoint;
     const float left =
         visit_queries(s, k[s], dk[s], [&](int p) { return *pairs.at(p, kChunk + s); });
-    // TODO(2): roughly 1 line; key s's pairs with later chunks' queries; budget: one multiply-add.
+    // TODO(2): roughly 1 line; add key s's pairs with later chunks' queries to pairs_beyond;
+    // TODO(2): budget: one multiply-add.
     *k_smem.at(s, n) = left;
   }
 
   if constexpr (kWay == DLogW::kDifference) {
     // From the chunk's last step to its first. The bonus has no decay, so dq and dk are without it.
-    // TODO(2): roughly 7 lines; d_log_w from pairs_beyond, q dq, k dk; budget: no access to memory.
+    // TODO(2): roughly 7 lines; compute d_log_w of all steps from pairs_beyond, q dq and k dk;
+    // TODO(2): budget: no access to memory.
   }
 #pragma unroll
   for (int s = 0; s < kChunk; ++s) {

@@ -368,8 +368,8 @@ __device__ void part(Gradients& gradients, const float (&decay)[kUnit][2], Rows 
       for (int e = 0; e < 2; ++e) {
         float& dq = gradients.q[right + i][e];
         float& dk = gradients.k[left + i][e];
-        // TODO(1): roughly 4 lines; decay dq, dk; add to both blocks' log_decay; add the pairs;
-        // TODO(1): budget: eight floating-point operations, and no access to memory.
+        // TODO(1): roughly 4 lines; decay dq and dk, add to log_decay of both blocks, add the pairs
+        // TODO(1): to dq and dk; budget: eight floating-point operations, and no access to memory.
       }
     }
   }
@@ -423,9 +423,11 @@ __device__ void descend(Shared& shared, const Args& args, const Head& head, std:
   for (int iv = 0; iv < kChannels; ++iv) {
     float s[2], d[2];
     copy<2>(s, state_smem.at(iv, ik)), copy<2>(d, adjoint_smem.at(iv, ik));
-    // TODO(2): roughly 2 lines; add row iv to overlap; budget: a multiply-add for each channel.
+    // TODO(2): roughly 2 lines; add row iv's products of S and D to overlap; budget: a multiply-add
+    // TODO(2): for each channel.
   }
-  // TODO(2): roughly 2 lines; its log_decay gradient; budget: a multiplication for each channel.
+  // TODO(2): roughly 2 lines; store the root's gradient in log_decay; budget: a multiplication for
+  // TODO(2): each channel.
 
   // Products have a token in each row, and a lane needs all 16 tokens of its channels. They pass
   // through this sub-chunk's S and D, which no other warp needs.

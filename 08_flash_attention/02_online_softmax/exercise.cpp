@@ -39,9 +39,9 @@ Number Row<Number>::log_sum_exp() const {
 template <typename Number>
 Row<Number> with_key(const Row<Number>& row, const Key<Number>& key) {
   Row<Number> next = row;  // until hole 1 is filled
-  // TODO(1): roughly 5 lines; bring m, l and sum up to date with one more key: the old sums scaled
-  // TODO(1): to the new maximum, and the key's own weight; budget: two weights, however many keys
-  // TODO(1): the row has seen.
+  // TODO(1): roughly 5 lines; bring m, l and sum up to date with one more key: rescale l and sum to
+  // TODO(1): the new maximum, and add the key to both; budget: two calls of `weight`, however many
+  // TODO(1): keys the row has seen.
   return next;
 }
 

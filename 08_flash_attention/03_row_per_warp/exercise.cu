@@ -57,12 +57,14 @@ __global__ void __launch_bounds__(kWarps* kWarpSize)
   const std::int64_t keys = args.causal ? query + 1 + args.T_k - args.T_q : args.T_k;
   for (std::int64_t key = 0; key < keys; ++key, k += stride, v += stride) {
     float score = 0.0f;
-    // TODO(1): roughly 4 lines; this lane's part of q . k, then the warp's sum of it, in each lane;
-    // TODO(1): budget: kChannels loads and five shuffles for each key.
+    // TODO(1): roughly 4 lines; add this lane's part of q . k to score, then sum score over the
+    // TODO(1): warp, so that every lane has the sum; budget: kChannels loads and five shuffles for
+    // TODO(1): each key.
 
     const float before = m;
-    // TODO(2): roughly 5 lines; the row with one more key: the larger m; l and the lane's part of o
-    // TODO(2): from the old m; budget: kChannels loads and two exponentials for each key.
+    // TODO(2): roughly 5 lines; add the key to the row: update m, rescale l and this lane's part of
+    // TODO(2): o from `before` to m, and add the key to both; budget: kChannels loads and two
+    // TODO(2): exponentials for each key.
   }
 
   const float share = l == 0.0f ? 0.0f : 1.0f / l;  // a query without a key has o = 0

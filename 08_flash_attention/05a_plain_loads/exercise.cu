@@ -81,12 +81,14 @@ struct NkToB {
 
   __device__ NkToB(Tile tile, int row, int lane)
       // The address of this lane's register 0.
-      // TODO(1): roughly 1 line; this lane's first pair of K along k; budget: no access to memory.
+      // TODO(1): roughly 1 line; point `from` at this lane's first pair of K, neighbours along k;
+      // TODO(1): budget: no access to memory.
       : from(tile.at(row, 0)) {}  // until hole 1 is filled
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      // TODO(1): roughly 2 lines; b[i / 2].x[i % 2] of K; budget: one load from shared memory.
+      // TODO(1): roughly 2 lines; load b[i / 2].x[i % 2] from K's tile; budget: one load from
+      // TODO(1): shared memory.
     }
   }
 };
@@ -99,12 +101,14 @@ struct KnToB {
 
   __device__ KnToB(Tile tile, int row, int lane)
       // The address of this lane's register 0.
-      // TODO(2): roughly 1 line; this lane's first element of V; budget: no access to memory.
+      // TODO(2): roughly 1 line; point `from` at this lane's first element of V; budget: no access
+      // TODO(2): to memory.
       : from(tile.at(row, 0)) {}  // until hole 2 is filled
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      // TODO(2): roughly 2 lines; b[i / 2].x[i % 2] of V; budget: two loads from shared memory.
+      // TODO(2): roughly 2 lines; load b[i / 2].x[i % 2] from V's tile; budget: two loads from
+      // TODO(2): shared memory.
     }
   }
 };
@@ -128,8 +132,8 @@ __device__ void update(OnlineSoftmax<kRowBlocks>& softmax, Accumulator (&scores)
       const float offset =
           most == -INFINITY ? 0.0f : most;  // without keys, 2^-inf, not 2^(inf - inf)
 
-      // TODO(3): roughly 4 lines; rescale `sum` and this row's elements of o, in all channel blocks
-      // TODO(3): from `largest` to `offset`; budget: one exponential.
+      // TODO(3): roughly 4 lines; rescale `sum`, and row i of o[b][n] for each n, so that they are
+      // TODO(3): relative to `offset` instead of `largest`; budget: one exponential.
       largest = most;
 
 #pragma unroll

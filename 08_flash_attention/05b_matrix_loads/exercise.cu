@@ -51,11 +51,13 @@ struct MkToA {
 
   __device__ MkToA(Tile tile, int row, int lane)
       // The row whose address this lane gives.
-      // TODO(1): roughly 1 line; the row whose address the lane gives; budget: no access to memory.
+      // TODO(1): roughly 1 line; point `from` at the row whose address this lane gives; budget: no
+      // TODO(1): access to memory.
       : from(tile.at(row, 0)) {}  // until hole 1 is filled
   __device__ FragmentA<Element> load(int rows, int columns) const {
     FragmentA<Element> a = {};
-    // TODO(1): roughly 1 line; Q's or the weights' matrices; budget: one load of four matrices.
+    // TODO(1): roughly 1 line; load the block's four matrices into a.x; budget: one load of four
+    // TODO(1): matrices.
     return a;
   }
 };
@@ -68,11 +70,12 @@ struct NkToB {
 
   __device__ NkToB(Tile tile, int row, int lane)
       // The row whose address this lane gives.
-      // TODO(2): roughly 1 line; the row whose address the lane gives; budget: no access to memory.
+      // TODO(2): roughly 1 line; point `from` at the row whose address this lane gives; budget: no
+      // TODO(2): access to memory.
       : from(tile.at(row, 0)) {}  // until hole 2 is filled
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     std::uint32_t x[4] = {};
-    // TODO(2): roughly 1 line; the four matrices, for K; budget: one load of four matrices.
+    // TODO(2): roughly 1 line; load K's four matrices into x; budget: one load of four matrices.
     b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
   }
 };
@@ -85,11 +88,12 @@ struct KnToB {
 
   __device__ KnToB(Tile tile, int row, int lane)
       // The row whose address this lane gives.
-      // TODO(3): roughly 1 line; the row whose address the lane gives; budget: no access to memory.
+      // TODO(3): roughly 1 line; point `from` at the row whose address this lane gives; budget: no
+      // TODO(3): access to memory.
       : from(tile.at(row, 0)) {}  // until hole 3 is filled
   __device__ void load(FragmentB<Element> (&b)[2], int rows, int columns) const {
     std::uint32_t x[4] = {};
-    // TODO(3): roughly 1 line; the four matrices, for V; budget: one load of four matrices.
+    // TODO(3): roughly 1 line; load V's four matrices into x; budget: one load of four matrices.
     b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
   }
 };

@@ -112,13 +112,14 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
 #pragma unroll
     for (int n = 0; n < C::kKeys; n += kBlock) {
       FragmentA<Element> p[C::kRowBlocks];
-      // TODO(1): roughly 3 lines; each p[b], an A: the weights of 16 keys from n on, for block b of
-      // TODO(1): this warp's queries; budget: no access to memory.
+      // TODO(1): roughly 3 lines; set each p[b], an A, to the weights of the 16 keys from n on, for
+      // TODO(1): block b of this warp's queries; budget: no access to memory.
 #pragma unroll
       for (int d = 0; d < kD; d += kBlock) {
         FragmentB<Element> v[2];
-        // TODO(2): roughly 4 lines; V (keys from n, channels from d) times each p[b], added to
-        // TODO(2): o[b][d / 8] and o[b][d / 8 + 1]; budget: one load of matrices.
+        // TODO(2): roughly 4 lines; multiply each p[b] by V (16 keys from n on, 16 channels from d
+        // TODO(2): on), and add the product to o[b][d / 8] and o[b][d / 8 + 1]; budget: one load of
+        // TODO(2): matrices.
       }
     }
   }

@@ -43,8 +43,9 @@ struct Swizzled {
 
   static __device__ unsigned place(unsigned row, unsigned column) {
     unsigned unit = 0;  // until hole 1 is filled
-    // TODO(1): roughly 1 line; the vector's index in its row, swizzled in each group of eight by an
-    // TODO(1): exclusive or with the row's number modulo 8; budget: no bank conflict
+    // TODO(1): roughly 1 line; set `unit`, 0 to kUnits - 1, to the vector's position in its row,
+    // TODO(1): swizzled in each group of eight by an exclusive or with the row's number modulo 8;
+    // TODO(1): budget: no bank conflict
     return row * kColumns + unit * kUnit + column % kUnit;
   }
   __device__ Element* at(unsigned row, unsigned column) const { return smem + place(row, column); }
@@ -56,7 +57,8 @@ struct Swizzled {
 template <typename Element, int kColumns>
 __device__ Element* moved(Swizzled<Element, kColumns> tile, unsigned place, int rows, int columns) {
   unsigned there = 0;  // until hole 2 is filled
-  // TODO(2): roughly 1 line; the index `rows` down and `columns` right; budget: no bank conflict
+  // TODO(2): roughly 1 line; set `there` to the index of (row + rows, column + columns); budget: no
+  // TODO(2): bank conflict
   return tile.smem + there;
 }
 

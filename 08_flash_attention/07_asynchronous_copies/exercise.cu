@@ -68,8 +68,9 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   // Out-of-bounds rows become zeros, because a weight of 0 times a NaN would be NaN.
   const auto fetch_keys = [&](Rows to, const Element* x, int tile) {
     const std::int64_t key = std::int64_t{tile} * C::kKeys;
-    // TODO(1): roughly 2 lines; copy x's rows from `key` on that some query sees; zeros otherwise
-    // TODO(1): budget: one copy of 16 bytes for each vector of the tile, none through a register
+    // TODO(1): roughly 2 lines; copy the rows of x from `key` on to `to`, and zeros in place of
+    // TODO(1): rows past the sequence's last key; budget: one copy of 16 bytes for each vector of
+    // TODO(1): the tile, none through a register
   };
   if (tiles.count > 0)
     copy_rows_async<C::kQueries, C::kThreads>(q_tile, args.q + q_offset, stride_q, queries, kD,

@@ -88,8 +88,9 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
   Accumulator o[C::kRowBlocks][kD / 8] = {};
 #pragma unroll 1
   for (int tile = 0; tile < tiles.count; ++tile) {
-    // TODO(1): roughly 4 lines; wait for K of this tile, in all threads; then start the copy of V,
-    // TODO(1): a group of its own. budget: one barrier; no wait here for the copy started here
+    // TODO(1): roughly 4 lines; wait until this tile's K has arrived for all threads; then start
+    // TODO(1): the copy of this tile's V as a group; budget: one barrier, and no wait here for V's
+    // TODO(1): copy
 
     Accumulator scores[C::kRowBlocks][C::kKeys / 8] = {};
 #pragma unroll
@@ -109,8 +110,9 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     }
     if (tile >= tiles.whole) mask(scores, visible, first_row, tile * C::kKeys);
 
-    // TODO(2): roughly 4 lines; wait for V of this tile, in all threads; then start the copy of the
-    // TODO(2): next K, if any, as its own group. budget: one barrier; no wait here for this copy
+    // TODO(2): roughly 4 lines; wait until this tile's V has arrived for all threads; then start
+    // TODO(2): the copy of the next tile's K, if there is one, as a group; budget: one barrier, and
+    // TODO(2): no wait here for K's copy
 
     softmax.update(scores, o);
 #pragma unroll

@@ -34,8 +34,9 @@ using namespace ladder::cuda::tiles;
 template <int kKeys>
 __device__ WindowTiles tiles_of(const WindowedSequence& s, std::int64_t first, int queries) {
   WindowTiles tiles;
-  // TODO(1): roughly 2 lines; the first tile of the block, and its first tile that no window masks
-  // TODO(1): budget: no tile before all windows of the block is loaded
+  // TODO(1): roughly 2 lines; set tiles.first, the first tile that the block fetches, and
+  // TODO(1): tiles.first_whole, the first tile in which no key is before a query's window; budget:
+  // TODO(1): the block fetches no tile that is before all of its windows
   tiles.count = static_cast<int>((s.keys_seen(first + queries - 1) + kKeys - 1) / kKeys);
   tiles.whole = static_cast<int>(s.keys_seen(first) / kKeys);
   return tiles;
@@ -110,8 +111,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads, Cut<kD>::kBlocks)
     softmax.bend(scores);
     if (!tiles.is_whole(tile)) {
       for_each_score(scores, first_row, tile * C::kKeys, [&](float& score, int row, int key) {
-        // TODO(2): roughly 2 lines; mask keys after query `row`'s own key, and before its window
-        // TODO(2): budget: no load from memory, no barrier
+        // TODO(2): roughly 2 lines; mask the score if its key is after the own key of query `row`,
+        // TODO(2): or before its window; budget: no load from memory, no barrier
       });
     }
 

@@ -82,8 +82,9 @@ __device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q,
                              const Tile<kD, kKeys>& k) {
 #pragma unroll
   for (int i = 0; i < kD / 16; ++i) {
-    // TODO(1): roughly 4 lines; s += q's times k's columns 16 i to 16 i + 15; the first sets s
-    // TODO(1): budget: one product of the warpgroup, of kKeys columns, for each i
+    // TODO(1): roughly 4 lines; add to s the product of columns 16 i to 16 i + 15 of q and of k,
+    // TODO(1): but for i = 0 set s to it; budget: one product of the warpgroup, of kKeys columns,
+    // TODO(1): for each i
   }
   hopper::wgmma_commit_group();
 }
@@ -92,8 +93,9 @@ __device__ void multiply_q_k(float (&s)[kKeys / 2], const Tile<kD, kQueries>& q,
 template <int kD>
 __device__ void multiply_p_v(float (&o)[kD / 2], const std::uint32_t (&p)[kKeys / 16][4],
                              const Tile<kD, kKeys>& v) {
-  // TODO(2): roughly 6 lines; o += p[i] times rows 16 i to 16 i + 15 of v, for each i, as one group
-  // TODO(2): budget: one product of the warpgroup, of kD columns, for each i
+  // TODO(2): roughly 6 lines; for each i, add to o the product of p[i] and rows 16 i to 16 i + 15
+  // TODO(2): of v; make all products one group; budget: one product of the warpgroup, of kD
+  // TODO(2): columns, for each i
 }
 
 template <int kD>
@@ -141,7 +143,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     wait_for_copies();  // K has arrived, and V's buffer may be refilled
     copy_keys(smem.v, args.v, tile);
 
-    // TODO(1): roughly 4 lines; fence, multiply_q_k with the tile's keys, wait, and pin the scores
+    // TODO(1): roughly 4 lines; fence, call multiply_q_k for the tile's keys, wait, pin the scores
 
     wait_for_copies();  // V has arrived, and K's buffer may be refilled
     if (tile + 1 < tiles) copy_keys(smem.k, args.k, tile + 1);
@@ -151,7 +153,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     rescale(o, keep);
     pack_sums<bfloat16>(p, scores);
 
-    // TODO(2): roughly 4 lines; the same with multiply_p_v, the weights and the tile's values
+    // TODO(2): roughly 4 lines; fence, call multiply_p_v for the tile's values, wait, pin o
   }
   store_rows(args.o + of_q, stride_q, args.lse + s.first_lse + h * args.T_q + first, row, queries,
              o, softmax, args.scale);

@@ -49,8 +49,9 @@ struct Shared {
 template <int kD, int kTileRows>
 __device__ void copy_tile(Tile<kD, kTileRows>& to_smem, const CUtensorMap* map,
                           hopper::Barrier* full, int h, int row) {
-  // TODO(1): roughly 3 lines; arrive on `full` with the tile's bytes; load each panel from column
-  // TODO(1): h * kD + panel * kPanel, row, blockIdx.z; budget: one arrival, one bulk copy per panel
+  // TODO(1): roughly 3 lines; arrive on `full` with the tile's bytes; then load each panel, whose
+  // TODO(1): box begins at column h * kD + panel * kPanel and row `row` of batch blockIdx.z;
+  // TODO(1): budget: one arrival, one bulk copy per panel
 }
 
 template <int kD>
@@ -102,8 +103,9 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
     const int stage = hopper::stage_of<kStages>(tile);
-    // TODO(2): roughly 4 lines; one thread loads the next tile, if any, once its stage is empty;
-    // TODO(2): wait for q and this tile; budget: one block-wide barrier, and one load per tile
+    // TODO(2): roughly 4 lines; let one thread load the next tile, if there is one, when no thread
+    // TODO(2): reads that tile's stage any more; then wait, in all threads, for q and this tile;
+    // TODO(2): budget: one block-wide barrier, and one load per tile
     hopper::wgmma_fence();
     multiply_q_k(scores, smem.q, first_row, smem.k[stage]);
     hopper::wgmma_wait_group<0>();

@@ -129,7 +129,8 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
     hopper::wgmma_fence();
     multiply_p_v<kD>(o, p, smem.v[stage]);
     // TODO(2): roughly 3 lines; wait for the product and pin o; then release the stage to the
-    // TODO(2): producer: one lane of each warp arrives; budget: no barrier of the block
+    // TODO(2): producer: one lane of each warp arrives at the stage's `empty`; budget: no barrier
+    // TODO(2): of the block
   }
   store_rows(args.o + of_q, stride_q, args.lse + s.first_lse + h * args.T_q + first, row, queries,
              o, softmax, args.scale);

@@ -126,9 +126,9 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
   // Consumer c waits for its turn at named barrier 1 + c, where its predecessor arrives.
   const auto take_turn = [&] { hopper::named_barrier_sync(1 + consumer, 2 * kWarpgroup); };
   const auto pass_turn = [&] {
-    // TODO(1): roughly 1 line; arrive on the next consumer's barrier; the first follows the last
+    // TODO(1): roughly 1 line; arrive at the next consumer's barrier (after the last, the first)
   };
-  // TODO(1): roughly 1 line; and the last consumer passes consumer 0 its first turn; budget: no
+  // TODO(1): roughly 1 line; let the last consumer pass consumer 0 its first turn; budget: no
   // TODO(1): barrier of the block
   if (tiles > 0) {
     hopper::wait(&smem.q_full, 0);
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
       const int before = hopper::stage_of<kStages>(tile - 1);
       wait_for(tile);
       // TODO(2): roughly 8 lines; take the turn; issue the weights times the previous V, then this
-      // TODO(2): tile's scores; pass the turn; wait, and pin o and scores; budget: two products
+      // TODO(2): tile's scores; pass the turn; wait for both; pin o, scores; budget: two products
       if (threadIdx.x % kWarpSize == 0) hopper::arrive(&smem.empty[before]);
       weigh(tile);
     }

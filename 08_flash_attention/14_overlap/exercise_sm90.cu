@@ -146,8 +146,9 @@ __global__ void __launch_bounds__(Shared<kD>::kThreads, 1)
       // TODO(1): pass the turn; wait for the scores only, and pin them; budget: two products
       if (tile >= whole_tiles) mask(scores, seen, tile * kKeys);
       softmax.step(scores, keep, factor);
-      // TODO(2): roughly 6 lines; wait for the product, pin o; release its stage; rescale o; pack
-      // TODO(2): the new weights, after pinning the scores again; budget: no barrier of the block
+      // TODO(2): roughly 6 lines; wait for the product; pin o, and the scores again; release the
+      // TODO(2): product's stage; rescale o; pack the new weights into p; budget: no barrier of the
+      // TODO(2): block
     }
     hopper::wgmma_fence();
     multiply_p_v<kD>(o, p, smem.v[hopper::stage_of<kStages>(tiles - 1)]);

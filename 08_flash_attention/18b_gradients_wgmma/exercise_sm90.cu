@@ -117,15 +117,17 @@ __global__ void __launch_bounds__(kThreads, 1)
     hopper::pin(ds);
     differentiate(ds, p, smem.stats + lane % 4);
 
-    // TODO(1): roughly 8 lines; dv += P^T d_o with packed P^T as A, then dk += dS^T q likewise;
-    // TODO(1): wait for each, pin its sums; keep dS^T packed in `weights`; budget: no matrix load
+    // TODO(1): roughly 8 lines; add P^T d_o to dv, with P^T packed in `weights` as A; then likewise
+    // TODO(1): dS^T q to dk, so that `weights` keeps dS^T; wait for each product, and pin its sums;
+    // TODO(1): budget: no matrix load
 #pragma unroll
     for (int s = 0; s < kQueries / 16; ++s) {
       const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as wgmma reads it
       hopper::store_matrices(&smem.ds[ds_row][unit * kUnit], weights[s]);
     }
-    // TODO(2): roughly 7 lines; make dS visible to wgmma; sync with the other group; add dq = dS k
-    // TODO(2): to the step's tile of dq_sums; release the tile; budget: 2 barriers of the block
+    // TODO(2): roughly 7 lines; make dS visible to wgmma; synchronize with the other warpgroup;
+    // TODO(2): compute dq = dS k, and add it to the step's tile of dq_sums; synchronize, so that
+    // TODO(2): the next tile may arrive; budget: 2 barriers of the block
   }
 
   const KeyRows to{b * forward.T_k + first_key, static_cast<int>(forward.H_kv), h_kv, keys};

@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       hopper::Barrier* const full = &smem.queries_full[stage];
       // TODO(1): roughly 6 lines; wait until the stage is empty; start the copies, counted
       // TODO(1): at `full`: the rows of q and d_o from first_query on, of head h, and the pairs
-      // TODO(1): (`stats`) of tile first_slot + i; budget: one copy for each panel
+      // TODO(1): (`stats`) of tile first_slot + i; budget: a copy for each panel, one for the pairs
     }
     return;
   }
@@ -145,8 +145,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       const int unit = (2 * s + ds_unit) ^ ds_row % 8;  // swizzled, as wgmma reads it
       hopper::store_matrices(&smem.ds[ds_row][unit * kUnit], weights[s]);
     }
-    // TODO(2): roughly 3 lines; make dS visible to wgmma; release the stage; wait for the other's
-    // TODO(2): dS; budget: a named barrier, and no barrier of the block
+    // TODO(2): roughly 3 lines; make dS visible to wgmma; release the stage; wait for the other
+    // TODO(2): consumer's dS; budget: a named barrier, and no barrier of the block
     multiply_ds<bfloat16, kD>(dq, ds_columns, k_columns);
     hopper::wgmma_wait_group<0>();
     hopper::pin(dq);

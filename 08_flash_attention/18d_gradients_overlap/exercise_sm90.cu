@@ -144,8 +144,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 
     float p[kQueries / 2], ds[kQueries / 2], dq[kD / 4];
     std::uint32_t p16[kQueries / 16][4];
-    // TODO(1): roughly 7 lines; issue S^T; wait for all before it, pin dv and dk; release the
-    // TODO(1): previous step's stage, if any; issue dP^T; wait for S^T only, pin it; budget: no
+    // TODO(1): roughly 7 lines; issue S^T; wait for all products before it, pin dv and dk; release
+    // TODO(1): the previous step's stage, if any; issue dP^T; wait for S^T only, pin p; budget: no
     // TODO(1): barrier
     if (keys < kKeys) {  // keys past the last one get no weight
 #pragma unroll
@@ -164,9 +164,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     store_ds(place, ds16);
     hopper::fence_proxy_async();
     add_weighted_rows<bfloat16, kD>(dv, p16, d_o);
-    // TODO(2): roughly 7 lines; issue the previous step's dq, then dk; wait for dq, pin it; one
-    // TODO(2): lane per warp arrives for dS, after its warp's stores; add dq to the previous step's
-    // TODO(2): tile, if any; budget: no barrier
+    // TODO(2): roughly 7 lines; issue the previous step's dq, then this step's dk; wait for dq, pin
+    // TODO(2): it; one lane of each warp arrives at this step's `ds_full`, after all of its warp's
+    // TODO(2): stores of dS; add dq to the previous step's tile, if any; budget: no barrier
   }
 
   float dq[kD / 4];  // of the last step

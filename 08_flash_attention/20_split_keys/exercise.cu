@@ -47,9 +47,10 @@ constexpr std::int64_t kMaxSequences = kMaxRows / kRows;
 
 // Updates `one` as if it had seen the keys of `other` too.
 __device__ void merge(Partial& one, const Partial& other) {
-  // TODO(1): roughly 9 lines; both, relative to the larger m: each side is scaled by exp2(its m -
-  // TODO(1): that m), even if a side (or both) has no key and m = -inf; a NaN in l or acc stays
-  // TODO(1): NaN; budget: two exponentials, no access to memory.
+  // TODO(1): roughly 9 lines; set `one` to the result of both, relative to the larger m: scale each
+  // TODO(1): side's l and acc by exp2(its m - that m), and add; a side without a key, or both,
+  // TODO(1): has m = -inf; a NaN in l or acc stays NaN; budget: two exponentials, no access to
+  // TODO(1): memory.
 }
 
 // kBent means a window, a softcap, a scale of 0 or a D_v unlike D. Otherwise their code is not

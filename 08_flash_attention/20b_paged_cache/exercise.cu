@@ -82,8 +82,9 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const std::int64_t keys = (kBent ? seen_by_last : sequence.keys) - begin;
   // The split's keys are first to end - 1.
   std::int64_t first = 0, end = 0;  // until hole 1 is filled
-  // TODO(1): roughly 4 lines; first and end, from `begin` on. Splits have equally many stages, the
-  // TODO(1): last ones fewer or none, and no key past the last seen; budget: no access to memory.
+  // TODO(1): roughly 4 lines; set first and end, where the splits divide the keys from `begin` on.
+  // TODO(1): Splits have equally many stages, but the last ones fewer or none, and no key past the
+  // TODO(1): last one seen; budget: no access to memory.
 
   Element* const tiles = reinterpret_cast<Element*>(smem) + warp * C::kStages * 2 * C::kTile;
   const std::int64_t D_v = value_channels(args);
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
   const auto look_up = [&](std::int64_t t, int(&pages)[kGroups]) {
 #pragma unroll
     for (int group = 0; group < kGroups; ++group, t += kGroup) {
-      // TODO(2): roughly 1 line; if key t belongs to the split (t < end): pages[group], from
+      // TODO(2): roughly 1 line; if key t belongs to the split (t < end), load pages[group] from
       // TODO(2): batch b's row of the table; budget: one load for 16 keys.
     }
   };
@@ -107,8 +108,8 @@ __global__ void __launch_bounds__(Cut<kD>::kThreads)
       std::int64_t first_rows[kGroups] = {};  // each group's first row, among all pages' rows
 #pragma unroll
       for (int group = 0; group < kGroups; ++group) {
-        // TODO(2): roughly 2 lines; first_rows[group], over all pages: row of key t + group *
-        // TODO(2): kGroup. A wrong page number must not lead out of k and v.
+        // TODO(2): roughly 2 lines; set first_rows[group] to the row of key t + group * kGroup,
+        // TODO(2): counted over all pages; a wrong page number must not lead out of k and v.
       }
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {

@@ -124,7 +124,9 @@ struct PagedAttention {
     auto gathered = ladder::AttentionProblem::without_inputs(c);
     gathered["q"].assign(a.q, a.q + a.B * a.T_q * a.H_q * a.D);
     // A case replaces a scale of 0 by the usual one, but queries of zeros have scores of 0, too.
-    if (a.scale == 0.0f) gathered["q"].assign(gathered["q"].size(), 0.0f);
+    if (a.scale == 0.0f)
+      for (float& q : gathered["q"])
+        q *= 0.0f;  // a NaN stays one
     auto& lengths = gathered.array<std::int64_t>("key_lengths");
     for (std::int64_t b = 0; b < a.B; ++b)
       lengths.push_back(gathering.length(a.key_lengths[b]));

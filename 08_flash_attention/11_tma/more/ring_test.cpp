@@ -16,34 +16,34 @@ using flash_attention::PhaseBarrier;
 // shows it.
 TEST(PhaseBarrier, EndsItsPhaseWithTheLastArrivalAndTheLastByte) {
   PhaseBarrier full(2);
-  here.arrive_expect_tx(100);
-  here.complete(100);
-  EXPECT_EQ(here.phase(), 0u) << "an arrival is missing";
-  here.arrive_expect_tx(50);
-  EXPECT_EQ(here.phase(), 0u) << "bytes are missing";
-  here.complete(30);
-  here.complete(20);
-  EXPECT_EQ(here.phase(), 1u);
-  here.arrive(), here.arrive();
-  EXPECT_EQ(here.phase(), 2u) << "the count begins anew by itself";
+  full.arrive_expect_tx(100);
+  full.complete(100);
+  EXPECT_EQ(full.phase(), 0u) << "an arrival is missing";
+  full.arrive_expect_tx(50);
+  EXPECT_EQ(full.phase(), 0u) << "bytes are missing";
+  full.complete(30);
+  full.complete(20);
+  EXPECT_EQ(full.phase(), 1u);
+  full.arrive(), full.arrive();
+  EXPECT_EQ(full.phase(), 2u) << "the count begins anew by itself";
 }
 
 TEST(PhaseBarrier, TakesBytesBeforeTheyAreToldOf) {
   PhaseBarrier full(1);
-  here.complete(100);
-  EXPECT_EQ(here.phase(), 0u);
-  here.arrive_expect_tx(100);
-  EXPECT_EQ(here.phase(), 1u);
+  full.complete(100);
+  EXPECT_EQ(full.phase(), 0u);
+  full.arrive_expect_tx(100);
+  EXPECT_EQ(full.phase(), 1u);
 }
 
 TEST(PhaseBarrier, LetsAWaitPassInThePhaseOfTheOtherParity) {
   PhaseBarrier full(1);
-  here.wait(1);  // on a fresh barrier the phase before the first counts as complete
-  here.arrive();
-  here.wait(0);
-  here.arrive();
-  here.wait(1);
-  EXPECT_EQ(here.phase(), 2u);
+  full.wait(1);  // on a fresh barrier the phase before the first counts as complete
+  full.arrive();
+  full.wait(0);
+  full.arrive();
+  full.wait(1);
+  EXPECT_EQ(full.phase(), 2u);
 }
 
 // Tile t is in stage t % 2, and its barrier is in phase t / 2. Two arrivals add the bytes of K and
@@ -55,13 +55,13 @@ TEST(PhaseBarrier, GoesThroughThePhasesOfThePicture) {
     PhaseBarrier& full = stages[tile % 2];
     const std::uint32_t phase = tile / 2;
     for (int tensor = 0; tensor < 2; ++tensor) {
-      here.arrive_expect_tx(2 * kPanelBytes);
-      here.complete(kPanelBytes);
-      EXPECT_EQ(here.phase(), phase) << "tile " << tile << " is on its way";
-      here.complete(kPanelBytes);
+      full.arrive_expect_tx(2 * kPanelBytes);
+      full.complete(kPanelBytes);
+      EXPECT_EQ(full.phase(), phase) << "tile " << tile << " is in flight";
+      full.complete(kPanelBytes);
     }
-    EXPECT_EQ(here.phase(), phase + 1) << "tile " << tile << " is here";
-    here.wait(phase % 2);
+    EXPECT_EQ(full.phase(), phase + 1) << "tile " << tile << " has arrived";
+    full.wait(phase % 2);
   }
 }
 
@@ -71,8 +71,8 @@ TEST(PhaseBarrier, GoesThroughThePhasesOfThePicture) {
 TEST(PhaseBarrier, KeepsARingOfTwoStagesInOrder) {
   constexpr int kStages = 2, kTiles = 100, kReaders = 3, kNumbers = 64;
   std::array<std::array<int, kNumbers>, kStages> tiles{};
-  std::array<PhaseBarrier, kStages> here{PhaseBarrier(1), PhaseBarrier(1)};
-  std::array<PhaseBarrier, kStages> read{PhaseBarrier(kReaders), PhaseBarrier(kReaders)};
+  std::array<PhaseBarrier, kStages> full{PhaseBarrier(1), PhaseBarrier(1)};
+  std::array<PhaseBarrier, kStages> empty{PhaseBarrier(kReaders), PhaseBarrier(kReaders)};
   const auto stage_of = [](int tile) { return static_cast<std::size_t>(tile % kStages); };
   const auto phase_of = [](int tile) { return static_cast<std::uint32_t>(tile / kStages % 2); };
 
@@ -110,7 +110,7 @@ TEST(PhaseBarrier, KeepsARingOfTwoStagesInOrder) {
     for (int tile = 0; tile < kTiles; ++tile)
       EXPECT_EQ(own[static_cast<std::size_t>(tile)], tile * kNumbers) << "tile " << tile;
   }
-  for (PhaseBarrier& each : here)
+  for (PhaseBarrier& each : full)
     EXPECT_EQ(each.phase(), std::uint64_t{kTiles / kStages});
 }
 

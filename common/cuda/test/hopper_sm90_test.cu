@@ -453,14 +453,14 @@ TEST(HopperStores, OfGroupsLetTheirStagesBeWrittenAgain) {
 // ---- Products ----
 
 // Index of element (outer, term) in panels of 64 columns; the order decides which is the row.
-__host__ __device__ int place_of_element(Order order, int outer, int term, int rows) {
+__host__ __device__ int place_of_element(Major order, int outer, int term, int rows) {
   const int row = order == Major::kK ? outer : term, column = order == Major::kK ? term : outer;
   const int panel = column / kPanel, unit = column % kPanel / 8;
   return panel * rows * kPanel + row * kPanel + (unit ^ row % 8) * 8 + column % 8;
 }
 
 // d = a b, then d += a b, for a (64 x 16) and b (16 x n) that the host has arranged as panels.
-template <typename Element, int kN, Order kA, Order kB, bool kRegisters>
+template <typename Element, int kN, Major kA, Major kB, bool kRegisters>
 __global__ void multiply(const Element* a_panels, int a_elements, const Element* b_panels,
                          int b_elements, const std::uint32_t* a_registers, float* out) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
@@ -493,7 +493,7 @@ __global__ void multiply(const Element* a_panels, int a_elements, const Element*
     out[static_cast<int>(threadIdx.x) * (kN / 2) + i] = d[i];
 }
 
-template <typename Element, int kN, Order kA, Order kB, bool kRegisters>
+template <typename Element, int kN, Major kA, Major kB, bool kRegisters>
 void expect_product() {
   std::vector<Element> a(kRows * kPanel, element<Element>(77)),
       b(kTerms * 256 + kN * kPanel, element<Element>(77));
@@ -569,7 +569,7 @@ TEST(HopperProducts, OfFp16AreExactInEveryOrderOfTheOperands) {
 // d (64 x 64) = a (64 x kLongSum) b (kLongSum x 64), in panels of 64 terms.
 constexpr int kLongSum = 256;
 
-template <typename Element, Order kOrder>
+template <typename Element, Major kMajor>
 __global__ void multiply_long(const Element* a_panels, const Element* b_panels, float* out) {
   extern __shared__ __align__(1024) unsigned char bytes_smem[];
   auto* const a_smem = reinterpret_cast<Element*>(bytes_smem);
@@ -580,14 +580,14 @@ __global__ void multiply_long(const Element* a_panels, const Element* b_panels, 
   }
   hopper::fence_proxy_async();
   __syncthreads();
-  constexpr int kNext = kOrder == Major::kK ? hopper::kNextK : hopper::kNextMN;
+  constexpr int kNext = kMajor == Major::kK ? hopper::kNextK : hopper::kNextMN;
   float d[32];
   hopper::wgmma_fence();
   for (int panel = 0; panel < kLongSum / kPanel; ++panel) {
     const std::uint64_t a = hopper::matrix_descriptor(a_smem + panel * kRows * kPanel),
                         b = hopper::matrix_descriptor(b_smem + panel * kRows * kPanel);
     for (int s = 0; s < kPanel / kTerms; ++s)
-      hopper::wgmma<Element, 64, kOrder, kOrder>(d, hopper::advance(a, s * kNext),
+      hopper::wgmma<Element, 64, kMajor, kMajor>(d, hopper::advance(a, s * kNext),
                                                  hopper::advance(b, s * kNext), panel + s > 0);
   }
   hopper::wgmma_commit_group();
@@ -598,11 +598,11 @@ __global__ void multiply_long(const Element* a_panels, const Element* b_panels, 
 }
 
 // The largest |d - exact| relative to the sum of |a b|, for elements value(0), value(1), ...
-template <typename Element, Order kOrder>
+template <typename Element, Major kMajor>
 double error_of_long_sums(float (*value)(int)) {
   std::vector<Element> a(kRows * kLongSum), b(kRows * kLongSum);
   const auto of = [&](std::vector<Element>& panels, int outer, int term) -> Element& {
-    const int within = place_of_element(kOrder, outer, term % kPanel, kRows);
+    const int within = place_of_element(kMajor, outer, term % kPanel, kRows);
     return panels[static_cast<std::size_t>(term / kPanel * kRows * kPanel + within)];
   };
   for (int outer = 0; outer < kRows; ++outer) {
@@ -616,7 +616,7 @@ double error_of_long_sums(float (*value)(int)) {
   under_each_schedule([&] {
     Array<float> out(kRows * 64);
     constexpr int kBytes = 2 * kRows * kLongSum * static_cast<int>(sizeof(Element));
-    const auto kernel = multiply_long<Element, kOrder>;
+    const auto kernel = multiply_long<Element, kMajor>;
     ASSERT_EQ(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
               cudaSuccess);
     kernel<<<1, 128, kBytes>>>(a_in.data(), b_in.data(), out.data());
