@@ -39,9 +39,9 @@ template <int kBits>
 struct LowBitArgs : LowBitSizes {
   static constexpr const char* kStorage = "fp32";
   const float* a = nullptr;            // (M, K)
-  const std::uint8_t* w = nullptr;     // (K, N) in 8 bits, (words, N) words of 4 bytes in 4 bits
+  const std::uint8_t* w = nullptr;     // (K, N); weights of 4 bits: (words, N), 4 bytes per word
   const float* scale = nullptr;        // (groups, N)
-  const std::uint8_t* zero = nullptr;  // (groups, N), null if all are 128, or 8 in 4 bits
+  const std::uint8_t* zero = nullptr;  // (groups, N), null if all are 128 (4 bits: 8)
   float* c = nullptr;                  // (M, N)
 
   template <typename Self, typename Visit>

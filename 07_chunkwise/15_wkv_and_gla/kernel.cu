@@ -270,7 +270,7 @@ struct Scores {
   float neighbours[2][4] = {};
 };
 
-// A level's products have 8 rows of the q side, then 8 rows of the k side.
+// `rows` holds a level's 8 rows of the q side, then its 8 rows of the k side.
 template <typename Element, int kStride>
 __device__ void multiply_level(float2& score, const Matrix<Element, kStride>& rows, int lane) {
   float folded[2][4] = {};

@@ -158,8 +158,8 @@ __device__ void setmaxnreg_inc() {
 
 // One thread loads a box, which is one panel of a tile. Out-of-bounds elements arrive as zeros, and
 // all of the box's bytes count. Column, head and row are the box's first, the column a multiple of
-// 8 (16 bytes). For a map by make_tensor_map_of_batches they are column, row and batch. `map` is in a
-// __grid_constant__ parameter.
+// 8 (16 bytes). For a map by make_tensor_map_of_batches they are column, row and batch. `map` is
+// in a __grid_constant__ parameter.
 inline __device__ void tma_load(void* panel_smem, const CUtensorMap* map, Barrier* barrier,
                                 int column, int head, int row) {
   asm volatile(
