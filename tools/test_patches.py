@@ -187,6 +187,14 @@ class HolesOfACopy(InAFolder):
         self.assertEqual((lost.holes, lost.aside), (None, [(3, "  y;", "last(one, two);")]))
         self.assertEqual(holes.of("f() {\n  // TODO(1): x\n  last(one, two);\n}\n").aside, [(3, "", "first(one, two);")])
 
+    def test_lines_beside_a_changed_line_are_sorted_with_the_stubs_line_back(self):
+        stub, kernel = "f() {\n  // TODO(1): x\n  return sum;\n}\ng() {\n  // TODO(2): y\n}\n", "f() {\n  a;\n  sum /= n;\n  return sum;\n}\ng() {\n  b;\n}\n"
+        holes, mine = Holes(stub, kernel), "f() {\n  a;\n  give(sum, over, n);\n}\ng() {\n  wrong;\n}\n"
+        written = holes.of(mine)
+        self.assertIsNone(written.holes)
+        beside = patches.with_a_line_back(mine, kernel, written, holes)
+        self.assertEqual(holes.with_ours_in(mine, beside, "2"), "f() {\n  a;\n  give(sum, over, n);\n}\ng() {\n  b;\n}\n")
+
     def lit(self, one, two, faults):
         """The check of a copy with these lines, and its lights. Our kernel with a line of `faults`
         fails with this sentence, or in the last tests only for "all"."""

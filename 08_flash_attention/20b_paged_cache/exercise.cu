@@ -40,7 +40,7 @@ using namespace flash_attention::decode;
 
 namespace {
 
-constexpr int kGroup = 16;  // keys in one page, and no page has fewer
+constexpr int kGroup = 16;  // keys of one look-up, all in one page, because no page has fewer
 constexpr std::int64_t kMaxPage = 1 << 16;
 
 // kBent means a window, a softcap, a scale of 0 or a D_v unlike D. Otherwise their code is not

@@ -261,7 +261,18 @@ Options Case::options_unlike(const Case& other) const {
 
 std::shared_ptr<const Case> Case::with(const Options& options, const std::string& storage) const {
   Struct changed = typed_;
-  set_options(changed.options(), options, op_.name);
+  Options given;
+  const Struct usual = op_.usual_case();
+  const std::vector<ListedOption> listed = changed.options(), defaults = usual.options();
+  for (const auto& [name, text] : options) {
+    const auto at = std::find_if(defaults.begin(), defaults.end(),
+                                 [&, &name = name](const auto& each) { return each.name == name; });
+    if (at != defaults.end() && text == at->text(*at))
+      at->read(text, listed[at - defaults.begin()]);  // may be a value that is refused as an option
+    else
+      given.emplace_back(name, text);
+  }
+  set_options(listed, given, op_.name);
   op_.set_storage(changed, storage);
   return op_.case_from(std::move(changed));
 }

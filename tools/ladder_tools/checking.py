@@ -18,7 +18,7 @@ from ladder_tools.building import Variant, say
 from ladder_tools.cases import first_tests, plainest, what_fails, without_large_repeats
 from ladder_tools.hints import Hints
 from ladder_tools.learning import called_by_kernels, counts_elements, in_double, more_of, next_exercise, note_solved, own_arrays, reward, solved, too_narrow, unchecked, without_size
-from ladder_tools.patches import Written, first_out_of_order, header, hole_of, holes_of, is_code, not_as_ours, patched, put_back, same_code, until, without_aside
+from ladder_tools.patches import Written, first_out_of_order, header, hole_of, holes_of, is_code, not_as_ours, patched, put_back, same_code, until, with_a_line_back, without_aside
 from ladder_tools.place import ROOT, Refused, mistakes, text_of
 from ladder_tools.values import Trail, first_wrong
 
@@ -472,6 +472,10 @@ class Check:
                 self._not_all_aside = not self._empty() and bool(self._fault(target, without_aside(mine, written), asked, True))
                 written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
         if written.holes is None:
+            beside = with_a_line_back(mine, kernel, written, holes)
+            mended = self._mended_by_ours(target, beside, holes, [*sum(tests.values(), []), self.failing]) if beside else []
+            if mended:
+                return mended
             planted = self._planted(mine)
             self._aside = self._aside or (next(iter(written.aside), None) if planted else self._lacking(target, written, [*sum(tests.values(), []), self.failing]))
             self._unplaced = bool(written.aside) and not self._aside

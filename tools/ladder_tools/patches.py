@@ -223,6 +223,17 @@ def put_back(text, ours, lacks):
     return "\n".join(lines) + "\n", moved
 
 
+def with_a_line_back(text, ours, written, holes):
+    """The learner's lines sorted by hole although a line of the stub was changed; None if other
+    lines prevent it too, or if the line was moved."""
+    lacks = next(iter(written.aside), None)
+    if not lacks or not lacks[1]:
+        return None
+    restored, moved = put_back(text, ours, lacks)
+    sorted_lines = holes.of(restored)
+    return None if moved or sorted_lines.holes is None else sorted_lines
+
+
 class Written:
     """A learner's lines, sorted by hole. A line that goes with a hole belongs to it while there.
     holes    {hole: its lines, for each of its places}; None if the lines cannot be attributed

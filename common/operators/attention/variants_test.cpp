@@ -8,6 +8,17 @@
 namespace ladder::testing {
 namespace {
 
+// The usual scale is NaN in a case, which stands for 1 / sqrt(D), and cannot be given as an option.
+TEST(Cases, CanBeAsOthersWithTheUsualScale) {
+  const Operator& op = find_operator("attention");
+  const std::shared_ptr<const Case> usual = op.make_case({}, {}, "fp32"),
+                                    scaled = op.make_case({}, {{"scale", "0.5"}}, "fp32");
+  const auto differences = scaled->differences(*usual);
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences[0].changed->text(), scaled->text());
+  EXPECT_EQ(scaled->without({differences[0].words}, *usual)->text(), usual->text());
+}
+
 TEST(Variants, OfAttentionAreDistinctOnThePlainCase) {
   for (const std::int64_t keys : {17, 50, 70}) {
     SCOPED_TRACE(keys);
