@@ -479,6 +479,10 @@ class Check:
             planted = self._planted(mine)
             self._aside = self._aside or (next(iter(written.aside), None) if planted else self._lacking(target, written, [*sum(tests.values(), []), self.failing]))
             self._unplaced = bool(written.aside) and not self._aside
+            named = self._holes_at(self._lines_named_in(self._said), beside) if beside and self._not_all_aside else []
+            if len(named) == 1 and not planted:
+                self._red, self._aside = named, None
+                return [f"The failure is in {exercise.piece} {named[0]}."]
             return [f"Your lines are {planted}"] if planted else [f"The {exercise.piece}s were not tested one by one, because {written.why}."]
         piece, empty, alone = exercise.piece, self._empty(), len(exercise.holes()) == 1
         texts = {hole: text for hole in sorted(exercise.holes(), key=int)
@@ -632,12 +636,16 @@ class Check:
                 return hole, ("over budget", "is over budget"), list(map(placed, self._budget(done, only_too_many=True)))
         return None
 
-    def _holes_at(self, numbers):
+    def _lines_named_in(self, said):
+        return [int(line) for line in re.findall(rf"{re.escape(str(self._exercise.mine))}:([0-9]+)", said)]
+
+    def _holes_at(self, numbers, written=None):
         """The holes that contain these lines of the learner's file; none if lines cannot be
         attributed."""
         exercise = self._exercise
-        written = holes_of(exercise).of(text_of(exercise.mine)).numbers if exercise.kind == "exercise" else {}
-        return [hole for hole, parts in written.items() if any(number in part for part in parts for number in numbers)]
+        if not written and exercise.kind == "exercise":
+            written = holes_of(exercise).of(text_of(exercise.mine))
+        return [hole for hole, parts in (written.numbers if written else {}).items() if any(number in part for part in parts for number in numbers)]
 
     def _place_of(self, hole):
         """" (my/x.cu:52)", the first line of code at each of the hole's places, and all lines that
@@ -1081,7 +1089,7 @@ class Check:
         self._red = [hole for hole in named if hole in self._red] + [hole for hole in self._red if hole not in named]
         # each hole is right on its own
         together = bool(self._green) and not self._red and not passed and not self._timed_out
-        of_xray = self._holes_at([int(line) for line in re.findall(rf"{re.escape(str(exercise.mine))}:([0-9]+)", self._named_by_xray)])
+        of_xray = self._holes_at(self._lines_named_in(self._named_by_xray))
         is_right = passed and clean  # nvcc may still reject it, but hints do not explain that
         self.blamed = [] if is_right else self._red or named or of_xray
         self._note_red(self.blamed, exercise.holes() if is_right else () if of_xray else exercise.holes() if self._aside or self._unplaced else self._green)
