@@ -14,7 +14,7 @@ struct MatmulSizes {
   // All 0 or more. Rows of A and C, columns of B and C, columns of A and rows of B.
   std::int64_t M = 192, N = 160, K = 64;
   bool with_bias = false;  // one number per column of C is added
-  bool relu = false;       // act is max(0, x), otherwise the identity
+  bool relu = false;       // act is max(0, x), which keeps NaN, otherwise the identity
 
   template <typename Self, typename Visit>
   static void fields(Self& s, const Visit& visit) {

@@ -71,17 +71,16 @@ __device__ void fetch_tile(Tile to_smem, const bfloat16* from, std::int64_t stri
 // matrix l / 8, which becomes register l / 8 of all lanes.
 __device__ FragmentA load_a(TileA tile, int row, int column, int lane) {
   FragmentA a = {};
-  // TODO(1): roughly 1 line; call load_matrices(a.x, ...): which row's address does this lane pass?
-  // TODO(1): budget: one load of four matrices
+  // TODO(1): roughly 1 line; call ladder::cuda::load_matrices(a.x, ...): which row's address does
+  // TODO(1): this lane pass? budget: one load of four matrices
   return a;
 }
 
 // Loads 16 x 16 elements of B's tile, as two adjacent fragments. ldmatrix transposes each matrix.
 __device__ void load_b(FragmentB (&b)[2], TileB tile, int row, int column, int lane) {
   std::uint32_t x[4] = {};
-  // TODO(2): roughly 1 line; call load_matrices_transposed(x, ...): which row's address does this
-  // TODO(2): lane pass?
-  // TODO(2): budget: one load of four matrices
+  // TODO(2): roughly 1 line; call ladder::cuda::load_matrices_transposed(x, ...): which row's
+  // TODO(2): address does this lane pass? budget: one load of four matrices
   b[0] = {{x[0], x[1]}}, b[1] = {{x[2], x[3]}};
 }
 
