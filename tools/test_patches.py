@@ -195,6 +195,22 @@ class HolesOfACopy(InAFolder):
         beside = patches.with_a_line_back(mine, kernel, written, holes)
         self.assertEqual(holes.with_ours_in(mine, beside, "2"), "f() {\n  a;\n  give(sum, over, n);\n}\ng() {\n  b;\n}\n")
 
+    def test_a_wrong_hole_beside_a_line_that_hides_the_holes_is_next(self):
+        stub, kernel = (self.STUB.replace("// TODO(1): roughly 1 line; x", f"{one}\n  return sum;").replace("// TODO(2): roughly 1 line; y", two)
+                        for one, two in (("// TODO(1): x", "// TODO(2): y"), ("x;", "y;")))
+        mine = kernel.replace("x;", "z;").replace("return sum;", "give(sum, over, n);")
+        self.write({"03_x/exercise.cu": stub, "03_x/kernel.cu": kernel, "my/03_x/exercise.cu": mine})
+        self.assertIsNone(holes_of(Exercise(Path("03_x/exercise.cu"))).of(mine).holes)
+        for right, failure, said, next_line in (
+                ("x;", "", "With our lines of hole 1 instead of yours, your file is right.", "Next: hole 1"),
+                ("nothing", "failed at my/03_x/exercise.cu:6: it is wrong", "The failure is in hole 2.", "Next: hole 2"),
+                ("nothing", "failed at my/03_x/exercise.cu:1: it is wrong", "The holes were not tested one by one", "Next: my/03_x/exercise.cu:3, where the stub has")):
+            check = Check(Exercise(Path("03_x/exercise.cu")), None)
+            check._names, check.failing, check._said = [], "", failure
+            check._fault = lambda target, text, *_, right=right: "" if right in text else "It is wrong."
+            self.assertIn(said, check._light_up("my03_emulated")[0])
+            self.assertIn(next_line, printed(check._verdict, False, True)[1])
+
     def lit(self, one, two, faults):
         """The check of a copy with these lines, and its lights. Our kernel with a line of `faults`
         fails with this sentence, or in the last tests only for "all"."""

@@ -455,8 +455,8 @@ class Check:
         mine, kernel = text_of(exercise.mine), text_of(exercise.solution)
         holes = holes_of(exercise)
         written, tests = holes.of(mine), tests_of_holes(self._names, exercise.piece)
+        asked = [*sum(tests.values(), []), self.failing]
         if written.aside:
-            asked = [*sum(tests.values(), []), self.failing]
             fault = written.holes is not None and self._fault(target, holes.with_lines_of(written), asked)
             if fault:
                 mended = self._mended_by_ours(target, written, holes, asked)
@@ -472,18 +472,21 @@ class Check:
                 self._not_all_aside = not self._empty() and bool(self._fault(target, without_aside(mine, written), asked, True))
                 written = Written(why=f"with line {number}, `{line.strip()}`, {what}, our own lines are wrong too")
         if written.holes is None:
+            planted = self._planted(mine)
+            if planted:
+                self._aside = self._aside or next(iter(written.aside), None)
+                return [f"Your lines are {planted}"]
             beside = with_a_line_back(mine, kernel, written, holes)
-            mended = self._mended_by_ours(target, beside, holes, [*sum(tests.values(), []), self.failing]) if beside else []
+            mended = beside and self._mended_by_ours(target, beside, holes, asked)
             if mended:
                 return mended
-            planted = self._planted(mine)
-            self._aside = self._aside or (next(iter(written.aside), None) if planted else self._lacking(target, written, [*sum(tests.values(), []), self.failing]))
+            self._aside = self._aside or self._lacking(target, written, asked)
             self._unplaced = bool(written.aside) and not self._aside
             named = self._holes_at(self._lines_named_in(self._said), beside) if beside and self._not_all_aside else []
-            if len(named) == 1 and not planted:
+            if len(named) == 1:
                 self._red, self._aside = named, None
                 return [f"The failure is in {exercise.piece} {named[0]}."]
-            return [f"Your lines are {planted}"] if planted else [f"The {exercise.piece}s were not tested one by one, because {written.why}."]
+            return [f"The {exercise.piece}s were not tested one by one, because {written.why}."]
         piece, empty, alone = exercise.piece, self._empty(), len(exercise.holes()) == 1
         texts = {hole: text for hole in sorted(exercise.holes(), key=int)
                  if hole not in empty and (text := holes.with_lines_of(written, hole)) != kernel}
@@ -500,7 +503,7 @@ class Check:
         else:
             faults = {hole: "the X-ray finds a mistake." for hole, text in texts.items() if not alone and self._is_found(f"{self._target}_xray", text)}
         if len(faults) > 1 and set(faults.values()) == {_NOT_COMPILED}:  # one declares what another uses
-            mended = self._mended_by_ours(target, written, holes, [*sum(tests.values(), []), self.failing])
+            mended = self._mended_by_ours(target, written, holes, asked)
             self._unplaced = not mended
             return mended or [f"{piece.capitalize()}s {' and '.join(sorted(faults, key=int))} were not tested one by one, because yours compile only together."]
         planted = {hole: said for hole, text in texts.items() if (hole in faults or alone) and (said := self._planted(text))}
