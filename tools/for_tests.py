@@ -17,6 +17,18 @@ def printed(work, *arguments):
     return result, said.getvalue()
 
 
+def wrong_result(message, **facts):
+    """The record of a wrong result (docs/xray.md)."""
+    return {"fact": "wrong result", "message": message, "case": "", "all_zero": False, "name": [],
+            "equals": "", "unnamed": [], "map": [], "numbers": [], **facts}
+
+
+def failed_launch(message, kind):
+    """The record of a launch in which an error ended a block."""
+    return {"fact": "failed launch", "message": message, "kind": kind, "thread": [0, 0, 0],
+            "error": "cudaErrorLaunchFailure"}
+
+
 class Refusals(unittest.TestCase):
     def assert_refused(self, work, rows):
         """Expects a Refused for each row of words, with a sentence that matches the row's regular

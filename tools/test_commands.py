@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from for_tests import InAFolder, Refusals
+from for_tests import InAFolder, Refusals, wrong_result
 from ladder_tools import building, cases, checking, exercise, gtest, hints, patches, place, programs, rows, testing
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
@@ -295,10 +295,16 @@ sys.exit(1)
         self.assertEqual(checking.tests_of_holes([*names, "fill.Stage1Loads"], "stage"), {"1": ["fill.Stage1Loads"]})
 
     def test_a_failure_is_said_without_googletests_own_words(self):
-        said = checking.words_of("../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false (WRONG RESULT in o\n"
-                                 "every element is zero.\nstep 0, column 0: yours 0, right 1\nrelative error 1 (limit 2), worst element at 9 of its limit: o(t=0, i=0)\n"
-                                 "first bad element: o(t=0, i=0) is 0, should be 1; 9 of 9 are bad\n)\nExpected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
-                                 "../common/testing/tests.cpp:35: order of threads: forward\n/a tree/08_x/test.cpp:62: splits: 5".replace("/a tree", str(ROOT)))
+        numbers = ["relative error 1 (limit 2), worst element at 9 of its limit: o(t=0, i=0)",
+                   "first bad element: o(t=0, i=0) is 0, should be 1; 9 of 9 are bad"]
+        message = "\n".join(["WRONG RESULT in o", "every element is zero.",
+                             "step 0, column 0: yours 0, right 1", *numbers, ""])
+        result = wrong_result(message, numbers=numbers, case="B2_T37_H3_K64_V64_mild")
+        text = (f"../common/testing/suite.cpp:266\nValue of: is_right(x)\n  Actual: false ({message})\n"
+                "Expected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
+                "../common/testing/tests.cpp:35: order of threads: forward\n"
+                f"{ROOT}/08_x/test.cpp:62: splits: 5")
+        said = checking.words_of(gtest.Told(text, [result]))
         self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero.", "  step 0, column 0: yours 0, right 1", "  order of threads: forward", "  splits: 5"])
 
     def test_what_googletest_compared_is_said_behind_the_judges_words(self):
@@ -326,20 +332,24 @@ sys.exit(1)
         self.assertEqual(checking.shown_name("fill.Holes"), "fill.Holes")
 
     def test_of_a_run_its_first_failure_is_told_in_a_sentence_if_it_has_one(self):
+        rows = ["right (.) and wrong (x), columns 0 to 2:", "steps 0 to 63    ...", "step 64  xx."]
+        facts = [wrong_result("WRONG RESULT in o", map=rows)]
         for failure, told in (("x.cpp:1\nWRONG RESULT in o\nIt equals the result with the scale forgotten.\nbatch 0: yours 1, right 2", "It equals the result with the scale forgotten."),
                               ("x.cpp:1\nWRONG RESULT in o\nbatch 0: yours 1, right 2\nmore", "WRONG RESULT in o, batch 0: yours 1, right 2"),
-                              ("x.cpp:1\nWRONG RESULT in o\nbatch 0: yours 1, right 2\nright (.) and wrong (x), columns 0 to 2:\nsteps 0 to 63    ...\nstep 64  xx.",
+                              ("\n".join(["x.cpp:1", "WRONG RESULT in o", "batch 0: yours 1, right 2", *rows]),
                                "WRONG RESULT in o, batch 0: yours 1, right 2"),
                               ("x.cpp:1\nWRONG RESULT in o\nA change of k alone changes nothing in x.", "A change of k alone changes nothing in x.")):
-            self.assertEqual(checking.told_of(gtest.Run(1, False, "", [{"name": "a.B", "failures": [failure]}]), 9), told)
+            done = gtest.Run(1, False, "", [{"name": "a.B", "failures": [failure]}], facts)
+            self.assertEqual(checking.told_of(done, 9), told)
         self.assertEqual(checking.told_of(gtest.Run(-11, False, "", []), 9), "the program crashed (SEGV)")
 
     def test_what_the_compiler_found_strange_is_said_once(self):
         log = ("".join(f"{ROOT}/my/a.cu:46:11: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n   46 | sum += x;\n" for _ in range(3))
                + f"/a tree/{ROOT}/my/a.cu:9:3: warning: unused variable 'q' [-Wunused-variable]\n{ROOT}/common/b.hpp:1:1: warning: no [-Wfoo]\n")
         used = "Compiler warning, line 46 of my/a.cu: 'sum' may be used uninitialized"
-        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=True), [used])
-        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=False), ["Compiler warning, line 9 of my/a.cu: unused variable 'q'", used])
+        unused = "Compiler warning, line 9 of my/a.cu: unused variable 'q'"
+        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=True), {used: 46})
+        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=False), {unused: 9, used: 46})
 
     def test_an_asan_report_becomes_a_line(self):
         text = ("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1\nREAD of size 4 at 0x1 thread T0\n"
@@ -398,10 +408,14 @@ sys.exit(1)
         self.assertTrue(done.is_dear())
 
     def test_a_diagnosis_that_ended_early_is_no_name(self):
-        said = "x.cpp:1\nWRONG RESULT in o\n{}o(b=0, t=1) is 1, should be 2\n"
-        self.assertTrue(checking._unnamed(said.format("")))
-        self.assertTrue(checking._unnamed(said.format("The diagnosis ended with signal 11; the verdict above holds.\n")))
-        self.assertFalse(checking._unnamed(said.format("It equals the result with the bonus forgotten.\n")))
+        def unnamed(line, **facts):
+            message = f"WRONG RESULT in o\n{line}o(b=0, t=1) is 1, should be 2\n"
+            result = wrong_result(message, **{word: [line.strip()] for word in facts})
+            return checking._unnamed(gtest.Told(f"x.cpp:1\n{message}", [result]))
+
+        self.assertTrue(unnamed(""))
+        self.assertTrue(unnamed("The diagnosis ended with signal 11; the verdict above holds.\n", unnamed=True))
+        self.assertFalse(unnamed("It equals the result with the bonus forgotten.\n", name=True))
 
     def test_of_the_build_the_compilers_messages_are_shown(self):
         log = f"[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cpp\n{ROOT}/my/a.cpp:3: error: no\nninja: build stopped\n"

@@ -156,7 +156,10 @@ class Pages(InAFolder):
 
 class Nans(unittest.TestCase):
     def test_those_in_the_learners_file_are_named_with_what_is_made_there(self):
-        text = "nan: 0x1 0x2 in block (1, 0, 0), thread (3, 0, 0)\nnan: 0x3\nnan: 0x4 in block (9, 0, 0), thread (9, 0, 0)\n"
+        arising = [(["0x1", "0x2"], " in block (1, 0, 0), thread (3, 0, 0)"), (["0x3"], ""),
+                   (["0x4"], " in block (9, 0, 0), thread (9, 0, 0)")]
+        text = "".join(f'{{"fact":"nan","addresses":{json.dumps(addresses)},"where":"{where}"}}\n'
+                       for addresses, where in arising)
         lines = {"0x1": "/usr/math.c:3\n/x/truth.cpp:9\n", "0x3": "/x/math.hpp:7\n/x/build/emulated/my/03/exercise.cu.cpp:41 (discriminator 2)\n",
                  "0x4": "/x/my/03/exercise.cu:50\n"}
         code = "\n" * 40 + "  x = root(-1);\n" + "\n" * 8 + "  y = x;\n"

@@ -6,7 +6,7 @@ from io import StringIO
 from pathlib import Path
 from unittest import mock
 
-from for_tests import InAFolder, printed
+from for_tests import InAFolder, failed_launch, printed, wrong_result
 from ladder_tools import checking, gtest, hints, patches, place
 from ladder_tools.checking import Check, in_files_of
 from ladder_tools.patches import Holes, fault_of, hole_of, holes_of, patched, without_lines_of
@@ -292,7 +292,7 @@ class HolesOfACopy(InAFolder):
         self.assertEqual(check._empty(), ["2"])
 
         class Alone:
-            failing, _said, _xray_errors = "a.Test", "", True
+            failing, _said, failures, _xray_errors = "a.Test", "", [], True
 
             def __init__(self, exercise, variant):
                 self.mine, made["text"] = exercise.mine, variant.mine.read_text()
@@ -373,14 +373,13 @@ class HolesOfACopy(InAFolder):
 
     def test_a_test_that_dies_is_named_once_and_without_its_hole(self):
         check = self.filled("a;", "b;")
-        done = gtest.Run(-11, False, "[ RUN      ] a.Hole2Checks\nso far\ndied in a.Hole2Checks\n", [])
+        done = gtest.Run(-11, False, "[ RUN      ] a.Hole2Checks\nso far\n", [])
         done.seconds = 1
         self.assertEqual(check._report("In the emulator", done), ["In the emulator: the program crashed (SEGV)", "  test: a.Checks", "  so far"])
 
     def test_of_a_hole_that_is_shown_alone_its_own_warnings_are_said(self):
         check = self.filled("a;", "b;")
-        warnings = [f"Compiler warning, line {line} of my/03_x/exercise.cu: odd" for line in (1, 2, 5)]
-        self.assertEqual(check._within("1", warnings), warnings[1:2])
+        self.assertEqual(check._within("1", {"before": 1, "in hole 1": 2, "in hole 2": 5}), ["in hole 1"])
 
     def test_of_a_test_that_makes_a_call_fail_no_kernel_is_looked_at(self):
         for injects in (True, False):
@@ -388,7 +387,7 @@ class HolesOfACopy(InAFolder):
             check._exercise.needs_device, check._build = True, mock.Mock(log=self.root / "build.log", has_xray=lambda: True, has_cuda=lambda: False)
             check._compile, check._light_up, check._left_beside = (lambda target: True), (lambda target: []), (lambda log="": [])
             check._xray, check._first_wrong = (lambda: looked.append("X-ray") or False), (lambda: looked.append("values"))
-            done = gtest.Run(1, False, "", [{"name": "a.Hole2Checks", "failures": ["x.cpp:1\nWRONG RESULT: y"], "skipped": False, "injects": injects}])
+            done = gtest.Run(1, False, "", [{"name": "a.Hole2Checks", "failures": ["x.cpp:1\nWRONG RESULT: y"], "skipped": False, "injects": injects, "nan": False}])
             done.printed, done.seconds, check._test, check._first_nan = "", 1, lambda target: done, lambda: False
             said = printed(check)[1]
             self.assertIn("WRONG RESULT: y", said)
@@ -398,15 +397,20 @@ class HolesOfACopy(InAFolder):
         thrown = ('unknown file\nC++ exception with description "cudaGetLastError() failed at my/a.cu:9: cudaErrorLaunchFailure: unspecified launch failure: my/a.cu:5: '
                   'bulk_copy reads 512 bytes from 0x7e00 on, which is no allocation\'s, in kernel k, block (0, 0, 0), thread (0, 0, 0)\n'
                   '  launched at my/a.cu:7" thrown in the test body.')
-        for said, ends in ((thrown, "my/a.cu:5: bulk_copy reads 512 bytes from 0x7e00 on, which is no allocation's, in kernel k, block (0, 0, 0), thread (0, 0, 0)"),
-                           ("WRONG RESULT in o", "")):
-            done = mock.Mock(**{"first_failure.return_value": {"failures": [said]}})
+        error = ("my/a.cu:5: bulk_copy reads 512 bytes from 0x7e00 on, which is no allocation's, "
+                 "in kernel k, block (0, 0, 0), thread (0, 0, 0)")
+        facts = [failed_launch("my/a.cu:5: deadlock in another test", "deadlock"), failed_launch(error, "error")]
+        for said, ends in ((thrown, error), ("WRONG RESULT in o", "")):
+            done = gtest.Run(1, False, "", [{"name": "a.B", "failures": [said]}], facts)
             self.assertEqual(Check._ends(done), ends)
-        self.assertEqual(Check._ends(mock.Mock(**{"first_failure.return_value": None})), "")
+        self.assertEqual(Check._ends(gtest.Run(0, False, "", [])), "")
+        self.assertEqual(checking.words_of(gtest.Told(thrown, facts)), [f"  {error}", "    launched at my/a.cu:7"])
 
     def test_what_is_made_of_a_stray_read_may_equal_something_by_chance(self):
         check = self.filled("z;\n  // TODO(1): x", "// TODO(2): y")
-        check._red, check._out_of_bounds, check._said = ["1", "2"], True, "It equals the result with a causal mask."
+        message = "It equals the result with a causal mask."
+        check.failures = [gtest.Told(message, [wrong_result(message, equals="the result with a causal mask")])]
+        check._red, check._out_of_bounds = ["1", "2"], True
         self.assertIn("it may be the only mistake, and the result may equal that formula by chance.\n", printed(check._verdict, False, True)[1])
 
     def test_lines_of_a_mixed_kernel_are_said_as_those_that_it_is_made_of(self):

@@ -20,6 +20,12 @@ struct Verdict {
   std::string message = {};
   // Where a mistake's name goes into the message. npos if it has no room for one.
   std::size_t name_at = std::string::npos;
+  // The first wrong element, as "batch 0, step 1, head 2, column 0", its value, and the right one.
+  std::string element = {};
+  double yours = 0, should_be = 0;
+  bool all_zero = false;  // and some should not be
+  // The lines of the message that draw a map of right and wrong, and those with the numbers above.
+  std::string map = {}, numbers = {};
 
   std::string named(const std::string& name) const {
     return name_at == std::string::npos ? message : std::string(message).insert(name_at, name);

@@ -208,16 +208,8 @@ std::string diagnosis(const Examined& wrong, const ByRunning& by_running) {
   return sentence(words.empty() ? seen(wrong.parts[wrong.wrong]) : words);
 }
 
-std::string explained(const Verdict& verdict, const Examine& examine, const ByRunning& by_running) {
-  if (verdict.name_at == std::string::npos) return verdict.message;
-  std::string name;
-  examine([&](const Examined& wrong) { name = diagnosis(wrong, by_running); });
-  return verdict.named(name);
-}
-
-std::string explained(const Verdict& verdict, const Placed& result,
-                      const Implementation* implementation, Arithmetic arithmetic,
-                      const Excluded& excluded) {
+std::string diagnosis(const Placed& result, const Implementation* implementation,
+                      Arithmetic arithmetic, const Excluded& excluded) {
   ByRunning by_running;
   if (implementation != nullptr) {
     by_running.words = [&](std::size_t output) {
@@ -227,15 +219,28 @@ std::string explained(const Verdict& verdict, const Placed& result,
       return disproved(known, result, *implementation, arithmetic);
     };
   }
-  const auto examine = [&](const auto& use) {
-    result.examine(arithmetic, [&](Examined wrong) {
-      std::erase_if(wrong.mistakes.known, [&](const Misconception& known) {
-        return std::find(excluded.begin(), excluded.end(), known.words) != excluded.end();
-      });
-      use(wrong);
+  std::string name;
+  result.examine(arithmetic, [&](Examined wrong) {
+    std::erase_if(wrong.mistakes.known, [&](const Misconception& known) {
+      return std::find(excluded.begin(), excluded.end(), known.words) != excluded.end();
     });
-  };
-  return explained(verdict, examine, by_running);
+    name = diagnosis(wrong, by_running);
+  });
+  return name;
+}
+
+std::string explained(const Verdict& verdict, const Placed& result,
+                      const Implementation* implementation, Arithmetic arithmetic,
+                      const Excluded& excluded) {
+  if (verdict.name_at == std::string::npos) return verdict.message;
+  return verdict.named(diagnosis(result, implementation, arithmetic, excluded));
+}
+
+std::string explained(const Verdict& verdict, const Examine& examine) {
+  if (verdict.name_at == std::string::npos) return verdict.message;
+  std::string name;
+  examine([&](const Examined& wrong) { name = diagnosis(wrong); });
+  return verdict.named(name);
 }
 
 }  // namespace ladder

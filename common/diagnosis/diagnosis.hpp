@@ -26,12 +26,15 @@ std::string diagnosis(const Examined& wrong, const ByRunning& by_running = {});
 // Names of mistakes ("equals the result with ...") that a right case has disproved.
 using Excluded = std::vector<std::string>;
 
-// The verdict's message, with the name of the mistake. Tests and programs use second_start.hpp
-// instead. `implementation` computed the result, and is null if it cannot be run again.
+// The same for a wrong result. Tests and programs use second_start.hpp instead. `implementation`
+// computed the result, and is null if it cannot be run again.
+std::string diagnosis(const Placed& result, const Implementation* implementation,
+                      Arithmetic arithmetic, const Excluded& excluded = {});
+
+// The verdict's message, with the name of the mistake.
 std::string explained(const Verdict& verdict, const Placed& result,
                       const Implementation* implementation, Arithmetic arithmetic,
                       const Excluded& excluded = {});
-std::string explained(const Verdict& verdict, const Examine& examine,
-                      const ByRunning& by_running = {});
+std::string explained(const Verdict& verdict, const Examine& examine);
 
 }  // namespace ladder

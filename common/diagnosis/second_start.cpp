@@ -16,8 +16,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <vector>
 
+#include "common/core/facts.hpp"
 #include "common/core/parcel.hpp"
 #include "common/diagnosis/probe.hpp"
 
@@ -57,10 +60,8 @@ double bytes_of(const Problem& problem) {
   return bytes;
 }
 
-void write(std::ostream& out, const Verdict& verdict, const Placed& result, Arithmetic arithmetic,
+void write(std::ostream& out, const Placed& result, Arithmetic arithmetic,
            const Excluded& excluded) {
-  put(out, verdict.message);
-  put(out, std::to_string(verdict.name_at));
   put(out, std::to_string(static_cast<int>(arithmetic)));
   for (const std::string& words : excluded)
     put(out, words);
@@ -74,11 +75,8 @@ void write(std::ostream& out, const Verdict& verdict, const Placed& result, Arit
   put(out, callable ? device(find_implementation(name).device).schedule() : kAnySchedule);
 }
 
-// The second start's words for what `write` has written.
-std::string words_for(std::istream& in) {
-  Verdict verdict;
-  verdict.message = take(in);
-  verdict.name_at = std::stoul(take(in));
+// The second start's diagnosis of what `write` has written.
+std::string diagnosis_of(std::istream& in) {
   const auto arithmetic = static_cast<Arithmetic>(std::stoi(take(in)));
   Excluded excluded;
   for (std::string words = take(in); !words.empty(); words = take(in))
@@ -86,10 +84,10 @@ std::string words_for(std::istream& in) {
   const auto problem = read_problem(in);
   const std::string outputs = take(in), name = take(in), schedule = take(in);
   const auto result = problem->holding({outputs.begin(), outputs.end()}, name);
-  if (name.empty()) return explained(verdict, *result, nullptr, arithmetic, excluded);
+  if (name.empty()) return diagnosis(*result, nullptr, arithmetic, excluded);
   const Implementation& implementation = find_implementation(name);
   if (schedule != kAnySchedule) device(implementation.device).use_schedule(schedule);
-  return explained(verdict, *result, &implementation, arithmetic, excluded);
+  return diagnosis(*result, &implementation, arithmetic, excluded);
 }
 
 std::string not_started(const std::string& what, int error) {
@@ -97,7 +95,7 @@ std::string not_started(const std::string& what, int error) {
          "). The verdict above holds.\n";
 }
 
-// How a second start without words ended.
+// How a second start without a diagnosis ended.
 std::string sentence_for(int status) {
   if (!WIFSIGNALED(status)) {
     return "The diagnosis ended with status " + std::to_string(WEXITSTATUS(status)) +
@@ -117,7 +115,7 @@ std::string sentence_for(int status) {
 }
 
 // Starts the program with `input` as standard input. Returns a sentence if it fails.
-std::string start_again(int input, std::string& words) {
+std::string start_again(int input, std::string& name) {
   int ends[2];
   if (pipe(ends) != 0) return not_started("pipe", errno);
   posix_spawn_file_actions_t files;
@@ -131,10 +129,11 @@ std::string start_again(int input, std::string& words) {
   const int error = posix_spawnp(&child, program.c_str(), &files, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&files);
   close(ends[1]);
+  std::string answer;
   char part[4096];
   for (ssize_t count; (count = read(ends[0], part, sizeof part)) != 0;) {
     if (count > 0)
-      words.append(part, static_cast<std::size_t>(count));
+      answer.append(part, static_cast<std::size_t>(count));
     else if (errno != EINTR)
       break;
   }
@@ -143,7 +142,47 @@ std::string start_again(int input, std::string& words) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return status == 0 && !words.empty() ? "" : sentence_for(status);
+  if (status != 0 || answer.empty()) return sentence_for(status);
+  name = answer.substr(0, answer.size() - 1);  // without the mark of its end
+  return "";
+}
+
+// Looks for the name in a second start. Returns a sentence if that fails.
+std::string look_for_name(std::string& name, const Excluded& excluded, const Verdict& verdict,
+                          const Placed& result, Arithmetic arithmetic) {
+  if (verdict.name_at == std::string::npos || program.empty() ||
+      std::getenv("LADDER_NO_NAMES") != nullptr)
+    return "";
+  if (bytes_of(result.problem()) > kMostBytes) {
+    name = "This case is too large to look for the name of the mistake.\n";
+    return "";
+  }
+  const char* const folder = std::getenv("TMPDIR");
+  std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/ladder_case_XXXXXX";
+  const int file = mkstemp(path.data());
+  if (file < 0) return not_started(path, errno);
+  std::ofstream out(path, std::ios::binary);
+  unlink(path.c_str());  // still usable through open descriptors
+  write(out, result, arithmetic, excluded);
+  out.close();
+  const std::string failure = out ? start_again(file, name) : not_started(path, errno);
+  close(file);
+  return failure;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+// "the result with the bonus forgotten" of "It equals the result with the bonus forgotten.\n".
+std::string formula_in(const std::string& name) {
+  const std::string begin = "It equals ", end = ".\n";
+  if (!name.starts_with(begin) || !name.ends_with(end)) return "";
+  return name.substr(begin.size(), name.size() - begin.size() - end.size());
 }
 
 }  // namespace
@@ -161,13 +200,14 @@ void second_start(int argc, char** argv) {
   setrlimit(RLIMIT_CPU, &of_processor);
   const rlimit no_core{};
   setrlimit(RLIMIT_CORE, &no_core);
-  unsetenv("EMULATOR_PRINTF");
+  for (const char* const file : {"EMULATOR_PRINTF", "EMULATOR_FACTS", "LADDER_FACTS"})
+    unsetenv(file);
   // Output of the kernel's code is not part of the answer.
   const int answer = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
-  const std::string words = words_for(std::cin);
-  const ssize_t written = ::write(answer, words.data(), words.size());
-  std::_Exit(written == std::ssize(words) ? EXIT_SUCCESS : EXIT_FAILURE);
+  const std::string name = diagnosis_of(std::cin) + '\0';  // marks the end
+  const ssize_t written = ::write(answer, name.data(), name.size());
+  std::_Exit(written == std::ssize(name) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 std::string named(const Verdict& verdict, const Placed& result, Arithmetic arithmetic) {
@@ -176,23 +216,24 @@ std::string named(const Verdict& verdict, const Placed& result, Arithmetic arith
 
 std::string named_but_for(const Excluded& excluded, const Verdict& verdict, const Placed& result,
                           Arithmetic arithmetic) {
-  if (verdict.name_at == std::string::npos || program.empty() ||
-      std::getenv("LADDER_NO_NAMES") != nullptr)
-    return verdict.message;
-  if (bytes_of(result.problem()) > kMostBytes)
-    return verdict.named("This case is too large to look for the name of the mistake.\n");
-  const char* const folder = std::getenv("TMPDIR");
-  std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/ladder_case_XXXXXX";
-  const int file = mkstemp(path.data());
-  if (file < 0) return verdict.named(not_started(path, errno));
-  std::ofstream out(path, std::ios::binary);
-  unlink(path.c_str());  // still usable through open descriptors
-  write(out, verdict, result, arithmetic, excluded);
-  out.close();
-  std::string words;
-  const std::string failure = out ? start_again(file, words) : not_started(path, errno);
-  close(file);
-  return failure.empty() ? words : verdict.named(failure);
+  std::string name;
+  const std::string unnamed = look_for_name(name, excluded, verdict, result, arithmetic);
+  const std::string message = verdict.named(name + unnamed);
+  const nlohmann::json fact = {{"fact", "wrong result"},
+                               {"message", message},
+                               {"array", verdict.array},
+                               {"case", result.problem().name()},
+                               {"element", verdict.element},
+                               {"yours", verdict.yours},
+                               {"should_be", verdict.should_be},
+                               {"all_zero", verdict.all_zero},
+                               {"name", lines_of(name)},
+                               {"equals", formula_in(name)},
+                               {"unnamed", lines_of(unnamed)},
+                               {"map", lines_of(verdict.map)},
+                               {"numbers", lines_of(verdict.numbers)}};
+  write_fact(fact.dump());
+  return message;
 }
 
 }  // namespace ladder

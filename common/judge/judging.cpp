@@ -178,9 +178,10 @@ std::string period(const Layout& layout, const std::vector<std::int64_t>& bad) {
   return "";
 }
 
-// Describes the bad elements: the first one, and whether they fill an axis or only its tail.
+// Describes the bad elements: the first one, and whether they fill an axis or only its tail. Notes
+// in the verdict what tools need of it.
 std::string where(const Layout& layout, const Judged& judged, const std::vector<float>& result,
-                  const std::vector<double>& truth) {
+                  const std::vector<double>& truth, Verdict& verdict) {
   const std::vector<std::int64_t>& bad = judged.bad;
   std::ostringstream text;
   text << counted("never written", result, is_never_written)
@@ -207,7 +208,9 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
   if (bad.empty()) return text.str();
   const float yours = result[bad[0]];
   const double right = truth[bad[0]];
-  text << layout.place(bad[0]) << ": "
+  verdict.element = layout.place(bad[0]);
+  verdict.yours = yours, verdict.should_be = right;
+  text << verdict.element << ": "
        << (is_never_written(yours) ? "never written; right is " + short_number(right)
                                    : yours_and_right(yours, right))
        << "\n";
@@ -230,8 +233,8 @@ std::string where(const Layout& layout, const Judged& judged, const std::vector<
     }
   }
   const std::string again = period(layout, bad);
-  text << (again.empty() ? picture(layout, bad) : again);
-  return text.str();
+  if (again.empty()) verdict.map = picture(layout, bad);
+  return text.str() + again + verdict.map;
 }
 
 // The verdict's numbers, for readers who check the limits.
@@ -318,13 +321,14 @@ Verdict judge_part(const Part& part) {
   if (judged.within_limit()) return verdict;
   verdict.right = false;
   // On some case zeros equal the answer of many a mistake, but none of these happened.
-  const bool zeros = std::all_of(result.begin(), result.end(), [](float x) { return x == 0; });
+  verdict.all_zero = std::all_of(result.begin(), result.end(), [](float x) { return x == 0; });
   const bool nothing = std::all_of(result.begin(), result.end(), is_never_written);
-  verdict.message = head + (zeros     ? "every element is zero.\n"
-                            : nothing ? "nothing was written.\n"
-                                      : "");
-  if (!zeros && !nothing) verdict.name_at = verdict.message.size();
-  verdict.message += where(layout, judged, result, truth) + numbers(layout, judged, result, truth);
+  verdict.message = head + (verdict.all_zero ? "every element is zero.\n"
+                            : nothing        ? "nothing was written.\n"
+                                             : "");
+  if (!verdict.all_zero && !nothing) verdict.name_at = verdict.message.size();
+  verdict.numbers = numbers(layout, judged, result, truth);
+  verdict.message += where(layout, judged, result, truth, verdict) + verdict.numbers;
   return verdict;
 }
 

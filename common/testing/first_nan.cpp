@@ -60,19 +60,19 @@ void print_calls(std::uintptr_t next) {
     if (printed[i] == hash) return;
   }
   printed[lines++] = hash;
-  const auto print = [](std::uintptr_t address) {
-    std::printf(" 0x%jx", static_cast<std::uintmax_t>(address - program_base));
+  const auto print = [](const char* before, std::uintptr_t address) {
+    std::printf("%s\"0x%jx\"", before, static_cast<std::uintmax_t>(address - program_base));
   };
-  std::printf("nan:");
-  print(operation);
+  print(R"({"fact":"nan","addresses":[)", operation);
   caller = false;
   for (int i = 0; i < count; ++i) {
     const auto address = reinterpret_cast<std::uintptr_t>(calls[i]);
-    if (caller) print(address - 1);
+    if (caller) print(",", address - 1);
     caller = caller || address == next;
   }
+  std::printf(R"(],"where":")");
   if (cuda_device != nullptr) cuda_device->print_running_thread();
-  std::puts("");
+  std::puts("\"}");
   std::fflush(stdout);
 }
 

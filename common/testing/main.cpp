@@ -16,14 +16,14 @@ void say_test(int signal) {
     [[maybe_unused]] const auto written = write(STDERR_FILENO, text, std::strlen(text));
   };
   const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-  if (test != nullptr) {
+  if (test != nullptr && GTEST_FLAG_GET(brief)) {
     for (const char* text : {"died in ", test->test_suite_name(), ".", test->name(), "\n"})
       say(text);
   }
   raise(signal);  // delivered when this function returns, with the default action
 }
 
-// A crash reports its test, even if only failures are printed. AddressSanitizer's handlers stay.
+// A crash reports its test where only failures are printed. AddressSanitizer's handlers stay.
 void name_the_test_that_dies() {
   static std::array<char, 64 * 1024> stack;  // the thread's own may be full
   const stack_t other{stack.data(), 0, stack.size()};

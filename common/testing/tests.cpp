@@ -7,10 +7,12 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/core/device.hpp"
 #include "common/core/errors.hpp"
+#include "common/core/facts.hpp"
 #include "common/core/guarded_array.hpp"
 #include "common/judge/judging.hpp"
 
@@ -36,14 +38,17 @@ class SuiteTest : public ::testing::Test {
     for (const std::string& schedule : schedules) {
       // An error under the first of several schedules does not depend on the schedule.
       std::optional<::testing::ScopedTrace> trace;
+      const std::string order = "order of threads: " + schedule;
       if (where.schedules().size() > 1 && (turn_ || schedule != schedules.front()))
-        trace.emplace(__FILE__, __LINE__, "order of threads: " + schedule);
+        trace.emplace(__FILE__, __LINE__, order);
       where.use_schedule(schedule);
       try {
         body_(implementation);
       } catch (const NotOnThisDevice& why) {
         return skip(why.what());
       }
+      if (HasFailure() && trace)
+        write_fact(nlohmann::json({{"fact", "order of threads"}, {"message", order}}).dump());
       if (HasFailure() || IsSkipped()) return;
     }
   }

@@ -8,11 +8,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
+#include "common/core/facts.hpp"
 #include "common/diagnosis/second_start.hpp"
 
 namespace ladder::testing {
@@ -32,12 +34,6 @@ std::uint64_t accesses(const std::vector<Kernel>& kernels, Operation operation) 
       count += buffer.traffic[static_cast<std::size_t>(operation)].accesses;
   }
   return count;
-}
-
-// For ./ladder exercise, which names a file. Written at once, as the program may crash later.
-void write_fact(const std::string& fact) {
-  const char* const path = std::getenv("LADDER_FACTS");
-  if (path != nullptr) std::ofstream(path, std::ios::app) << fact << "\n";
 }
 
 void report_errors(const Kernel& kernel) {
@@ -163,8 +159,11 @@ void expect_budget_kept(const std::string& implementation, const std::string& op
   const std::vector<Kernel> kernels = sound_kernels(run);
   write_report(kernels, to_string(shape));
   if (run.too_large) {
-    FAIL() << "stopped: more than " << emulator::xray::grouped(kMostBudgetAccesses)
-           << " accesses and basic blocks. " << why_so_many(kernels);
+    const std::string message = "stopped: more than " +
+                                emulator::xray::grouped(kMostBudgetAccesses) +
+                                " accesses and basic blocks. " + why_so_many(kernels);
+    write_fact(nlohmann::json({{"fact", "stopped"}, {"message", message}}).dump());
+    FAIL() << message;
   }
   if (run.stopped) return;  // the counts cover only a part of the run
   write_fact(emulator::xray::counters_fact_of(kernels));

@@ -62,7 +62,7 @@ class Boss:
         """The reports of the X-ray and the judge. The judge must not name the mistake, because that
         is the answer."""
         done = gtest.run(program, seconds, test_filter=self.test, environment={"LADDER_NO_NAMES": "1"})
-        failures = [failure for test in done.tests for failure in test["failures"] if "the X-ray found" not in failure]
+        failures = [failure for test in done.tests for failure in test["failures"] if not any(launch["kind"] == "finding" for launch in failure.facts("failed launch"))]
         said = [line.removeprefix("  ") for failure in failures for line in words_of(failure) if line.strip() != "Failed"]
         findings = {words_of(f"\n{finding}")[0].strip(): finding for finding in done.findings()}
         return [findings.get(line, line) for line in said]

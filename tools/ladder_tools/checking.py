@@ -33,10 +33,6 @@ _FINDS = f"{_IN_BOUNDS}:*KeepsItsBudget"  # the tests under the X-ray that alway
 _SMALL_PROBLEMS = "00."
 # an index far past an array's end must not reach the next array
 _ASAN = "detect_leaks=0:redzone=2048"
-# the emulator's words for an error that ends a block
-_STOPS = re.compile(r", in kernel .*, thread \(|: (deadlock: |divergent )")
-# The emulator's last words when host code touches device memory; the X-ray's begin with the line.
-_HOST_TOUCHES = re.compile(r"^(?:\S+:[0-9]+: )?the host [a-z ]+ device memory; .*", re.MULTILINE)
 
 _NOT_COMPILED = "it does not compile."
 # libstdc++'s words
@@ -143,30 +139,47 @@ def compiler_messages(log, most_lines=30):
 
 
 def compiler_warnings(log, mine, unfinished, most=3):
-    """The compiler's warnings about the learner's file, one per line. An unfinished file has unused
+    """{the compiler's warning about the learner's file: its line}. An unfinished file has unused
     names, which mean nothing."""
-    found = {}
+    found = {}  # {(line, kind): sentence}
     for path, line, words, kind in re.findall(r"^(.+?):([0-9]+):[0-9]+: warning: (.*) \[-W([a-z-]+)=?[0-9]*\]$", log, re.MULTILINE):
         if path.endswith(f"/{mine}") and not (unfinished and kind.startswith("unused")):
             found.setdefault((int(line), kind), f"Compiler warning, line {line} of {mine}: {words}")
-    return [found[place] for place in sorted(found)][:most]
+    return {found[place]: place[0] for place in sorted(found)[:most]}
 
 
 _MOST_LINES = 20  # of a failed test's report
-# ./ladder test shows the limits
-_NUMBERS = re.compile(r"relative error .* of its limit: |first bad element: .* are bad$")
 
 
-# The forms of EXPECT_LE and its like, and of EXPECT_TRUE.
+# GoogleTest's words. The forms of EXPECT_LE and its like, and of EXPECT_TRUE.
 _ORDER = re.compile(r"^Expected: \((.*)\) (<=|<|>=|>) \((.*)\), actual: (.*) vs (.*)$", re.MULTILINE)
 _ORDER_WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than"}
 _TRUTH = re.compile(r"^Value of: (.*)\n  Actual: (true|false)\nExpected: (true|false)$", re.MULTILINE)
 _EQUALITY = re.compile(r"^Expected equality of these values:\n  (.*)\n(?:    Which is: (.*)\n)?  (.*)(?:\n|$)(?:    Which is: (.*)(?:\n|$))?", re.MULTILINE)
+_THROWN = 'C++ exception with description "'
+
+
+def facts_of(failures, kind):
+    return [fact for failure in failures if isinstance(failure, gtest.Told)
+            for fact in failure.facts(kind)]
+
+
+def short_places(line):
+    """The line with paths from ROOT, and without a place in the tests' sources before it."""
+    # a header's path begins with ../
+    line = re.sub(r"(?<![\w/.])\.\./(?=\w+/)", "", line.replace(f"{ROOT}/", ""))
+    return re.sub(r"^(?!(\.\./)?my/)\S*\.[ch]pp:[0-9]+: ", "", line)
 
 
 def words_of(failure, most_lines=20):
     """The judge's words in a failure of GoogleTest, without repetitions."""
     shown, values = [], ""
+    # ./ladder test shows the limits, and the case is in the test's name already
+    left_out = {line for result in facts_of([failure], "wrong result")
+                for line in (*result["numbers"], result["case"])}
+    # this error tells nothing that its reason does not
+    reasons = [launch["message"].partition("\n")[0] for launch in facts_of([failure], "failed launch")
+               if launch["error"] == "cudaErrorLaunchFailure"]
     equality = _EQUALITY.search(failure)
     if equality and equality[2]:
         # A call may be one of the learner's functions. Other expressions are the test's own, and
@@ -177,18 +190,16 @@ def words_of(failure, most_lines=20):
     failure = _ORDER.sub(lambda found: f"{found[1]} is {found[4]}, should be {_ORDER_WORDS[found[2]]} {found[5]}", failure)
     failure = _TRUTH.sub(r"\1 is \2, should be \3", failure)
     for line in failure.splitlines()[1:]:  # the first line is the place in the test's source
-        if (not line.strip() or line.endswith(": Failure") or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or _NUMBERS.match(line)
-                or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")
-                # the case is in the test's name already
-                or re.fullmatch(r"(gla_)?[A-Z][a-z]*[0-9]+_[A-Za-z0-9_]+", line)):
+        if (not line.strip() or line.endswith(": Failure") or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or line in left_out
+                or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")):
             continue
         if "WRONG RESULT" in line:  # GoogleTest's lines before it name the test's own variables
             shown = []
         line = re.sub(r"^  Actual: false \(|\" thrown in the test body\.$", "", line)
-        line = re.sub(r'^C\+\+ exception with description "(\w+\(\) failed at .*?: cudaErrorLaunchFailure: unspecified launch failure: )?', "", line)
-        # a header's path begins with ../
-        line = re.sub(r"(?<![\w/.])\.\./(?=\w+/)", "", line.replace(f"{ROOT}/", ""))
-        shown.append("  " + re.sub(r"^(?!(\.\./)?my/)\S*\.[ch]pp:[0-9]+: ", "", line))
+        if line.startswith(_THROWN):
+            line = line.removeprefix(_THROWN)
+            line = next((line[line.find(why):] for why in reasons if why in line), line)
+        shown.append(f"  {short_places(line)}")
     if values:
         shown.insert(1 if shown and "WRONG RESULT" in shown[0] else 0, values)
     return shown[:most_lines]
@@ -197,8 +208,9 @@ def words_of(failure, most_lines=20):
 def _unnamed(failure):
     """Whether the judge rejected a result without a sentence about it, so that an element follows
     WRONG RESULT."""
-    said = [line for line in words_of(failure) if not line.startswith("  The diagnosis ")]
-    return len(said) > 1 and "WRONG RESULT" in said[0] and (not said[1].endswith(".") or "every element is zero" in said[1])
+    result = next(iter(facts_of([failure], "wrong result")), None)
+    said = [line for line in words_of(failure) if result and line.strip() not in result["unnamed"]]
+    return len(said) > 1 and (not said[1].endswith(".") or result["all_zero"])
 
 
 def tests_of_holes(names, piece="hole"):
@@ -222,9 +234,10 @@ def lines_of(failures):
     """The lines of a test's failures. If a failure begins like the previous one, only the new
     lines."""
     said, before = [], ()
+    orders = {f"  {fact['message']}" for fact in facts_of(failures, "order of threads")}
     for words in dict.fromkeys(tuple(words_of(failure)) for failure in failures):
         alike = next((at for at, (one, other) in enumerate(zip(words, before)) if one != other), min(len(words), len(before)))
-        lines = [line for line in words[alike:] if not (line.startswith("  order of threads: ") and line in said)]
+        lines = [line for line in words[alike:] if not (line in orders and line in said)]
         if alike and lines:  # a line without its beginning would mean nothing
             lines[0] = f"  in another check: {' '.join(lines[0].split())}"
         said += lines
@@ -232,15 +245,16 @@ def lines_of(failures):
     return said
 
 
-# a row of a map of right and wrong; its points end no sentence
-_MAP_ROW = re.compile(r"(?:^| )[.x]{3,}$|  [.x]+$")
-
-
 def told_of(done, seconds):
     """The first failure of a run, as one sentence if it has one."""
     failed = done.first_failure()
     said = [line.strip() for line in lines_of(failed["failures"]) if line.strip() != "Failed"] if failed else []
-    sentence = next((line for line in said if line.endswith(".") and not line.startswith("WRONG RESULT") and not _MAP_ROW.search(line)), ", ".join(said[:2] if said and "WRONG RESULT" in said[0] else said[:1]))
+    # a map's points end no sentence
+    maps = {line.strip() for result in facts_of(failed["failures"] if failed else [], "wrong result")
+            for line in result["map"]}
+    sentence = next((line for line in said if line.endswith(".") and line not in maps
+                     and not line.startswith("WRONG RESULT")),
+                    ", ".join(said[:2] if said and "WRONG RESULT" in said[0] else said[:1]))
     return sentence or done.how_it_ended(seconds)
 
 
@@ -370,11 +384,13 @@ class Check:
         self._diverges = False  # threads wait at different barriers, and races follow from that
         # the test made a call fail, so what the kernels then do is not the learner's mistake
         self._injected = False
+        self._nan_input = False  # the test itself passes a NaN
         # a thread's error ended the launch, so the other threads store nothing more
         self._stopped = False
         self._names = []  # of the tests that a check may run
         self._wrong = []  # the failing cases, if they were examined
         self._said = ""  # the failing test's report
+        self.failures = []  # the same, each with its facts
         self._counted = None  # the Run of the budgets' cases under the X-ray
 
     def _compile(self, target):
@@ -573,7 +589,7 @@ class Check:
 
     def _within(self, hole, warnings):
         """The compiler's warnings about a line of this hole."""
-        return [line for line in warnings if self._holes_at([int(re.search(r" line ([0-9]+) ", line)[1])]) == [hole]]
+        return [said for said, line in warnings.items() if self._holes_at([line]) == [hole]]
 
     def _left_beside(self, log=""):
         """A sentence for each line that should go with a filled hole but is still there, if the
@@ -608,6 +624,7 @@ class Check:
         print("\n".join(self._wrong_alone(hole, empty, result, lights)))
         print(placed(said.getvalue()), end="")
         self.failing, self._said, self._xray_errors, self.wrong_values = alone.failing, alone._said, alone._xray_errors, []
+        self.failures = alone.failures
         self._red.sort(key=hole.__ne__)
         return True
 
@@ -751,14 +768,14 @@ class Check:
         self._said += "" if done.succeeded else done.text
         if done.timed_out or done.crashed:
             self.failing, said = done.last_begun()
-            # "died in" repeats the test's name as it is in the source.
-            said = list(dict.fromkeys(_BEYOND_A_VECTOR.sub("an index is past the end of a std::vector", line) for line in said if not line.startswith("died in ")))
-            touches = _HOST_TOUCHES.search(done.text)
+            self.failures.append(done.told("\n".join(said)))
+            said = list(dict.fromkeys(_BEYOND_A_VECTOR.sub("an index is past the end of a std::vector", line) for line in said))
+            touches = done.facts("host access")
             if touches:
-                self._host_touches = touches[0]
-                return [f"{where}: {touches[0]}", f"  test: {shown_name(self.failing)}"]
+                self._host_touches = touches[0]["message"]
+                return [f"{where}: {self._host_touches}", f"  test: {shown_name(self.failing)}"]
             if any(line.endswith(": Failure") for line in said):  # printed before it was stopped
-                said = [line.removeprefix("  ") for line in words_of("\n".join(said))]
+                said = [line.removeprefix("  ") for line in words_of(done.told("\n".join(said)))]
             more = ". Is there a loop that does not end, or is the machine slow? (LADDER_EXERCISE_SECONDS=600 allows more time.)" if done.timed_out else ""
             return [f"{where}: {done.how_it_ended(done.seconds)}{more}", f"  test: {shown_name(self.failing)}", *[f"  {line}" for line in said if " runtime error: index " not in line][:9]]
         failed = done.first_failure()
@@ -768,6 +785,8 @@ class Check:
         if failed is None:
             return [f"{where}: the tests ended with exit code {done.status}", *(f"  {line}" for line in done.text.splitlines()[-9:])]
         self.failing, self._injected = failed["name"], failed["injects"]
+        self._nan_input = failed["nan"]
+        self.failures += failed["failures"]
         with_the_xrays = {words_of(f"\n{finding}")[0].strip() for finding in done.findings()} | {"Failed"}
         said = [line for line in lines_of(failed["failures"]) if line.strip().removeprefix("in another check: ") not in with_the_xrays]
         said = said or ["  the X-ray finds a mistake"]
@@ -805,6 +824,7 @@ class Check:
         if closer:
             self.failing = one
             self._said += "\n".join(closer["failures"])
+            self.failures += closer["failures"]
             print("\n".join([f"  the simplest of them: {one}", *(f"  {line}" for line in words_of(closer["failures"][0], 7)[1:])]))
 
     def _asan(self):
@@ -822,8 +842,8 @@ class Check:
         """Prints the line of the learner's file where the first NaN arises from numbers, if the
         failing test met a NaN. Whether there is one."""
         said = text_of(self._build.folder / "exercise.log")
-        if not self.failing or not re.search(r"\bnan\b", said, re.IGNORECASE) or "an input is NaN" in said:
-            return False  # the test itself put the last kind there
+        if not self.failing or self._nan_input or not re.search(r"\bnan\b", said, re.IGNORECASE):
+            return False
         target = f"{self._target}_{'xray' if self._exercise.needs_device else 'asan'}"
         if self._exercise.needs_device and not self._build.has_xray() or not self._compile(target):
             return False
@@ -859,19 +879,21 @@ class Check:
         shown, errors, passed = [], [], not self.failing
         done, text, clean = None, "", True
         for test_filter in (self.failing or _IN_BOUNDS, "*KeepsItsBudget"):
-            keep = {"LADDER_XRAY_VALUES": str(self._values("yours")), **self._noting_absent_lanes()} if test_filter == self.failing else {}
+            keep = {"LADDER_XRAY_VALUES": str(self._values("yours"))} if test_filter == self.failing else {}
             done = self._run(target, test_filter=test_filter, environment={"LADDER_NO_NAMES": "1", **keep})
             text += done.text
             if test_filter == self.failing:
-                self._absent = next(iter(text_of(self._absent_lanes()).splitlines()), "").replace(f"{ROOT}/", "")
+                self._absent = next((absent["message"].replace(f"{ROOT}/", "")
+                                     for absent in done.facts("absent lane")), "")
                 self._said += done.text
-                self._under_the_first = "order of threads: " not in done.text
+                self._under_the_first = not done.facts("order of threads")
             clean = clean and done.status == 0
             if test_filter == _IN_BOUNDS and done.status != 0:
                 failed = done.first_failure()
                 self.failing = failed["name"] if failed else done.last_begun()[0]
             if not errors and not self._diverges:
-                touches = [line for line in done.text.splitlines() if _HOST_TOUCHES.match(line) and line != self._host_touches]
+                touches = [touch["message"] for touch in done.facts("host access")
+                           if touch["message"] != self._host_touches]
                 errors = list(dict.fromkeys([*touches, *done.findings()]))
                 # the emulator alone may miss it if other memory follows an array
                 if not errors and not self._stopped:
@@ -881,9 +903,9 @@ class Check:
                 shown += telling
                 if more:
                     shown.append(f"{more} more{self._where_all_are_shown(target, test_filter)}")
-        if done.timed_out or done.crashed and not _HOST_TOUCHES.search(done.text):
+        if done.timed_out or done.crashed and not done.facts("host access"):
             shown.append(done.how_it_ended(done.seconds))
-        shown += [line for line in done.text.splitlines() if line.startswith("stopped: ")]
+        shown += [stopped["message"] for stopped in done.facts("stopped")]
         shown += self._budget(done)
         self._counted = done
         (self._build.folder / "exercise_xray.log").write_text(text)
@@ -904,18 +926,12 @@ class Check:
     @staticmethod
     def _ends(done):
         """The error that ended a launch of these tests, with its place, or ""."""
-        failed = done.first_failure()
-        return next((line.strip() for line in lines_of(failed["failures"]) if _STOPS.search(line)), "") if failed else ""
+        failures = (done.first_failure() or {"failures": []})["failures"]
+        return next((short_places(launch["message"].partition("\n")[0])
+                     for failure in failures for launch in failure.ends()), "")
 
     def _values(self, whose):
         return self._build.folder / f"exercise_values.{whose}"
-
-    def _absent_lanes(self):
-        return self._build.folder / "exercise_absent_lanes"
-
-    def _noting_absent_lanes(self):
-        self._absent_lanes().unlink(missing_ok=True)
-        return {"EMULATOR_ABSENT_LANES": str(self._absent_lanes())}
 
     def _absent_lane(self):
         """Prints the shuffle of the failing test that reads a lane without a value, if our kernel
@@ -923,8 +939,8 @@ class Check:
         target = f"{self._target}_ours"
         if not self._absent or self._stopped or not self._compile(target):
             return False
-        self._run(target, test_filter=self.failing, environment={"LADDER_NO_NAMES": "1", **self._noting_absent_lanes()})
-        if text_of(self._absent_lanes()):
+        ours = self._run(target, test_filter=self.failing, environment={"LADDER_NO_NAMES": "1"})
+        if ours.facts("absent lane"):
             return False
         print(f"{self._absent}.")
         return True
@@ -1005,8 +1021,9 @@ class Check:
             warnings = warnings or self._warnings(exercise.first_todo())
             done = self._test(target)
             report = self._report(where, done)
-            self._diverges = any("divergent __sync" in line for line in report)
-            self._stopped = any(_STOPS.search(line) for line in report)
+            ends = [launch for failure in self.failures for launch in failure.ends()]
+            self._diverges = any(launch["kind"] == "divergence" for launch in ends)
+            self._stopped = bool(ends)
             passed, timed_out = done.succeeded and not _INDEX.search(done.text), done.timed_out
             self._timed_out = timed_out
             print("".join(f"{line}\n" for line in printed_lines(done.printed, f"{self._build.name}/exercise_printf.log")), end="")
@@ -1124,7 +1141,7 @@ class Check:
         if passed and self._dearer:
             print("\n".join(filter(None, ["Right, but over budget.", self._of_the_only_hole()])))
         found_by = "the X-ray" if self._xray_errors else "AddressSanitizer" if self._out_of_bounds else ""
-        chance = ", and the result may equal that formula by chance" if "It equals the result with" in self._said else ""
+        chance = ", and the result may equal that formula by chance" if any(result["equals"] for result in facts_of(self.failures, "wrong result")) else ""
         first = f"Fix the finding of {found_by} first, because it may be the only mistake{chance}." if found_by and not passed else ""
         if len([hole for hole in self._red if hole not in empty]) > 1:
             first = ""  # several holes are wrong on their own, so it is not the only mistake

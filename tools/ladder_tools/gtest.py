@@ -46,14 +46,36 @@ class Finding(str):
         return Finding(place(self), self.cause, self.in_a_warp, [list(map(place, party)) for party in self.parties], self.without_places)
 
 
+class Told(str):
+    """What a program says, and the facts whose messages are in it."""
+
+    def __new__(cls, text, facts=()):
+        told = super().__new__(cls, text)
+        told._facts = [fact for fact in facts if fact.get("message") and fact["message"] in text]
+        return told
+
+    def facts(self, kind):
+        return [fact for fact in self._facts if fact["fact"] == kind]
+
+    def ends(self):
+        """The failed launches in which an error ended a block."""
+        return [launch for launch in self.facts("failed launch") if "thread" in launch]
+
+
 class Run:
     """How a program ended (`status`: its exit code, -11 after SIGSEGV), its output, its tests in
-    order, {"name": "suite.test", "file": its source, "skipped": bool, "failures": [text],
-    "injects": whether it makes a call fail}, and its facts for tools, {"fact": "finding", "budget"
-    or "counters", ...} (docs/xray.md). A program that crashed leaves no tests."""
+    order, {"name": "suite.test", "file": its source, "skipped": bool, "failures": [Told],
+    "injects": whether it makes a call fail, "nan": whether it passes a NaN to a kernel}, and its
+    facts for tools, {"fact": "wrong result", "finding", ...} (docs/xray.md). A program that crashed
+    leaves no tests."""
 
     def __init__(self, status, timed_out, text, tests, facts=()):
-        self.status, self.timed_out, self.text, self.tests, self._facts = status, timed_out, text, tests, facts
+        self.status, self.timed_out, self.text, self._facts = status, timed_out, text, facts
+        self.tests = [{**test, "failures": [self.told(each) for each in test["failures"]]}
+                      for test in tests]
+
+    def told(self, text):
+        return Told(text, self._facts)
 
     def facts(self, kind):
         return [fact for fact in self._facts if fact["fact"] == kind]
@@ -118,6 +140,7 @@ def _tests(path):
         return name
 
     return [{"name": test(suite, each), "file": Path(each.get("file", "")).name, "skipped": each.get("result") == "SKIPPED", "injects": "injects_a_failure" in each,
+             "nan": "an_input_is_nan" in each,
              "failures": [failure["failure"] for failure in each.get("failures", [])]}
             for suite in report["testsuites"] for each in suite["testsuite"]]
 
@@ -154,7 +177,8 @@ def run(program, seconds, *options, test_filter=None, environment=None):
         # The search for a name must leave time to report the wrong result.
         diagnosis = {"LADDER_DIAGNOSIS_SECONDS": str(max(1, min(20, seconds * 2 // 3)))}
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   env={**_ENVIRONMENT, **diagnosis, "LADDER_FACTS": str(facts), **os.environ, **(environment or {})})
+                                   env={**_ENVIRONMENT, **diagnosis, "LADDER_FACTS": str(facts),
+                                        "EMULATOR_FACTS": str(facts), **os.environ, **(environment or {})})
         output, timed_out, wait, used, end = None, False, seconds, 0, time.monotonic() + _MOST_WAITED * seconds
         while output is None:
             try:
@@ -176,13 +200,14 @@ def nans(text, program, source):
     a key that is the same in a copy of the file, made of the line's text and the lines of the
     functions that it calls."""
     code = text_of(source).splitlines()
-    for addresses, who in re.findall(r"^nan:((?: 0x[0-9a-f]+)+)(.*)$", text, re.MULTILINE):
-        lines = subprocess.run(["addr2line", "-i", "-e", program, *addresses.split()], capture_output=True, text=True).stdout
+    for nan in (json.loads(line) for line in text.splitlines() if line.startswith('{"fact":"nan"')):
+        lines = subprocess.run(["addr2line", "-i", "-e", program, *nan["addresses"]],
+                               capture_output=True, text=True).stdout
         called = []
         for file, line in re.findall(r"^(.*):([0-9]+)", lines, re.MULTILINE):
             # A line may carry the name of the emulator's copy: build/emulated/my/x.cu.cpp.
             if file.removesuffix(".cpp").endswith(f"/{source}") or file.endswith(f"/{source}"):
-                yield int(line), who, (*called, code[int(line) - 1].strip())
+                yield int(line), nan["where"], (*called, code[int(line) - 1].strip())
                 break
             called.append(f"{Path(file).name}:{line}")
 

@@ -157,9 +157,10 @@ class Bench:
         return green, check, said.getvalue()
 
 
-def named(said):
-    """The misconception that a verdict names, or ""."""
-    return next((line.strip() for line in said.splitlines() if re.match(r"\s+It ", line)), "")
+def named(check):
+    """The misconception that a check names, or ""."""
+    results = checking.facts_of(check.failures, "wrong result")
+    return next((line for result in results for line in result["name"]), "")
 
 
 def crossed(name, hole, place, most=MUTANTS):
@@ -195,7 +196,7 @@ def crossed(name, hole, place, most=MUTANTS):
             faults.append(f"{name}: a mutant of {hole}{letter} is green: {key}")
         elif blamed and not green:
             faults.append(f"{name}: for a mutant of {hole}{letter} hole {blamed[0]} is blamed: {key}\n{said}")
-        notes.append(f"{name} {hole}{letter} {'GREEN' if green else 'red'}  {key}\n      {named(said) or said.strip().splitlines()[0]}")
+        notes.append(f"{name} {hole}{letter} {'GREEN' if green else 'red'}  {key}\n      {named(check) or said.strip().splitlines()[0]}")
     if found["mutants"] < most:
         notes.append(f"{name} hole {hole}: {found['mutants']} mutants are all there are")
     return found, faults, notes

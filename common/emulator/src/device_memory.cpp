@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "asan.hpp"
+#include "facts.hpp"
 #include "observed.hpp"
 
 namespace emulator {
@@ -124,11 +125,15 @@ void on_fault(int, siginfo_t* info, void* context) {
   ThreadIdentity kernel;
   if (offset < all.bytes && !current_thread(&kernel)) {
     const mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
-    std::string where = observer() != nullptr ? observer()->source_of(calls_to(machine)) : "";
-    if (!where.empty()) where += ": ";
+    const std::string where = observer() != nullptr ? observer()->source_of(calls_to(machine)) : "";
+    const std::string message = where + (where.empty() ? "" : ": ") + "the host " +
+                                what_is_done(machine) + " device memory; copy it with cudaMemcpy";
     std::fflush(stdout);
-    std::fprintf(stderr, "%sthe host %s device memory; copy it with cudaMemcpy\n", where.c_str(),
-                 what_is_done(machine));
+    std::fprintf(stderr, "%s\n", message.c_str());
+    write_fact({{"fact", "host access"},
+                {"message", message},
+                {"access", what_is_done(machine)},
+                {"place", where}});
   }
   // The access is repeated with the previous handler, which usually ends the program.
   sigaction(SIGSEGV, &all.before, nullptr);

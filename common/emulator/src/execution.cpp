@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -33,6 +32,7 @@
 #include "emulator/runtime.hpp"
 #include "emulator/threads.hpp"
 #include "emulator/warp.hpp"
+#include "facts.hpp"
 #include "fiber.hpp"
 #include "observed.hpp"
 #include "products.hpp"
@@ -60,6 +60,14 @@ constexpr std::size_t kSharedGuardBytes =
 constexpr std::size_t kDynamicAlignment = 1024;
 constexpr std::size_t kArenaBytes = 1 << 20;
 
+// Of a launch's first error, what a tool needs beside the text. A thread's "error", "deadlock" and
+// "divergence" end a block; "unfinished" work and "overwritten" memory show afterwards.
+struct Cause {
+  const char* kind;
+  Site where = {};
+  uint3 block = {}, thread = {};
+};
+
 struct Launch {
   const Configuration* configuration;
   const Kernel* kernel;
@@ -77,6 +85,7 @@ struct Launch {
   std::mutex mutex;
   cudaError_t error = cudaSuccess;
   std::string report;
+  Cause cause = {"error"};
   std::size_t static_shared = 0;
 
   // The index in the grid of the `n`th block that runs.
@@ -89,11 +98,12 @@ struct Launch {
   }
 
   // Only the first error of a launch is reported.
-  void fail(cudaError_t code, const std::string& text) {
+  void fail(cudaError_t code, const std::string& text, const Cause& its) {
     const std::lock_guard<std::mutex> guard(mutex);
     if (!failed.exchange(true)) {
       error = code;
       report = text;
+      cause = its;
     }
   }
 };
@@ -223,13 +233,15 @@ class Worker final : public Block {
 
   // Frees the text before the switch, because nothing on this fiber's stack is destroyed after it.
   [[noreturn]] void fail(std::string&& sentence, Site where, cudaError_t code) {
-    launch_->fail(code, place(where) + ": " + sentence + ", in " + kernel_and_block() +
-                            ", thread " + triple(threadIdx));
+    launch_->fail(code,
+                  place(where) + ": " + sentence + ", in " + kernel_and_block() + ", thread " +
+                      triple(threadIdx),
+                  {"error", where, blockIdx, threadIdx});
     abandon(std::move(sentence));
   }
 
   [[noreturn]] void fail_observed(cudaError_t error, std::string&& report) {
-    launch_->fail(error, report);
+    launch_->fail(error, report, {error == cudaErrorLaunchTimeout ? "stopped" : "finding"});
     abandon(std::move(report));
   }
 
@@ -677,7 +689,9 @@ void Worker::report_stuck() {
                 : ". The first of these " + std::to_string(group.count) + " is thread ";
     text += triple(launch_->thread_index[group.first]);
   }
-  launch_->fail(cudaErrorLaunchFailure, text);
+  launch_->fail(cudaErrorLaunchFailure, text,
+                {!asleep && barrier ? "divergence" : "deadlock", threads_[culprit->first].where,
+                 blockIdx, launch_->thread_index[culprit->first]});
   abandoned_ = true;
 }
 
@@ -693,7 +707,8 @@ void Worker::check_shared_guards() {
                   place(site.where) + ": shared memory " + (before ? "behind" : "in front of") +
                       " the " + std::to_string(site.bytes) + " bytes " +
                       (site.key == nullptr ? "of dynamic shared memory" : "declared here") +
-                      " was overwritten, in " + kernel_and_block() + ", some thread");
+                      " was overwritten, in " + kernel_and_block() + ", some thread",
+                  {"overwritten"});
   }
 }
 
@@ -737,8 +752,8 @@ void Worker::run_block(std::uint64_t block) {
     if (ready_count_ == 0 && bulk_copies_.any_on_the_way() &&
         std::all_of(threads_.begin(), threads_.end(),
                     [](const Thread& t) { return t.status == Status::kReturned; })) {
-      launch_->fail(cudaErrorLaunchFailure,
-                    bulk_copies_.left_over() + ", in " + kernel_and_block());
+      launch_->fail(cudaErrorLaunchFailure, bulk_copies_.left_over() + ", in " + kernel_and_block(),
+                    {"unfinished"});
       abandoned_ = true;
       break;
     }
@@ -755,7 +770,8 @@ void Worker::run_block(std::uint64_t block) {
   }
   for (const std::string& text :
        {abandoned_ ? "" : stores_.left_over(), abandoned_ ? "" : barriers_.left_out()}) {
-    if (!text.empty()) launch_->fail(cudaErrorLaunchFailure, text + ", in " + kernel_and_block());
+    if (!text.empty())
+      launch_->fail(cudaErrorLaunchFailure, text + ", in " + kernel_and_block(), {"unfinished"});
   }
   check_shared_guards();
   if (observer() != nullptr) observer()->block_ends();
@@ -993,6 +1009,21 @@ bool can_start(const Configuration& configuration, const Kernel& kernel,
   return true;
 }
 
+nlohmann::json fact_of(const Launch& launch) {
+  const auto& [kind, where, block, thread] = launch.cause;
+  nlohmann::json fact = {{"fact", "failed launch"},
+                         {"kind", kind},
+                         {"error", cudaGetErrorName(launch.error)},
+                         {"kernel", launch.kernel->name},
+                         {"message", launch.report}};
+  if (where.file != nullptr) {
+    fact["place"] = place(where);
+    fact["block"] = {block.x, block.y, block.z};
+    fact["thread"] = {thread.x, thread.y, thread.z};
+  }
+  return fact;
+}
+
 // False if launches are not noted.
 bool note(const Configuration& configuration, const Kernel& kernel) {
   if (settings().noted == nullptr) return false;
@@ -1064,10 +1095,12 @@ void run(const Configuration& configuration, const Kernel& kernel) {
   if (!launch.failed) {
     if (const std::string damage = check_allocation_guards(); !damage.empty()) {
       launch.fail(cudaErrorIllegalAddress,
-                  damage + ", by kernel " + kernel.name + ", some block and thread");
+                  damage + ", by kernel " + kernel.name + ", some block and thread",
+                  {"overwritten"});
     }
   }
   if (launch.failed) {
+    write_fact(fact_of(launch));
     set_launch_error(launch.error, launch.report + "\n  launched at " + place(configuration.where));
   }
 }
@@ -1144,22 +1177,21 @@ void count_votes(void* const* votes, unsigned count) {
     static_cast<Vote*>(votes[i])->result = total;
 }
 
-// Appends a line to the file EMULATOR_ABSENT_LANES, once per source line with a shuffle.
+// A fact for tools, once per source line with a shuffle.
 void note_absent(const Shuffle& shuffle, unsigned lane) {
-  const char* const path = std::getenv("EMULATOR_ABSENT_LANES");
-  if (path == nullptr) return;
   static std::mutex mutex;
   static std::set<std::string> noted;
   const std::lock_guard<std::mutex> guard(mutex);
-  if (!noted.insert(path + place(shuffle.where)).second) return;
+  if (!noted.insert(place(shuffle.where)).second) return;
   const std::string source = std::to_string(shuffle.source);
-  std::ofstream(path, std::ios::app)
-      << place(shuffle.where) << ": lane " << lane << " takes the value of lane " << source
-      << " by " << shuffle.name << ", and lane " << source
-      << ((shuffle.mask >> shuffle.source & 1u) == 0
-              ? " is not in the mask " + hexadecimal(shuffle.mask)
-              : " has returned, or the block has no such thread")
-      << "\n";
+  write_fact({{"fact", "absent lane"},
+              {"place", place(shuffle.where)},
+              {"message", place(shuffle.where) + ": lane " + std::to_string(lane) +
+                              " takes the value of lane " + source + " by " + shuffle.name +
+                              ", and lane " + source +
+                              ((shuffle.mask >> shuffle.source & 1u) == 0
+                                   ? " is not in the mask " + hexadecimal(shuffle.mask)
+                                   : " has returned, or the block has no such thread")}});
 }
 
 void complete_shuffle(void* const* lanes, unsigned count) {

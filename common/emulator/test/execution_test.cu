@@ -249,6 +249,20 @@ TEST_F(Execution, ShufflesFollowTheirDocumentation) {
   }
 }
 
+// The records that the emulator writes during `work`.
+std::vector<std::string> facts_of(const std::function<void()>& work) {
+  const std::string path = testing::TempDir() + "facts_" + std::to_string(getpid());
+  setenv("EMULATOR_FACTS", path.c_str(), 1);
+  work();
+  unsetenv("EMULATOR_FACTS");
+  std::vector<std::string> facts;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    facts.push_back(line);
+  std::remove(path.c_str());
+  return facts;
+}
+
 __global__ void absent_sources(float* out) {
   if (threadIdx.x == 30) return;
   out[threadIdx.x] = __shfl_down_sync(~(1u << 30), 1.0f, 2);
@@ -256,14 +270,10 @@ __global__ void absent_sources(float* out) {
 }
 
 TEST_F(Execution, NotesWhoTakesTheValueOfAnAbsentLane) {
-  const std::string path = testing::TempDir() + "absent_lanes_" + std::to_string(getpid());
-  setenv("EMULATOR_ABSENT_LANES", path.c_str(), 1);
   DeviceVector<float> out(32);
-  absent_sources<<<2, 32>>>(out.data());
-  unsetenv("EMULATOR_ABSENT_LANES");
-  std::ifstream file(path);
-  std::string first, second, none;
-  std::getline(file, first), std::getline(file, second), std::getline(file, none);
+  const std::vector<std::string> facts = facts_of([&] { absent_sources<<<2, 32>>>(out.data()); });
+  ASSERT_EQ(facts.size(), 2u);
+  const std::string &first = facts[0], &second = facts[1];
   EXPECT_NE(first.find(": lane 28 takes the value of lane 30 by __shfl_down_sync, and lane 30 is "
                        "not in the mask 0xbfffffff"),
             std::string::npos)
@@ -272,8 +282,20 @@ TEST_F(Execution, NotesWhoTakesTheValueOfAnAbsentLane) {
                         "not in the mask 0x0000ffff"),
             std::string::npos)
       << second;
-  EXPECT_EQ(none, "");
-  std::remove(path.c_str());
+}
+
+__global__ void half_waits() {
+  if (threadIdx.x < 16) __syncthreads();
+}
+
+TEST_F(Execution, WritesAFailedLaunchAsARecord) {
+  const std::vector<std::string> facts = facts_of([] { half_waits<<<1, 32>>>(); });
+  ASSERT_EQ(facts.size(), 1u);
+  for (const char* const part : {R"("fact":"failed launch")", R"("kind":"divergence")",
+                                 R"("kernel":"half_waits")", R"("error":"cudaErrorLaunchFailure")",
+                                 R"("block":[0,0,0])", R"("thread":[0,0,0])", "execution_test.cu:"})
+    EXPECT_NE(facts[0].find(part), std::string::npos) << facts[0];
+  EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchFailure);
 }
 
 __global__ void warp_votes(unsigned* out) {
