@@ -10,8 +10,8 @@ from unittest import mock
 from ladder_tools.values import Touch, Trail, first_wrong
 
 _LOAD, _STORE, _ATOMIC = range(3)
-_ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": "t=2, j=4"}, {"name": "o", "bytes": 4, "shared": False, "axes": ""},
-           {"name": "kv_smem", "bytes": 4, "shared": True, "axes": "[]=2 []=4 "}]
+_ARRAYS = [{"name": "k", "bytes": 4, "shared": False, "axes": [["t", 2], ["j", 4]]}, {"name": "o", "bytes": 4, "shared": False, "axes": []},
+           {"name": "kv_smem", "bytes": 4, "shared": True, "axes": [["[]", 2], ["[]", 4]]}]
 
 
 def trail(*touches, grid=(2, 1, 1), complete=True, takes=(), all_takes=True, ends=()):
@@ -40,7 +40,7 @@ _OURS = ((_LOAD, 0, 1, "k", 5, 0), (_STORE, 0, 1, "kv_smem", 6, 1.5), (_STORE, 0
 
 class Words(unittest.TestCase):
     def test_of_a_struct_its_place_and_the_number_that_it_is_most_likely(self):
-        trail = mock.Mock(arrays=[{"name": "tiles", "axes": "[]=2", "bytes": 80, "shared": True}])
+        trail = mock.Mock(arrays=[{"name": "tiles", "axes": [["[]", 2]], "bytes": 80, "shared": True}])
         for element, bits, name, text in ((23, 0xBEF0F593, "tiles[1] from its byte 12 on", "-0.4706"), (20, 0, "tiles[1]", "0"),
                                           (0, 7, "tiles[0]", "0x00000007")):
             touch = Touch(trail, (_STORE, 0, 0, 0, 0, 0, element, bits))
@@ -48,18 +48,18 @@ class Words(unittest.TestCase):
 
 
     def test_a_small_negative_whole_number_is_no_nan(self):
-        trail = mock.Mock(arrays=[{"name": "sums", "axes": "i=50", "bytes": 4, "shared": False}])
+        trail = mock.Mock(arrays=[{"name": "sums", "axes": [["i", 50]], "bytes": 4, "shared": False}])
         for bits, text in ((0xFFFFFF85, "-123"), (0x00000007, "7"), (0xFFC00000, "nan"), (0x7FC00000, "nan"), (0xC2F60000, "-123")):
             self.assertEqual(Touch(trail, (_STORE, 0, 0, 0, 0, 0, 3, bits)).text("e"), text)
 
     def test_as_an_error_it_is_of_its_lane_and_bytes(self):
-        trail = mock.Mock(arrays=[{"name": "q", "axes": "", "bytes": 4, "shared": True}], places=[["my/a.cu:7", "my/a.cu:9"]], launches=[[(2, 3, 1), (8, 8, 1)]])
+        trail = mock.Mock(arrays=[{"name": "q", "axes": [], "bytes": 4, "shared": True}], places=[["my/a.cu:7", "my/a.cu:9"]], launches=[[(2, 3, 1), (8, 8, 1)]])
         error = Touch(trail, (_LOAD, 0, 3, 10, 0, 0, 5, 0)).as_error(4, ["One.", "Two."])
         self.assertEqual([error[key] for key in ("step", "message", "space", "buffer", "offset", "bytes")], [4, "One. Two.", "shared", "q", 20, 4])
         self.assertEqual([error["party"][key] for key in ("operation", "file", "line", "block", "thread")], ["load", "my/a.cu", 7, [1, 1, 0], [2, 1, 0]])
 
     def test_a_byte_is_a_number(self):
-        trail = mock.Mock(arrays=[{"name": "zero", "axes": "", "bytes": 1, "shared": False}])
+        trail = mock.Mock(arrays=[{"name": "zero", "axes": [], "bytes": 1, "shared": False}])
         self.assertEqual(Touch(trail, (_STORE, 0, 0, 0, 0, 0, 3, 0xc7)).text("e"), "199")
 
     def test_lines_that_called_are_named_and_a_helpers_own_is_not(self):
@@ -85,7 +85,7 @@ class FirstWrong(unittest.TestCase):
         said = " ".join(first_wrong(stores(0x00003EB9), stores(0x3F723EB9), half="b")[0])
         self.assertIn("kv_smem[1][2] = (0.3613, 0) at", said)
         self.assertIn("ours stores (0.3613, 0.9453)", said)
-        words = mock.Mock(arrays=[{"name": "smem", "axes": "[]=2", "bytes": 16, "shared": True}])
+        words = mock.Mock(arrays=[{"name": "smem", "axes": [["[]", 2]], "bytes": 16, "shared": True}])
         self.assertEqual(Touch(words, (_STORE, 0, 0, 0, 0, 0, 5, 0x00003EB9)).text("b", pairs=True), "(0.3613, 0)")
         for mine, ours, words in ((0x40200000, 0x3FC00000, "= 2.5 at"), (0x40200001, 0x3FC00003, "= 2.5 at")):
             self.assertIn(words, " ".join(first_wrong(stores(mine), stores(ours), half="b")[0]))
@@ -250,7 +250,7 @@ class FirstWrong(unittest.TestCase):
         self.assertIn("Our block also reads 3 elements of o (the first is o[1]); yours does not, except perhaps one of them, which its thread stored itself and may have in a register.", said)
 
     def test_an_element_of_several_words_counts_once(self):
-        with mock.patch.dict(_ARRAYS[2], bytes=16, axes="[]=4"):
+        with mock.patch.dict(_ARRAYS[2], bytes=16, axes=[["[]", 4]]):
             ours = (*((_LOAD, 0, 1, "kv_smem", word, 7.0) for word in range(4, 12)), (_STORE, 0, 1, "o", 1, 3.0))
             self.assertIn("Our block also reads 2 elements of kv_smem (the first is kv_smem[1]); yours does not.", self.said((_STORE, 0, 1, "o", 1, 9.0), ours=ours))
 

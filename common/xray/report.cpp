@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
+#include <sstream>
 
 namespace emulator::xray {
 
@@ -209,6 +210,17 @@ nlohmann::json json_of(const Subject& subject) {
           {"notes", notes}};
 }
 
+// [["b", 2], ["t", 37]] of "b=2, t=37" or "b=2 t=37".
+nlohmann::json axes_of(const std::string& text) {
+  nlohmann::json axes = nlohmann::json::array();
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    axes.push_back({word.substr(0, equals), std::stoull(word.substr(equals + 1))});
+  }
+  return axes;
+}
+
 }  // namespace
 
 std::string grouped(std::uint64_t number) {
@@ -288,7 +300,7 @@ void write_values(std::ostream& to, const Values& values) {
   nlohmann::json head = {{"complete", values.complete}, {"all_takes", values.all_takes}};
   for (const auto& [name, element_bytes, shared, axes] : values.arrays)
     head["arrays"].push_back(
-        {{"name", name}, {"bytes", element_bytes}, {"shared", shared}, {"axes", axes}});
+        {{"name", name}, {"bytes", element_bytes}, {"shared", shared}, {"axes", axes_of(axes)}});
   for (const auto& [kernel, grid, block] : values.launches) {
     head["kernels"].push_back(kernel);
     head["launches"].push_back({{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}});

@@ -99,12 +99,12 @@ class Touch:
         word = max(1, self.kind["bytes"] // 4)  # words of 4 bytes in an element
         within = f" from its byte {4 * (self.element % word)} on" if self.element % word else ""
         parts, index = [], self.element // word
-        axes = re.findall(r"(\w+|\[\])=(\d+)", self.kind["axes"])
+        axes = self.kind["axes"]
         for at, (axis, size) in reversed(list(enumerate(axes))):
             # the first axis of an array of unknown length has size 1
-            along = index % int(size) if at else index
+            along = index % size if at else index
             parts.insert(0, f"[{along}]" if axis == "[]" else f"{axis}={along}")
-            index //= max(1, int(size))
+            index //= max(1, size)
         indices = "".join(parts) if self.kind["shared"] else f"({', '.join(parts)})"
         if " " in self.kind["name"]:  # "an allocation of 512 bytes"
             return f"element {self.element // word} of {self.kind['name']}{within}"
