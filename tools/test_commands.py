@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 from for_tests import InAFolder, Refusals, wrong_result
-from ladder_tools import building, cases, checking, exercise, gtest, hints, patches, place, programs, rows, testing
+from ladder_tools import building, cases, checking, compiler, exercise, gtest, hints, patches, place, programs, rows, telling, testing
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, place_of
 
 
@@ -291,8 +291,8 @@ sys.exit(1)
 
     def test_a_hole_has_tests_of_its_own(self):
         names = ["fill.Hole2Launches", "fill.MatchesReference/N1", "fill.Hole1Indexes", "fill.Hole2Checks", "fill.Holes", "Hole3Tests.It"]
-        self.assertEqual(checking.tests_of_holes(names), {"1": ["fill.Hole1Indexes"], "2": ["fill.Hole2Launches", "fill.Hole2Checks"]})
-        self.assertEqual(checking.tests_of_holes([*names, "fill.Stage1Loads"], "stage"), {"1": ["fill.Stage1Loads"]})
+        self.assertEqual(telling.tests_of_holes(names), {"1": ["fill.Hole1Indexes"], "2": ["fill.Hole2Launches", "fill.Hole2Checks"]})
+        self.assertEqual(telling.tests_of_holes([*names, "fill.Stage1Loads"], "stage"), {"1": ["fill.Stage1Loads"]})
 
     def test_a_failure_is_said_without_googletests_own_words(self):
         numbers = ["relative error 1 (limit 2), worst element at 9 of its limit: o(t=0, i=0)",
@@ -304,32 +304,32 @@ sys.exit(1)
                 "Expected: true\nB2_T37_H3_K64_V64_mild\nGoogle Test trace:\n"
                 "../common/testing/tests.cpp:35: order of threads: forward\n"
                 f"{ROOT}/08_x/test.cpp:62: splits: 5")
-        said = checking.words_of(gtest.Told(text, [result]))
+        said = telling.words_of(gtest.Told(text, [result]))
         self.assertEqual(said, ["  WRONG RESULT in o", "  every element is zero.", "  step 0, column 0: yours 0, right 1", "  order of threads: forward", "  splits: 5"])
 
     def test_what_googletest_compared_is_said_behind_the_judges_words(self):
-        said = checking.words_of("x.cpp:88\nExpected equality of these values:\n  blocks_for(257, 132)\n    Which is: 1\n  1 + 1\n    Which is: 2\n"
+        said = telling.words_of("x.cpp:88\nExpected equality of these values:\n  blocks_for(257, 132)\n    Which is: 1\n  1 + 1\n    Which is: 2\n"
                                  "WRONG RESULT for one element more\n")
         self.assertEqual(said, ["  WRONG RESULT for one element more", "  blocks_for(257, 132) is 1, should be 2"])
-        said = checking.words_of("x.cpp:9\nExpected equality of these values:\n  x\n    Which is: nan\n  1\nrow 0")
+        said = telling.words_of("x.cpp:9\nExpected equality of these values:\n  x\n    Which is: nan\n  1\nrow 0")
         self.assertEqual(said, ["  x is nan, should be 1", "  row 0"])
-        self.assertEqual(checking.words_of("x.cpp:9\nExpected: (most - least) < (2 * 16), actual: 48 vs 32\n37 columns"),
+        self.assertEqual(telling.words_of("x.cpp:9\nExpected: (most - least) < (2 * 16), actual: 48 vs 32\n37 columns"),
                          ["  most - least is 48, should be less than 32", "  37 columns"])
-        self.assertEqual(checking.words_of("x.cpp:9\nValue of: is_even(n)\n  Actual: false\nExpected: true\n"), ["  is_even(n) is false, should be true"])
+        self.assertEqual(telling.words_of("x.cpp:9\nValue of: is_even(n)\n  Actual: false\nExpected: true\n"), ["  is_even(n) is false, should be true"])
 
     def test_of_a_failure_that_begins_as_the_one_before_what_is_new_is_said(self):
-        said = checking.lines_of([f"x.cpp:9\nWRONG RESULT in {name}\nthe rule\nthe order" for name in ("o", "o", "lse")])
+        said = telling.lines_of([f"x.cpp:9\nWRONG RESULT in {name}\nthe rule\nthe order" for name in ("o", "o", "lse")])
         self.assertEqual(said, ["  WRONG RESULT in o", "  the rule", "  the order", "  WRONG RESULT in lse", "  the rule", "  the order"])
         equal = "x.cpp:9\nExpected equality of these values:\n  f(x)\n    Which is: 2\n  n\n    Which is: 1\nWRONG RESULT: {}\n"
-        self.assertEqual(checking.lines_of([equal.format(what) for what in ("one", "two")]),
+        self.assertEqual(telling.lines_of([equal.format(what) for what in ("one", "two")]),
                          ["  WRONG RESULT: one", "  f(x) is 2, should be 1", "  WRONG RESULT: two", "  f(x) is 2, should be 1"])
-        self.assertEqual(checking.lines_of(["x.cpp:9\nWRONG RESULT in o\nrow 1", "x.cpp:9\nWRONG RESULT in o\nrow 2"]),
+        self.assertEqual(telling.lines_of(["x.cpp:9\nWRONG RESULT in o\nrow 1", "x.cpp:9\nWRONG RESULT in o\nrow 2"]),
                          ["  WRONG RESULT in o", "  row 1", "  in another check: row 2"])
 
     def test_of_a_tests_name_its_hole_is_not_said(self):
-        self.assertEqual(checking.shown_name("fill.Hole2Launches"), "fill.Launches")
-        self.assertEqual(checking.shown_name("fill.Stage2Launches"), "fill.Launches")
-        self.assertEqual(checking.shown_name("fill.Holes"), "fill.Holes")
+        self.assertEqual(telling.shown_name("fill.Hole2Launches"), "fill.Launches")
+        self.assertEqual(telling.shown_name("fill.Stage2Launches"), "fill.Launches")
+        self.assertEqual(telling.shown_name("fill.Holes"), "fill.Holes")
 
     def test_of_a_run_its_first_failure_is_told_in_a_sentence_if_it_has_one(self):
         rows = ["right (.) and wrong (x), columns 0 to 2:", "steps 0 to 63    ...", "step 64  xx."]
@@ -340,39 +340,39 @@ sys.exit(1)
                                "WRONG RESULT in o, batch 0: yours 1, right 2"),
                               ("x.cpp:1\nWRONG RESULT in o\nA change of k alone changes nothing in x.", "A change of k alone changes nothing in x.")):
             done = gtest.Run(1, False, "", [{"name": "a.B", "failures": [failure]}], facts)
-            self.assertEqual(checking.told_of(done, 9), told)
-        self.assertEqual(checking.told_of(gtest.Run(-11, False, "", []), 9), "the program crashed (SEGV)")
+            self.assertEqual(telling.told_of(done, 9), told)
+        self.assertEqual(telling.told_of(gtest.Run(-11, False, "", []), 9), "the program crashed (SEGV)")
 
     def test_what_the_compiler_found_strange_is_said_once(self):
         log = ("".join(f"{ROOT}/my/a.cu:46:11: warning: 'sum' may be used uninitialized [-Wmaybe-uninitialized]\n   46 | sum += x;\n" for _ in range(3))
                + f"/a tree/{ROOT}/my/a.cu:9:3: warning: unused variable 'q' [-Wunused-variable]\n{ROOT}/common/b.hpp:1:1: warning: no [-Wfoo]\n")
         used = "Compiler warning, line 46 of my/a.cu: 'sum' may be used uninitialized"
         unused = "Compiler warning, line 9 of my/a.cu: unused variable 'q'"
-        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=True), {used: 46})
-        self.assertEqual(checking.compiler_warnings(log, "my/a.cu", unfinished=False), {unused: 9, used: 46})
+        self.assertEqual(compiler.compiler_warnings(log, "my/a.cu", unfinished=True), {used: 46})
+        self.assertEqual(compiler.compiler_warnings(log, "my/a.cu", unfinished=False), {unused: 9, used: 46})
 
     def test_an_asan_report_becomes_a_line(self):
         text = ("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1\nREAD of size 4 at 0x1 thread T0\n"
                 "    #0 0x5 in chapter01::step /home/x/my/01_naive_cpu/exercise.cpp:31\n"
                 "    #1 0x6 in chapter01::wkv /home/x/my/01_naive_cpu/exercise.cpp:50\n    #2 0x7 in main /x/main.cpp:1\n\n"
                 "0x1 is located 0 bytes to the right of 48-byte region [0x2,0x3)\n")
-        self.assertEqual(checking.asan_finding(text),
+        self.assertEqual(telling.asan_finding(text),
                          "AddressSanitizer: heap-buffer-overflow at my/01_naive_cpu/exercise.cpp:31, called at "
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes, 0 bytes to the right of 48-byte region")
         guarded = text.replace("heap-buffer-overflow", "use-after-poison").replace("to the right of", "inside of")
-        self.assertEqual(checking.asan_finding(guarded),
+        self.assertEqual(telling.asan_finding(guarded),
                          "AddressSanitizer: array access out of bounds at my/01_naive_cpu/exercise.cpp:31, called at "
                          "my/01_naive_cpu/exercise.cpp:50, read of 4 bytes")
-        self.assertIsNone(checking.asan_finding("all is well"))
+        self.assertIsNone(telling.asan_finding("all is well"))
 
     def test_a_kernel_that_is_right_is_told_what_it_costs_more_than_ours(self):
         def counted(*cases):
             return [{"fact": "counters", "counts": each} for each in cases]
 
         ours = counted({"barriers": 4, "shared loads": 2000}, {"barriers": 8, "shared loads": 1})
-        self.assertEqual(checking.more_than_ours(counted({"barriers": 6, "shared loads": 2000}, {"barriers": 8, "shared loads": 0}), ours), ["barriers 6 (ours 4)"])
-        self.assertEqual(checking.more_than_ours(counted({"barriers": 0, "shared loads": 2030}, {"barriers": 8, "shared loads": 1}), ours), [])
-        self.assertEqual(checking.more_than_ours([], ours), [])
+        self.assertEqual(telling.more_than_ours(counted({"barriers": 6, "shared loads": 2000}, {"barriers": 8, "shared loads": 0}), ours), ["barriers 6 (ours 4)"])
+        self.assertEqual(telling.more_than_ours(counted({"barriers": 0, "shared loads": 2030}, {"barriers": 8, "shared loads": 1}), ours), [])
+        self.assertEqual(telling.more_than_ours([], ours), [])
 
     def test_of_many_findings_each_cause_is_shown_and_other_lines_in_short(self):
         def race(one, other, thread=0, missing="no __syncthreads() orders them", in_a_warp=False):
@@ -380,7 +380,7 @@ sys.exit(1)
             return gtest.Finding(f"race: {parties} by thread {thread}", ("race", missing), in_a_warp, parties, "race")
 
         def told(*findings, **most):
-            return checking.most_telling(findings, Path("my/a.cu"), **most)
+            return telling.most_telling(findings, Path("my/a.cu"), **most)
 
         unwritten = gtest.Finding("uninitialised read: load at my/a.cu:4", ("uninitialised read", ""), False, [["my/a.cu:4"]], "uninitialised read: load")
         first, again, elsewhere = race(5, 6), race(5, 6, thread=1), race(7, 6)
@@ -411,7 +411,7 @@ sys.exit(1)
         def unnamed(line, **facts):
             message = f"WRONG RESULT in o\n{line}o(b=0, t=1) is 1, should be 2\n"
             result = wrong_result(message, **{word: [line.strip()] for word in facts})
-            return checking._unnamed(gtest.Told(f"x.cpp:1\n{message}", [result]))
+            return telling.is_unnamed(gtest.Told(f"x.cpp:1\n{message}", [result]))
 
         self.assertTrue(unnamed(""))
         self.assertTrue(unnamed("The diagnosis ended with signal 11; the verdict above holds.\n", unnamed=True))
@@ -419,30 +419,30 @@ sys.exit(1)
 
     def test_of_the_build_the_compilers_messages_are_shown(self):
         log = f"[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cpp\n{ROOT}/my/a.cpp:3: error: no\nninja: build stopped\n"
-        self.assertEqual(checking.compiler_messages(log), "my/a.cpp:3: error: no")
-        self.assertEqual(checking.compiler_messages("../my/a.cpp:3:7: error: no\n").splitlines()[0], "my/a.cpp:3:7: error: no")
+        self.assertEqual(compiler.compiler_messages(log), "my/a.cpp:3: error: no")
+        self.assertEqual(compiler.compiler_messages("../my/a.cpp:3:7: error: no\n").splitlines()[0], "my/a.cpp:3:7: error: no")
         no_member = "my/a.cu:9:20: error: no match for 'operator*' (operand types are 'const uint3' and 'const dim3')"
-        self.assertEqual(checking.compiler_messages(no_member).splitlines(),
+        self.assertEqual(compiler.compiler_messages(no_member).splitlines(),
                          ["threadIdx, blockIdx, blockDim and gridDim are not numbers. Use their members .x, .y and .z.", no_member])
 
     def test_what_the_emulator_lacks_may_be_right(self):
         said = "my/a.cu:9:20: error: '__float2int_rn' was not declared in this scope; did you mean '__float_as_int'?"
-        self.assertEqual(checking.compiler_messages(said).splitlines()[0],
+        self.assertEqual(compiler.compiler_messages(said).splitlines()[0],
                          "The emulator has no __float2int_rn. If CUDA has it, your line may be right. "
                          "To check it here, do the same without __float2int_rn.")
         own = "my/a.cu:9:20: error: 'frist' was not declared in this scope; did you mean 'first'?"
-        self.assertEqual(checking.compiler_messages(own), own)
+        self.assertEqual(compiler.compiler_messages(own), own)
 
     def test_an_error_of_a_template_is_said_once(self):
         of_one = ("{0}/my/a.cu: In instantiation of 'void f(int) [with int n = {1}]':\n{0}/my/a.cu:60:22:   required from 'void g()'\n"
                   "{0}/my/a.cu:69:30:   required from here\n{0}/my/a.cu:45:16: error: no match for {1}\n"
                   "   45 |       atomicAdd(*o, x);\n      |       ~~~~~~~~~^~~~~~~\n{0}/common/x.hpp:9:1: note: candidate\n    9 | int x;\n")
         log = "[1/2] Building\nFAILED: a.o\n/usr/bin/c++ -c a.cu\n" + "".join(of_one.format(ROOT, n) for n in (4, 32, 64)) + "ninja: build stopped\n"
-        self.assertEqual(checking.compiler_messages(log).splitlines(),
+        self.assertEqual(compiler.compiler_messages(log).splitlines(),
                          ["my/a.cu:45:16: error: no match for 4", "   45 |       atomicAdd(*o, x);", "      |       ~~~~~~~~~^~~~~~~",
                           "(and 2 more of the same)"])
         in_a_helper = log.replace(f"{ROOT}/my/a.cu:45:16: error", f"{ROOT}/common/y.hpp:5:1: error")
-        self.assertEqual(checking.compiler_messages(in_a_helper).splitlines()[1], "my/a.cu:69:30:   required from here")
+        self.assertEqual(compiler.compiler_messages(in_a_helper).splitlines()[1], "my/a.cu:69:30:   required from here")
 
 
     def test_errors_come_in_the_order_of_the_learners_lines(self):
@@ -451,7 +451,7 @@ sys.exit(1)
                   "{0}/common/launch.hpp:9:3: error: static assertion failed: too few\n")
         elsewhere = "{0}/common/z.hpp:1:1: error: odd\n"
         log = (elsewhere + error.replace("{1}", "49").replace("{2}", "follows") + launch + error.replace("{1}", "43").replace("{2}", "cause"))
-        said = checking.compiler_messages(log.replace("{0}", str(ROOT))).splitlines()
+        said = compiler.compiler_messages(log.replace("{0}", str(ROOT))).splitlines()
         self.assertEqual([line for line in said if "error" in line],
                          ["my/a.cu:43:7: error: cause", "common/launch.hpp:9:3: error: static assertion failed: too few",
                           "my/a.cu:49:7: error: follows", "common/z.hpp:1:1: error: odd"])
@@ -467,15 +467,15 @@ sys.exit(1)
                + "{0}/my/a.cu:8:7: error: cannot convert 'double*' to 'float*'\n    8 |   step(d);\n      |        ^\n"
                "{0}/my/a.cu:2:9: note:   initializing argument 1 of 'void step(float*)'\n    2 | void step(float*);\n")
         words = "error: argument 2 of the launch is const double*; the kernel takes float*"
-        self.assertEqual(checking.compiler_messages(log.replace("{0}", str(ROOT))).splitlines(),
+        self.assertEqual(compiler.compiler_messages(log.replace("{0}", str(ROOT))).splitlines(),
                          [f"my/a.cu:5:32: {words}", "(and 1 more of the same)", f"my/a.cu:7:3: {words}",
                           "my/a.cu:8:7: error: cannot convert 'double*' to 'float*'", "    8 |   step(d);", "      |        ^",
                           "my/a.cu:2:9: note:   initializing argument 1 of 'void step(float*)'"])
 
     def test_of_what_a_kernel_prints_the_first_lines_are_shown(self):
-        self.assertEqual(checking.printed_lines("", "x.log"), [])
-        self.assertEqual(checking.printed_lines("a\nb\n", "x.log"), ["printed by the kernel:", "  a", "  b"])
-        shown = checking.printed_lines("a\n" * 50, "x.log")
+        self.assertEqual(telling.printed_lines("", "x.log"), [])
+        self.assertEqual(telling.printed_lines("a\nb\n", "x.log"), ["printed by the kernel:", "  a", "  b"])
+        shown = telling.printed_lines("a\n" * 50, "x.log")
         self.assertEqual(len(shown), 22)
         self.assertEqual(shown[-1], "  ... 30 more lines in x.log")
 

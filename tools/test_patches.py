@@ -7,10 +7,11 @@ from pathlib import Path
 from unittest import mock
 
 from for_tests import InAFolder, failed_launch, printed, wrong_result
-from ladder_tools import checking, gtest, hints, patches, place
-from ladder_tools.checking import Check, in_files_of
+from ladder_tools import blaming, checking, gtest, hints, looking, patches, place, telling
+from ladder_tools.checking import Check
 from ladder_tools.patches import Holes, fault_of, hole_of, holes_of, patched, without_lines_of
 from ladder_tools.place import ROOT, Exercise, exercise_of, exercises, mistakes
+from ladder_tools.telling import in_files_of
 
 
 class Patches(InAFolder):
@@ -260,8 +261,8 @@ class HolesOfACopy(InAFolder):
     def test_lines_that_are_one_of_the_lessons_mistakes_are_called_so(self):
         patch = "# mistake: x is forgotten\n--- a/03_x/kernel.cu\n+++ b/03_x/kernel.cu\n@@ -1,3 +1,3 @@\n f() {\n-  x;\n+  other();\n }\n"
         self.write({"03_x/more/mistakes/x_forgotten.patch": patch})
-        self.during(mock.patch.object(checking, "mistakes", lambda: {"03.x_forgotten": Path("03_x/more/mistakes/x_forgotten.patch")}),
-                    mock.patch.object(checking, "ROOT", self.root), mock.patch.object(checking, "patched", lambda *given: patched(*given, self.root)))
+        self.during(mock.patch.object(blaming, "mistakes", lambda: {"03.x_forgotten": Path("03_x/more/mistakes/x_forgotten.patch")}),
+                    mock.patch.object(blaming, "ROOT", self.root), mock.patch.object(blaming, "patched", lambda *given: patched(*given, self.root)))
         self.assertEqual(self.lit("other( );  // mine", "y;", {"other": "It is wrong."})[1],
                          ["hole 1: red, in our kernel: this lesson's mistake x_forgotten: x is forgotten", "hole 2: green"])
 
@@ -287,7 +288,7 @@ class HolesOfACopy(InAFolder):
             self.assertNotIn("TODO", text)
 
     def test_while_a_hole_is_empty_what_a_filled_one_does_alone_is_told(self):
-        self.during(mock.patch.object(checking, "ROOT", self.root))
+        self.as_root_of(blaming, checking)
         check, made = self.filled("z;", "// TODO(2): roughly 1 line; y"), {}
         self.assertEqual(check._empty(), ["2"])
 
@@ -317,7 +318,7 @@ class HolesOfACopy(InAFolder):
                                   "A hint: ./ladder exercise 03 --hint\n")
 
     def test_what_only_the_xray_finds_in_a_filled_hole_is_told_while_another_is_empty(self):
-        self.during(mock.patch.object(checking, "ROOT", self.root))
+        self.as_root_of(blaming, checking)
         check, made = self.filled("z;", "// TODO(2): y"), []
 
         class Variant:
@@ -337,7 +338,7 @@ class HolesOfACopy(InAFolder):
             return gtest.Run(0, False, "fine\n", [], facts[finds])
 
         check._exercise.needs_device, check._build = True, mock.Mock(folder=self.root)
-        self.during(mock.patch.object(checking, "Variant", Variant))
+        self.during(mock.patch.object(blaming, "Variant", Variant))
         self.during(mock.patch.object(checking.gtest, "run", run))
         for finds, told in (("race", ("1", ("the X-ray finds a mistake", "is wrong"), ["race: load at my/03_x/exercise.cu:2 by x, and store at y: no barrier"])),
                             ("dear", ("1", ("over budget", "is over budget"), ["2 of 1 loads used, k  <- too many"])), ("", None)):
@@ -404,7 +405,7 @@ class HolesOfACopy(InAFolder):
             done = gtest.Run(1, False, "", [{"name": "a.B", "failures": [said]}], facts)
             self.assertEqual(Check._ends(done), ends)
         self.assertEqual(Check._ends(gtest.Run(0, False, "", [])), "")
-        self.assertEqual(checking.words_of(gtest.Told(thrown, facts)), [f"  {error}", "    launched at my/a.cu:7"])
+        self.assertEqual(telling.words_of(gtest.Told(thrown, facts)), [f"  {error}", "    launched at my/a.cu:7"])
 
     def test_what_is_made_of_a_stray_read_may_equal_something_by_chance(self):
         check = self.filled("z;\n  // TODO(1): x", "// TODO(2): y")
@@ -423,9 +424,9 @@ class HolesOfACopy(InAFolder):
         check = self.filled("x;", "y;")
         check._build = mock.Mock(log=self.root / "03_x/kernel.cu")
         check._build.name = "build"
-        self.during(mock.patch.object(checking, "say"))
+        self.during(mock.patch.object(looking, "say"))
         check._compile("my03_emulated"), check._compile("my03_xray")
-        checking.say.assert_called_once_with("building (build)")
+        looking.say.assert_called_once_with("building (build)")
 
     def test_a_line_of_a_compilers_error_lies_in_a_hole(self):
         check = self.filled("one;", "two;")

@@ -5,10 +5,11 @@ import re
 
 from ladder_tools import gtest
 from ladder_tools.building import Build, require_writable, say
-from ladder_tools.checking import seconds_allowed, words_of
+from ladder_tools.checking import seconds_allowed
 from ladder_tools.learning import note_solved
 from ladder_tools.place import ROOT, Failed, Refused, bosses, kernel_in, lesson_of, place_of, refused
 from ladder_tools.patches import changes, header, patched
+from ladder_tools.telling import words_of
 
 _OF_BOTH = {
     "wrong-index": "an index is computed wrongly, so another element is read or written",
@@ -62,7 +63,8 @@ class Boss:
         """The reports of the X-ray and the judge. The judge must not name the mistake, because that
         is the answer."""
         done = gtest.run(program, seconds, test_filter=self.test, environment={"LADDER_NO_NAMES": "1"})
-        failures = [failure for test in done.tests for failure in test["failures"] if not any(launch["kind"] == "finding" for launch in failure.facts("failed launch"))]
+        failures = [failure for test in done.tests for failure in test["failures"]
+                    if all(launch["kind"] != "finding" for launch in failure.facts("failed launch"))]
         said = [line.removeprefix("  ") for failure in failures for line in words_of(failure) if line.strip() != "Failed"]
         findings = {words_of(f"\n{finding}")[0].strip(): finding for finding in done.findings()}
         return [findings.get(line, line) for line in said]

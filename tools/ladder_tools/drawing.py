@@ -8,9 +8,10 @@ from pathlib import Path
 
 from ladder_tools import gtest
 from ladder_tools.building import say
-from ladder_tools.checking import Check, WithoutHoles, words_of
+from ladder_tools.checking import Check, WithoutHoles
 from ladder_tools.patches import patched
 from ladder_tools.place import MORE, ROOT, Exercise, Failed, Refused, ToRead, exercise_of, exercises, kernel_in, mistakes, place_of, refused
+from ladder_tools.telling import words_of
 
 _PAGE = ROOT / "common" / "xray" / "page.html"
 _BUDGET = "KeepsItsBudget"

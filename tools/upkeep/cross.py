@@ -17,7 +17,7 @@ from pathlib import Path
 
 import mutants
 from nvcc import ROOT
-from ladder_tools import checking
+from ladder_tools import checking, looking, telling
 from ladder_tools.building import Build, Variant
 from ladder_tools.exercise import begin
 from ladder_tools.patches import holes_of
@@ -159,7 +159,7 @@ class Bench:
 
 def named(check):
     """The misconception that a check names, or ""."""
-    results = checking.facts_of(check.failures, "wrong result")
+    results = telling.facts_of(check.failures, "wrong result")
     return next((line for result in results for line in result["name"]), "")
 
 
@@ -234,7 +234,7 @@ def main(arguments=None):
     of_a_hole = share(options.mutants, options.most, len(chosen_holes))
     build, began = Build("default"), [each for each in chosen if begin(each)]
     os.environ.setdefault("LADDER_EXERCISE_SECONDS", "60")  # ends an endless loop
-    checking.say, checking.note_solved = (lambda text: None), (lambda name: None)
+    looking.say, checking.note_solved = (lambda text: None), (lambda name: None)
     try:
         for each in chosen:
             build.prepare(each.target + ("_emulated" if each.needs_device else ""))
