@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -122,6 +123,23 @@ class Environment {
 TEST(SecondStart, GivesTheName) {
   expect_said(said_of(0.1f), "\nIt equals x, and y[0] is 0.1 of that.\n");
   expect_said(said_of(1.0f / 3), "\nIt equals x, and y[0] is 0.33333334 of that.\n");
+}
+
+TEST(SecondStart, WritesOneRecordOfTheResult) {
+  const std::string path = ::testing::TempDir() + "facts_" + std::to_string(getpid());
+  {
+    const Environment facts("LADDER_FACTS", path.c_str());
+    said_of(0.1f);
+  }
+  std::ifstream file(path);
+  std::string record, another;
+  std::getline(file, record), std::getline(file, another);
+  for (const char* const part :
+       {R"("fact":"wrong result")", R"("array":"y")", R"("element":"n=0")",
+        R"("equals":"x, and y[0] is 0.1 of that")", R"("unnamed":[])", R"("all_zero":false)"})
+    EXPECT_NE(record.find(part), std::string::npos) << record;
+  EXPECT_EQ(another, "");
+  std::remove(path.c_str());
 }
 
 TEST(SecondStart, KnowsWhatNobodyHasDrawn) {

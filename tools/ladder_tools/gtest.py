@@ -51,7 +51,7 @@ class Told(str):
 
     def __new__(cls, text, facts=()):
         told = super().__new__(cls, text)
-        told._facts = [fact for fact in facts if fact.get("message") and fact["message"] in text]
+        told._facts = [fact for fact in facts if fact.get("message", "").strip() and fact["message"].strip() in text]
         return told
 
     def facts(self, kind):

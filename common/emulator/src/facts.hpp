@@ -9,7 +9,9 @@ namespace emulator::detail {
 
 inline void write_fact(const nlohmann::json& fact) {
   const char* const path = std::getenv("EMULATOR_FACTS");
-  if (path != nullptr) std::ofstream(path, std::ios::app) << fact << "\n";
+  if (path == nullptr) return;
+  const auto replaced = nlohmann::json::error_handler_t::replace;  // a path may be no UTF-8
+  std::ofstream(path, std::ios::app) << fact.dump(-1, ' ', false, replaced) << "\n";
 }
 
 }  // namespace emulator::detail
