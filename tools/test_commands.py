@@ -348,8 +348,8 @@ sys.exit(1)
                + f"/a tree/{ROOT}/my/a.cu:9:3: warning: unused variable 'q' [-Wunused-variable]\n{ROOT}/common/b.hpp:1:1: warning: no [-Wfoo]\n")
         used = "Compiler warning, line 46 of my/a.cu: 'sum' may be used uninitialized"
         unused = "Compiler warning, line 9 of my/a.cu: unused variable 'q'"
-        self.assertEqual(compiler.compiler_warnings(log, "my/a.cu", unfinished=True), {used: 46})
-        self.assertEqual(compiler.compiler_warnings(log, "my/a.cu", unfinished=False), {unused: 9, used: 46})
+        for unfinished, warnings in ((True, {used: 46}), (False, {unused: 9, used: 46})):
+            self.assertEqual(compiler.compiler_warnings(log, "my/a.cu", unfinished), warnings)
 
     def test_an_asan_report_becomes_a_line(self):
         text = ("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1\nREAD of size 4 at 0x1 thread T0\n"
@@ -414,7 +414,8 @@ sys.exit(1)
             return telling.is_unnamed(gtest.Told(f"x.cpp:1\n{message}", [result]))
 
         self.assertTrue(unnamed(""))
-        self.assertTrue(unnamed("The diagnosis ended with signal 11; the verdict above holds.\n", unnamed=True))
+        ended = "The diagnosis ended with signal 11; the verdict above holds.\n"
+        self.assertTrue(unnamed(ended, unnamed=True))
         self.assertFalse(unnamed("It equals the result with the bonus forgotten.\n", name=True))
 
     def test_of_the_build_the_compilers_messages_are_shown(self):

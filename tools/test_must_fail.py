@@ -22,13 +22,15 @@ class MustFail(InAFolder):
         report = {"testsuites": [{"name": "s", "testsuite": [{"name": "t", "failures": [{"failure": text} for text in failures]}]}]}
         records = "".join(f"{json.dumps(fact)}\n" for fact in facts)
         return str(self.program(f"open(report, 'w').write({json.dumps(json.dumps(report))})\n"
-                                f"open(os.environ['LADDER_FACTS'], 'w').write({records!r})\nsys.exit({status})\n"))
+                                f"open(os.environ['LADDER_FACTS'], 'w').write({records!r})\n"
+                                f"sys.exit({status})\n"))
 
     def judge(self, *arguments):
         return printed(must_fail.main, list(arguments))
 
     def mistake(self, failures, status, patch=PATCH, facts=()):
-        return self.judge("mistake", "mistake.03.x", self.ends(failures, status, facts), self.file("x.patch", patch),
+        return self.judge("mistake", "mistake.03.x", self.ends(failures, status, facts),
+                          self.file("x.patch", patch),
                           self.file("kernel.cu", '.name = "wkv_atomic"'))
 
     def test_a_mistake_must_be_noticed_with_its_diagnosis(self):
@@ -42,7 +44,8 @@ class MustFail(InAFolder):
             self.assertIn(said, result[1])
 
     def test_what_failing_tests_say_instead_is_listed_once(self):
-        facts = [wrong_result("", name=[name]) for name in ("It equals the transposed.",) * 2 + ("It equals the sum.",)]
+        names = ("It equals the transposed.", "It equals the transposed.", "It equals the sum.")
+        facts = [wrong_result("", name=[name]) for name in names]
         said = self.mistake(["x.cpp:1\nWRONG RESULT in c"], 1, facts=facts)[1]
         self.assertIn("they report:\n  It equals the transposed.\n  It equals the sum.\n", said)
         self.assertNotIn("[  FAILED  ]", said)
@@ -57,8 +60,9 @@ class MustFail(InAFolder):
 
     def test_a_stub_must_fail_in_the_judges_words(self):
         deadlock = failed_launch("k.cu:5: deadlock: nobody ends this wait in kernel k", "deadlock")
-        for failure in ("x\nWRONG RESULT in o", f"unspecified launch failure: {deadlock['message']}"):
-            self.assertEqual(self.judge("stub", "stub.03.kernel", self.ends([failure], 1, [deadlock]), str(STUB))[0], 0, failure)
+        for failure in ("x\nWRONG RESULT in o", f"launch failure: {deadlock['message']}"):
+            program = self.ends([failure], 1, [deadlock])
+            self.assertEqual(self.judge("stub", "stub.03.kernel", program, str(STUB))[0], 0, failure)
         for failures, status, said in (([], 0, "ends with 0"), (["never written"], 1, "does not report WRONG RESULT"), (["WRONG RESULT"], 3, "ends with 3")):
             result = self.judge("stub", "stub.03.kernel", self.ends(failures, status), str(STUB))
             self.assertEqual(result[0], 1, said)

@@ -380,7 +380,8 @@ class HolesOfACopy(InAFolder):
 
     def test_of_a_hole_that_is_shown_alone_its_own_warnings_are_said(self):
         check = self.filled("a;", "b;")
-        self.assertEqual(check._within("1", {"before": 1, "in hole 1": 2, "in hole 2": 5}), ["in hole 1"])
+        warnings = {"before": 1, "in hole 1": 2, "in hole 2": 5}
+        self.assertEqual(check._within("1", warnings), ["in hole 1"])
 
     def test_of_a_test_that_makes_a_call_fail_no_kernel_is_looked_at(self):
         for injects in (True, False):
@@ -400,17 +401,20 @@ class HolesOfACopy(InAFolder):
                   '  launched at my/a.cu:7" thrown in the test body.')
         error = ("my/a.cu:5: bulk_copy reads 512 bytes from 0x7e00 on, which is no allocation's, "
                  "in kernel k, block (0, 0, 0), thread (0, 0, 0)")
-        facts = [failed_launch("my/a.cu:5: deadlock in another test", "deadlock"), failed_launch(error, "error")]
+        facts = [failed_launch("my/a.cu:5: deadlock in another test", "deadlock"),
+                 failed_launch(error, "error")]
         for said, ends in ((thrown, error), ("WRONG RESULT in o", "")):
             done = gtest.Run(1, False, "", [{"name": "a.B", "failures": [said]}], facts)
             self.assertEqual(Check._ends(done), ends)
         self.assertEqual(Check._ends(gtest.Run(0, False, "", [])), "")
-        self.assertEqual(telling.words_of(gtest.Told(thrown, facts)), [f"  {error}", "    launched at my/a.cu:7"])
+        self.assertEqual(telling.words_of(gtest.Told(thrown, facts)),
+                         [f"  {error}", "    launched at my/a.cu:7"])
 
     def test_what_is_made_of_a_stray_read_may_equal_something_by_chance(self):
         check = self.filled("z;\n  // TODO(1): x", "// TODO(2): y")
         message = "It equals the result with a causal mask."
-        check.failures = [gtest.Told(message, [wrong_result(message, equals="the result with a causal mask")])]
+        result = wrong_result(message, equals="the result with a causal mask")
+        check.failures = [gtest.Told(message, [result])]
         check._red, check._out_of_bounds = ["1", "2"], True
         self.assertIn("it may be the only mistake, and the result may equal that formula by chance.\n", printed(check._verdict, False, True)[1])
 

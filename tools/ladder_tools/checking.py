@@ -200,7 +200,9 @@ class Check(CloserLook):
         if done.timed_out or done.crashed:
             self.failing, said = done.last_begun()
             self.failures.append(done.told("\n".join(said)))
-            said = list(dict.fromkeys(_BEYOND_A_VECTOR.sub("an index is past the end of a std::vector", line) for line in said))
+            said = list(dict.fromkeys(
+                _BEYOND_A_VECTOR.sub("an index is past the end of a std::vector", line)
+                for line in said))
             touches = done.facts("host access")
             if touches:
                 self._host_touches = touches[0]["message"]
@@ -381,7 +383,8 @@ class Check(CloserLook):
         if passed and self._dearer:
             print("\n".join(filter(None, ["Right, but over budget.", self._of_the_only_hole()])))
         found_by = "the X-ray" if self._xray_errors else "AddressSanitizer" if self._out_of_bounds else ""
-        chance = ", and the result may equal that formula by chance" if any(result["equals"] for result in facts_of(self.failures, "wrong result")) else ""
+        has_formula = any(result["equals"] for result in facts_of(self.failures, "wrong result"))
+        chance = ", and the result may equal that formula by chance" * has_formula
         first = f"Fix the finding of {found_by} first, because it may be the only mistake{chance}." if found_by and not passed else ""
         if len([hole for hole in self._red if hole not in empty]) > 1:
             first = ""  # several holes are wrong on their own, so it is not the only mistake

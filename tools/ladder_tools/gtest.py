@@ -178,7 +178,8 @@ def run(program, seconds, *options, test_filter=None, environment=None):
         diagnosis = {"LADDER_DIAGNOSIS_SECONDS": str(max(1, min(20, seconds * 2 // 3)))}
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    env={**_ENVIRONMENT, **diagnosis, "LADDER_FACTS": str(facts),
-                                        "EMULATOR_FACTS": str(facts), **os.environ, **(environment or {})})
+                                        "EMULATOR_FACTS": str(facts), **os.environ,
+                                        **(environment or {})})
         output, timed_out, wait, used, end = None, False, seconds, 0, time.monotonic() + _MOST_WAITED * seconds
         while output is None:
             try:

@@ -147,7 +147,8 @@ class CloserLook(Blame):
         shown, errors, passed = [], [], not self.failing
         done, text, clean = None, "", True
         for test_filter in (self.failing or IN_BOUNDS, "*KeepsItsBudget"):
-            keep = {"LADDER_XRAY_VALUES": str(self._values("yours"))} if test_filter == self.failing else {}
+            keep = ({"LADDER_XRAY_VALUES": str(self._values("yours"))}
+                    if test_filter == self.failing else {})
             done = self._run(target, test_filter=test_filter, environment={"LADDER_NO_NAMES": "1", **keep})
             text += done.text
             if test_filter == self.failing:

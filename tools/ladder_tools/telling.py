@@ -1,6 +1,7 @@
 """Puts what test programs report into words: their failures and facts (docs/xray.md#facts). The
-regular expressions here are for the words of GoogleTest and AddressSanitizer, for names of tests
-and for places in sources."""
+regular expressions here are for the words of GoogleTest and of sanitizers, for names of tests and
+for places in sources. The words WRONG RESULT mark where a test's own words begin in a failure of
+GoogleTest, because tests also write them without a record."""
 import difflib
 import re
 
@@ -16,6 +17,7 @@ _ORDER_WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more 
 _TRUTH = re.compile(r"^Value of: (.*)\n  Actual: (true|false)\nExpected: (true|false)$", re.MULTILINE)
 _EQUALITY = re.compile(r"^Expected equality of these values:\n  (.*)\n(?:    Which is: (.*)\n)?  (.*)(?:\n|$)(?:    Which is: (.*)(?:\n|$))?", re.MULTILINE)
 _THROWN = 'C++ exception with description "'
+_OF_GOOGLETEST = (")", "Google Test trace:", "Expected: true", "  Actual: it does.")
 
 
 def facts_of(failures, kind):
@@ -37,7 +39,8 @@ def words_of(failure, most_lines=20):
     left_out = {line for result in facts_of([failure], "wrong result")
                 for line in (*result["numbers"], result["case"])}
     # this error tells nothing that its reason does not
-    reasons = [launch["message"].partition("\n")[0] for launch in facts_of([failure], "failed launch")
+    reasons = [launch["message"].partition("\n")[0]
+               for launch in facts_of([failure], "failed launch")
                if launch["error"] == "cudaErrorLaunchFailure"]
     equality = _EQUALITY.search(failure)
     if equality and equality[2]:
@@ -49,8 +52,9 @@ def words_of(failure, most_lines=20):
     failure = _ORDER.sub(lambda found: f"{found[1]} is {found[4]}, should be {_ORDER_WORDS[found[2]]} {found[5]}", failure)
     failure = _TRUTH.sub(r"\1 is \2, should be \3", failure)
     for line in failure.splitlines()[1:]:  # the first line is the place in the test's source
-        if (not line.strip() or line.endswith(": Failure") or line in (")", "Google Test trace:", "Expected: true", "  Actual: it does.") or line in left_out
-                or line.startswith("Value of: is_right") or line.endswith("new fatal failures in the current thread.")):
+        if (not line.strip() or line in left_out or line in _OF_GOOGLETEST
+                or line.startswith("Value of: is_right")
+                or line.endswith((": Failure", "new fatal failures in the current thread."))):
             continue
         if "WRONG RESULT" in line:  # GoogleTest's lines before it name the test's own variables
             shown = []
@@ -109,8 +113,8 @@ def told_of(done, seconds):
     failed = done.first_failure()
     said = [line.strip() for line in lines_of(failed["failures"]) if line.strip() != "Failed"] if failed else []
     # a map's points end no sentence
-    maps = {line.strip() for result in facts_of(failed["failures"] if failed else [], "wrong result")
-            for line in result["map"]}
+    results = facts_of(failed["failures"] if failed else [], "wrong result")
+    maps = {line.strip() for result in results for line in result["map"]}
     sentence = next((line for line in said if line.endswith(".") and line not in maps
                      and not line.startswith("WRONG RESULT")),
                     ", ".join(said[:2] if said and "WRONG RESULT" in said[0] else said[:1]))

@@ -196,7 +196,8 @@ def crossed(name, hole, place, most=MUTANTS):
             faults.append(f"{name}: a mutant of {hole}{letter} is green: {key}")
         elif blamed and not green:
             faults.append(f"{name}: for a mutant of {hole}{letter} hole {blamed[0]} is blamed: {key}\n{said}")
-        notes.append(f"{name} {hole}{letter} {'GREEN' if green else 'red'}  {key}\n      {named(check) or said.strip().splitlines()[0]}")
+        notes.append(f"{name} {hole}{letter} {'GREEN' if green else 'red'}  {key}\n"
+                     f"      {named(check) or said.strip().splitlines()[0]}")
     if found["mutants"] < most:
         notes.append(f"{name} hole {hole}: {found['mutants']} mutants are all there are")
     return found, faults, notes
