@@ -1,255 +1,147 @@
 #!/usr/bin/env python3
-"""Fits the costs that the rules compare, costs.inc, to the recorded times, and records a run of
-best_measure.
+"""Makes the table of costs that the rules compare, costs.inc, from the recorded times.
 
-usage: library/best/fit.py RECORD.json costs.inc    writes costs.inc; CMake calls this (costs.cmake)
-       library/best/fit.py --record RUN.json        writes records/best_h200.json; the rules' test
-                                                    reports how good the choice is
+usage: library/best/fit.py best_which            writes costs.inc next to this file
+       library/best/fit.py best_which --judge    fits one half of the recorded shapes, judges the
+                                                 choice on the other half, and changes no file
+       library/best/fit.py --record RUN.json     writes records/best_h200.json from a run of
+                                                 best_measure
 
-The time of a kernel is nearly linear in the number of its steps or chunks. A line is fitted for
-each kernel, form of data, width of K and number of blocks, by least squares of relative errors. A
-line that its neighbours give is left out."""
+best_which is the program that `./ladder which` builds. It says what each kernel does for a shape:
+blocks, waves, steps, chunks. A row of the table has the microseconds of each, at least 0, fitted by
+least squares of relative errors. README.md says more."""
 import collections
 import json
-import math
 import os
+import random
+import re
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.append(os.path.join(HERE, "../../tools"))
+ROOT = os.path.join(HERE, "../..")
+sys.path.append(os.path.join(ROOT, "tools"))
 from ladder_tools.recorded import BEST, as_rows, best_rows  # noqa: E402
 
-MULTIPROCESSORS = 132
-ROWS = (32, 64, 128, 256)
-# Lines are fitted for these, and straight lines in between are good enough, as the other measured
-# shapes show.
-HEADS = (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-# for segments of time, whose number and length change with every number of heads
-MORE_HEADS = (24, 48)
-STRIP_STEPS = 2  # above it, the strips of chapter 03 are no candidate
-BETWEEN = 0.04  # largest error of a line that is left out
-# {(form, class of K): width in the fit}
-SIZES = {
-    ("kFp32", 32): 32, ("kFp32", 64): 64, ("kFp32", 128): 128, ("kFp32", 256): 256,
-    ("kFp32Odd", 32): 31, ("kFp32Odd", 64): 63, ("kFp32Odd", 128): 65, ("kFp32Odd", 256): 201,
-    ("kBf16", 32): 32, ("kBf16", 64): 64, ("kBf16", 128): 128, ("kBf16", 256): 256,
-    ("kBf16Words", 32): 28, ("kBf16Words", 64): 36, ("kBf16Words", 128): 100, ("kBf16Words", 256): 196,
-    ("kBf16Odd", 32): 31, ("kBf16Odd", 64): 63, ("kBf16Odd", 128): 65, ("kBf16Odd", 256): 201,
-    ("kPlain", 32): 32, ("kPlain", 64): 64, ("kPlain", 128): 128, ("kPlain", 256): 256,
-    ("kGeneral", 32): 32, ("kGeneral", 64): 64, ("kGeneral", 128): 128, ("kGeneral", 256): 256,
-}
-# A second width, for kernels whose time changes if their tile is not full.
-NARROW = {("kChunkwiseFused", "kBf16", 64): 48, ("kChunkwiseFused", "kBf16", 128): 96, ("kChunkwiseFused", "kBf16", 256): 192}
-RECURRENCES = {"kTimeTiles": "wkv_time_tiles", "kChunkwiseFused": "wkv_chunkwise_fused", "kChunkwise": "wkv_chunkwise"}
-SUMS = {"kStrips": "causal_dot_product", "kPacked": "packed_causal_product", "kPrefix": "prefix_causal_product", "kChunkStates": "linear_attention_chunk_states",
-        "kLinearChunkwise": "linear_attention_chunkwise"}
+DATA = ("kFp32", "kBf16", "kPlain", "kGeneral", "kAny")
+NEAR, SHARE, WORST = 1.05, 0.97, 1.12  # times the fastest: near, the share of these, the most
+HALVES = 5
+PASSES = 4  # of the fit; each trusts times that fit badly less
+TRUSTED = 0.02
+RIDGE = 1e-5  # keeps terms that the shapes do not tell apart near 0
 
 
-def width_class(K):
-    return next(rows for rows in ROWS if K <= rows)
-
-
-def form_of(shape):
-    if shape["operator"] == "causal_dot_product":
-        return "kPlain"
-    if shape["operator"] == "linear_attention":
-        return "kGeneral"
-    K, V, name = shape["K"], shape["V"], "kFp32" if shape["precision"] == "fp32" else "kBf16"
-    if K % 4 or V % 4:
-        return name + "Odd"
-    if name == "kBf16" and (K % 8 or V % 8):
-        return name + "Words"
-    return name
-
-
-# The kernels' properties, repeated from rules.cpp.
-def chunk_of(form, rows):
-    if form in ("kPlain", "kGeneral"):
-        return 32 if rows <= 64 else 16
-    if form.startswith("kFp32"):
-        return 48 if rows <= 128 else 16
-    return 64 if rows <= 128 else 32
-
-
-def columns_of(kernel, rows):
-    if kernel == "kPacked":
-        return 16
-    if kernel.startswith("kChunkwise") and rows == 128:
-        return 128
-    return 64
-
-
-def blocks_of(kernel, shape):
-    if kernel == "kStrips":
-        return shape["H"] * math.ceil(shape["V"] / 8)
-    if kernel == "kChunkStates":  # 32 x 32 elements of the state
-        return shape["H"] * shape["K"] * shape["V"] // 1024
-    if kernel == "kPrefix":  # more than one per SM: whole waves
-        blocks = shape["H"] * math.ceil(shape["V"] / 8)
-        return blocks if blocks <= MULTIPROCESSORS else math.ceil(blocks / MULTIPROCESSORS) * MULTIPROCESSORS
-    return shape["H"] * math.ceil(shape["V"] / columns_of(kernel, width_class(shape["K"])))
-
-
-def features(kernel, form, rows, shape):
-    T, chunk = shape["T"], chunk_of(form, rows)
-    chunks = math.ceil(T / chunk)
-    if kernel in ("kTimeTiles", "kChunkStates"):
-        return (1, math.ceil(T / 8) * 8, 0)
-    if kernel in ("kPacked", "kPrefix"):
-        return (1, math.ceil(T / 32) * 32, 0)
-    if kernel == "kStrips":
-        return (1, T, 0)
-    if kernel in ("kPackedShort", "kPrefixShort"):
-        return (1, T, 1 if T > 1 else 0)
-    if kernel in ("kSegments", "kLinearSegments"):
-        return (1, *longest_segment(kernel, form, rows, shape))
-    if form in ("kFp32Odd", "kBf16Odd", "kBf16Words"):
-        return (1, chunks, T)
-    if form in ("kPlain", "kGeneral"):
-        return (1, chunks, T)
-    full = shape["K"] == rows and shape["V"] % columns_of(kernel, rows) == 0
-    return (1, chunks, (1 if T % chunk else 0) if full else chunks)
-
-
-def rank(rows, columns):
-    matrix = [[float(row[c]) for c in columns] for row in rows]
-    found = 0
-    for c in range(len(columns)):
-        pivot = max(range(found, len(matrix)), key=lambda r: abs(matrix[r][c]), default=None)
-        if pivot is None or abs(matrix[pivot][c]) < 1e-9:
-            continue
-        matrix[found], matrix[pivot] = matrix[pivot], matrix[found]
-        for r in range(found + 1, len(matrix)):
-            factor = matrix[r][c] / matrix[found][c]
-            matrix[r] = [x - factor * y for x, y in zip(matrix[r], matrix[found])]
-        found += 1
-    return found
-
-
-def least_squares(rows, values):
-    """Least squares of relative errors. A column that the others explain gets zero, because there
-    are too few lengths to distinguish them."""
-    size = len(rows[0])
-    used = []
-    for c in range(size):
-        if rank(rows, used + [c]) > len(used):
-            used.append(c)
-    matrix = [[sum(row[a] * row[b] / value**2 for row, value in zip(rows, values)) for b in used] +
-              [sum(row[a] / value for row, value in zip(rows, values))] for a in used]
-    n = len(used)
+def solve(matrix, values):
+    """x of matrix * x = values, by elimination."""
+    rows = [[*row, value] for row, value in zip(matrix, values)]
+    n = len(rows)
     for a in range(n):
-        pivot = max(range(a, n), key=lambda r: abs(matrix[r][a]))
-        matrix[a], matrix[pivot] = matrix[pivot], matrix[a]
+        pivot = max(range(a, n), key=lambda r: abs(rows[r][a]))
+        rows[a], rows[pivot] = rows[pivot], rows[a]
         for r in range(n):
-            if r != a:
-                factor = matrix[r][a] / matrix[a][a]
-                matrix[r] = [x - factor * y for x, y in zip(matrix[r], matrix[a])]
-    result = [0.0] * size
-    for a, c in enumerate(used):
-        result[c] = matrix[a][n] / matrix[a][a]
-    return result
+            factor = rows[r][a] / rows[a][a] if r != a else 0
+            if factor:
+                rows[r] = [x - factor * y for x, y in zip(rows[r], rows[a])]
+    return [row[n] / row[a] for a, row in enumerate(rows)]
 
 
-def through_zero(rows, values):
-    """Least squares, through zero if the constant would be negative, because shorter segments than
-    the measured ones occur."""
-    costs = least_squares(rows, values)
-    return costs if costs[0] >= 0 else [0.0, *least_squares([row[1:] for row in rows], values)]
+def least_squares(matrix, values):
+    """Least squares of the normal equations, with no negative cost (Lawson and Hanson)."""
+    n = len(values)
+    x, used = [0.0] * n, []
+    for _ in range(3 * n):
+        rest = [values[a] - sum(matrix[a][b] * x[b] for b in used) for a in range(n)]
+        best = max((a for a in range(n) if a not in used), key=lambda a: rest[a], default=None)
+        if best is None or rest[best] < 1e-9:
+            break
+        used.append(best)
+        while True:
+            found = solve([[matrix[a][b] for b in used] for a in used], [values[a] for a in used])
+            low = [(x[a] / (x[a] - z), a) for a, z in zip(used, found) if z <= 0]
+            if not low:
+                break
+            share = min(low)[0]
+            for a, z in zip(used, found):
+                x[a] += share * (z - x[a])
+            gone = min(low)[1]
+            x[gone] = 0.0
+            used.remove(gone)
+        x = [0.0] * n
+        for a, z in zip(used, found):
+            x[a] = z
+    return x
 
 
-def has_segments(kernel, form, rows, shape):
-    """Whether the chunkwise kernel cuts time."""
-    chunk = chunk_of(form, rows)
-    if kernel == "kChunkwise":
-        return shape["T"] >= 4 * chunk and 2 * blocks_of(kernel, shape) <= MULTIPROCESSORS
-    return kernel == "kLinearChunkwise" and math.ceil(shape["T"] / chunk) >= 8 and blocks_of(kernel, shape) <= MULTIPROCESSORS
+def fit_row(points):
+    """The costs of [(terms, microseconds, share of the fastest kernel's time)]. Times of kernels
+    that are far from the fastest matter less."""
+    rows = [[term / us for term in terms] for terms, us, _ in points]
+    size = [sum(row[a] ** 2 for row in rows) ** 0.5 or 1.0 for a in range(len(rows[0]))]
+    rows = [[x / s for x, s in zip(row, size)] for row in rows]
+    start = [share ** 0.5 for _, _, share in points]
+    weights = start
+    for _ in range(PASSES):
+        squares = [w * w for w in weights]
+        terms = range(len(size))
+        matrix = [[sum(w * row[a] * row[b] for w, row in zip(squares, rows)) for b in terms]
+                  for a in terms]
+        for a in terms:
+            matrix[a][a] += RIDGE
+        values = [sum(w * row[a] for w, row in zip(squares, rows)) for a in terms]
+        costs = least_squares(matrix, values)
+        errors = [abs(sum(x * c for x, c in zip(row, costs)) - 1) for row in rows]
+        weights = [s / max(e / TRUSTED, 1) ** 0.5 for s, e in zip(start, errors)]
+    return [float(f"{c / s:.4g}") for c, s in zip(costs, size)]
 
 
-def longest_segment(kernel, form, rows, shape):
-    """(the chunks of the longest segment, the number of segments)"""
-    sums = kernel == "kLinearSegments"
-    places = MULTIPROCESSORS * (2 if sums or rows <= 64 else 1)
-    blocks = blocks_of("kLinearChunkwise" if sums else "kChunkwise", shape)
-    chunks = math.ceil(shape["T"] / chunk_of(form, rows))
-    segments = max(1, min(places // blocks, chunks // 4 if sums else shape["T"] // (2 * chunk_of(form, rows))))
-    return math.ceil(chunks / segments), segments
-
-
-def line_at(coefficients, at):
-    return sum(c * x for c, x in zip(coefficients, at))
-
-
-def without_those_between(lines, at):
-    """Removes lines between others. lines: {blocks: coefficients}; at: {blocks: features of its
-    shapes}. The first and the last line stay."""
-    def error(kept, blocks):
-        below, above = max(b for b in kept if b < blocks), min(b for b in kept if b > blocks)
-        share = (blocks - below) / (above - below)
-        return max(abs(((1 - share) * line_at(lines[below], x) + share * line_at(lines[above], x)) / line_at(lines[blocks], x) - 1)
-                   for x in at[blocks])
-    kept = sorted(lines)
-    while True:
-        errors = []
-        for candidate in kept[1:-1]:
-            rest = [b for b in kept if b != candidate]
-            errors.append((max(error(rest, b) for b in lines if b not in rest), candidate))
-        if not errors or min(errors)[0] > BETWEEN:
-            return [(b, *lines[b]) for b in kept]
-        kept.remove(min(errors)[1])
+def recorded_shapes(program):
+    """((operator, precision), {kernel: microseconds}, {kernel: (row, terms)}) of each shape that
+    the table decides."""
+    with open(os.path.join(ROOT, "records/best_h200.json"), encoding="utf-8") as file:
+        rows = list(best_rows(json.load(file)))
+    asked = "".join(f"{g['operator']} {g['precision']} {s['T']} {s['H']} {s['K']} {s['V']}\n"
+                    for g, s, _ in rows)
+    said = subprocess.run([program, "terms"], input=asked, stdout=subprocess.PIPE, text=True,
+                          check=True)
+    shapes = []
+    for (group, _, times), line in zip(rows, said.stdout.splitlines()):
+        works = {name: (tuple(row), terms) for name, row, terms in json.loads(line)}
+        if works:
+            shapes.append(((group["operator"], group["precision"]),
+                           {name: 1e6 * seconds for name, seconds in times.items()}, works))
+    return shapes
 
 
 def fit(shapes):
-    """{(kernel, form, rows): [(blocks, a, b, c)]}. Lines for segments have kernels of their own,
-    kSegments and kLinearSegments."""
-    groups = collections.defaultdict(list)
-    for shape in shapes:
-        recurrence = shape["operator"] in ("wkv", "gla")
-        if (recurrence and shape["T"] <= 1) or shape["H"] not in HEADS + MORE_HEADS or shape["operator"] == "gla" or shape["precision"] == "bf16_fp32_decay":
-            continue
-        form, rows = form_of(shape), width_class(shape["K"]) if shape["K"] <= 256 else 0
-        if shape["K"] != shape["V"]:
-            continue
-        for kernel, name in (SUMS if form in ("kPlain", "kGeneral") else RECURRENCES).items():
-            if name not in shape["us"] or shape["K"] not in (SIZES.get((form, rows)), NARROW.get((kernel, form, rows))):
-                continue
-            if kernel == "kStrips" and shape["T"] > STRIP_STEPS:
-                continue
-            segments = has_segments(kernel, form, rows, shape)
-            if kernel == "kChunkwise" and not segments:
-                continue
-            if shape["H"] not in HEADS + (MORE_HEADS if segments else ()):
-                continue
-            if segments:
-                kernel = "kSegments" if kernel == "kChunkwise" else "kLinearSegments"
-            if kernel in ("kPacked", "kPrefix") and shape["T"] <= (32 if rows <= 64 else 16):
-                kernel += "Short"
-            groups[kernel, form, rows, shape["H"]].append((shape, shape["us"][name]))
-    lines, features_at = collections.defaultdict(dict), collections.defaultdict(dict)
-    for (kernel, form, rows, _), points in sorted(groups.items()):
-        points.sort(key=lambda point: point[0]["T"])
-        key = {"kSegments": "kChunkwise", "kLinearSegments": "kLinearChunkwise"}.get(kernel, kernel.removesuffix("Short"))
-        blocks = blocks_of(key, points[0][0])
-        at = [features(kernel, form, rows, p[0]) for p in points]
-        lines[kernel, form, rows][blocks] = (through_zero if kernel == "kSegments" else least_squares)(at, [p[1] for p in points])
-        features_at[kernel, form, rows][blocks] = at
-    lines = {key: without_those_between(lines[key], features_at[key]) for key in lines}
-    for form, rows in SIZES:
-        for kernel in (SUMS if form in ("kPlain", "kGeneral") else RECURRENCES):
-            needed = {"kChunkwise": "kSegments"}.get(kernel, kernel)
-            if (needed, form, rows) not in lines and (needed, form) != ("kStrips", "kGeneral"):
-                sys.exit(f"the run has no shape for {needed}, {form}, K up to {rows}; it was too short")
-    return lines
+    """{row: costs}"""
+    points = collections.defaultdict(list)
+    for _, times, works in shapes:
+        for name, (row, terms) in works.items():
+            points[(name, *row)].append((terms, times[name], min(times.values()) / times[name]))
+    return {row: fit_row(of_row) for row, of_row in sorted(points.items())}
 
 
-def costs(lines, run):
-    text = ["// Written by library/best/fit.py. Microseconds on one " + run["device"] + "."]
-    text += ["// Rows: line, form of the data, K up to, blocks, and the three coefficients of rules.cpp."]
-    text += [f"inline constexpr int kMeasuredMultiprocessors = {MULTIPROCESSORS};", "inline constexpr Cost kCosts[] = {"]
-    for (kernel, form, rows), points in sorted(lines.items()):
-        for blocks, *coefficients in points:
-            values = ", ".join(f"{float(f'{c:.4g}')!r}" for c in coefficients)
-            text.append(f"    {{Line::{kernel}, Form::{form}, {rows}, {blocks}, {{{values}}}}},")
-    return "\n".join([*text, "};", ""])
+def judge(table, shapes):
+    """{operator and precision: [time of the choice / time of the fastest]}"""
+    ratios = collections.defaultdict(list)
+    for group, times, works in shapes:
+        def cost(name):
+            row, terms = works[name]
+            return sum(x * c for x, c in zip(terms, table.get((name, *row), ())))
+        choice = min(works, key=lambda name: cost(name) or float("inf"))
+        ratios[group].append(times[choice] / min(times.values()))
+    return ratios
+
+
+def text_of(table):
+    with open(os.path.join(HERE, "rules.hpp"), encoding="utf-8") as file:
+        ids = {name: kernel for kernel, name in re.findall(r'KERNEL\((\w+), "(\w+)"', file.read())}
+    lines = ["// Written by library/best/fit.py: microseconds on an H200 for each term of a Work",
+             "// (work.cpp). The columns in front: kernel, data, K up to, variant."]
+    for (name, data, rows, variant), costs in table.items():
+        row = f"Kernel::{ids[name]}, Data::{DATA[data]}, {rows}, {variant}"
+        lines.append(f"{{{row}, {{{', '.join(f'{c:g}' for c in costs)}}}}},")
+    return "\n".join([*lines, ""])
 
 
 def four_digits(value):
@@ -257,39 +149,55 @@ def four_digits(value):
     return int(value) if value.is_integer() else value
 
 
-def record(run, shapes):
-    """Writes the record, a run without what follows from the rest. A row is T, H, K, V and the
-    microseconds of its group's kernels."""
+def record(run):
+    """Writes the record. A row is T, H, K, V and the microseconds of its group's kernels."""
     groups = {}
-    for s in sorted(shapes, key=lambda s: (s["K"], s["V"], s["H"], s["T"])):
-        rows = groups.setdefault((s["operator"], s["precision"], *sorted(s["us"])), [])
-        rows.append([s["T"], s["H"], s["K"], s["V"], *(four_digits(s["us"][name]) for name in sorted(s["us"]))])
+    for s in sorted(run["shapes"], key=lambda s: (s["K"], s["V"], s["H"], s["T"])):
+        us = {row["implementation"]: four_digits(1e6 * row["seconds"]) for row in s["rows"]
+              if "seconds" in row and not row["implementation"].startswith("best_")}
+        rows = groups.setdefault((s["operator"], s["precision"], *sorted(us)), [])
+        rows.append([s["T"], s["H"], s["K"], s["V"], *(us[name] for name in sorted(us))])
     document = {"schema": BEST, "run": {key: run[key] for key in ("date", "device", "conditions")},
-                "groups": [{"operator": operator, "precision": precision, "implementations": names, "rows": rows}
+                "groups": [{"operator": operator, "precision": precision, "implementations": names,
+                            "rows": rows}
                            for (operator, precision, *names), rows in sorted(groups.items())]}
-    with open(os.path.join(HERE, "../../records/best_h200.json"), "w", encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "records/best_h200.json"), "w", encoding="utf-8") as file:
         file.write(as_rows(document) + "\n")
 
 
+def judge_halves(shapes):
+    """Prints how good the choice is on the halves that are not fitted. Returns what is wrong."""
+    wrong = []
+    for seed in range(HALVES):
+        random.Random(seed).shuffle(shapes)
+        ratios = judge(fit(shapes[::2]), shapes[1::2])
+        ratios[("all",)] = [ratio for group in ratios.values() for ratio in group]
+        for group, each in sorted(ratios.items()):
+            share = sum(ratio <= NEAR for ratio in each) / len(each)
+            said = (f"half {seed}, {', '.join(group)}: {len(each)} shapes, {100 * share:.1f} % "
+                    f"within {NEAR - 1:.0%} of the fastest, worst {max(each):.2f}")
+            print(said)
+            if group == ("all",) and (share < SHARE or max(each) > WORST):
+                wrong.append(said)
+    return wrong
+
+
 def main(arguments):
-    if len(arguments) != 2:
-        sys.exit(__doc__)
-    if arguments[0] == "--record":
+    if len(arguments) == 2 and arguments[0] == "--record":
         with open(arguments[1], encoding="utf-8") as file:
-            run = json.load(file)
-        shapes = run["shapes"]
-        for shape in shapes:
-            shape["us"] = {row["implementation"]: 1e6 * row["seconds"] for row in shape["rows"]
-                           if "seconds" in row and not row["implementation"].startswith("best_")}
-        record(run, shapes)
+            record(json.load(file))
         return
-    with open(arguments[0], encoding="utf-8") as file:
-        document = json.load(file)
-    lines = fit([{"operator": group["operator"], "precision": group["precision"], **shape, "us": {name: 1e6 * seconds for name, seconds in times.items()}}
-                 for group, shape, times in best_rows(document)])
-    os.makedirs(os.path.dirname(arguments[1]), exist_ok=True)
-    with open(arguments[1], "w", encoding="utf-8") as file:
-        file.write(costs(lines, document["run"]))
+    if not arguments or arguments[1:] not in ([], ["--judge"]):
+        sys.exit(__doc__)
+    shapes = recorded_shapes(arguments[0])
+    text, path = text_of(fit(shapes)), os.path.join(HERE, "costs.inc")
+    if not arguments[1:]:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return
+    with open(path, encoding="utf-8") as file:
+        wrong = [] if file.read() == text else ["costs.inc is not what fit.py writes"]
+    sys.exit("\n".join(wrong + judge_halves(shapes)) or None)
 
 
 if __name__ == "__main__":

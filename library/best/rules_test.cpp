@@ -18,6 +18,7 @@ namespace {
 
 using ladder::best::AttentionShape;
 using ladder::best::choose;
+using ladder::best::explain;
 using ladder::best::Kernel;
 using ladder::best::LinearAttentionShape;
 using ladder::best::name_of;
@@ -93,7 +94,7 @@ std::string chosen(const Measured& m) {
 }
 
 TEST(BestRules, ChooseTheFastestOfAllRecordedTimes) {
-  constexpr double kNoise = 1.03, kMost = 1.12, kShare = 0.005;
+  constexpr double kNear = 1.05, kMost = 1.12, kShare = 0.005;
   struct Row {
     int shapes = 0, fast = 0;
     double worst = 0;
@@ -115,7 +116,7 @@ TEST(BestRules, ChooseTheFastestOfAllRecordedTimes) {
       winner = name;
     }
     EXPECT_LE(mine, kMost * fastest) << m.name() << ": " << choice << ", not " << winner;
-    const bool fast = mine <= kNoise * fastest;
+    const bool fast = mine <= kNear * fastest;
     Row& row = table[m.op + ", " + m.precision];
     row.worst = std::max(row.worst, mine / fastest);
     ++row.shapes;
@@ -133,6 +134,28 @@ TEST(BestRules, ChooseTheFastestOfAllRecordedTimes) {
   EXPECT_LE(slower, kShare * shapes) << list;
 }
 
+// A work without a row of costs would be free.
+TEST(BestRules, KnowTheCostsOfAllKernels) {
+  const auto expect_costs = [](const auto& shape) {
+    const auto choice = explain(shape, kH200);
+    for (std::size_t n = 0; n < choice.times; ++n)
+      EXPECT_GT(choice.compared[n].microseconds, 0.5) << name_of(choice.compared[n].kernel);
+  };
+  for (const std::int64_t K : {1, 32, 33, 48, 49, 64, 65, 128, 129, 256}) {
+    for (std::int64_t heads = 1; heads <= 4096; heads *= 2) {
+      for (std::int64_t T = 1; T <= 8192; T *= 2) {
+        for (const bool is : {false, true}) {
+          for (const Words words : {Words::kPieces, Words::kFour, Words::kSingle})
+            expect_costs(RecurrenceShape{
+                .T = T, .heads = heads, .K = K, .V = K, .bf16 = is, .words = words});
+          expect_costs(LinearAttentionShape{
+              .T = T, .heads = heads, .K = K, .V = K, .plain = is, .strips = is});
+        }
+      }
+    }
+  }
+}
+
 // ---- Both sides of each rule, in words ----
 
 TEST(BestRules, SendOneStepToTheKernelThatFillsTheMachine) {
@@ -141,7 +164,7 @@ TEST(BestRules, SendOneStepToTheKernelThatFillsTheMachine) {
   };
   EXPECT_EQ(decode(32, 64, 64), "wkv_time_tiles");
   EXPECT_EQ(decode(16, 256, 256), "wkv_fused_recurrent");
-  EXPECT_EQ(decode(17, 256, 256), "wkv_time_tiles");
+  EXPECT_EQ(decode(64, 256, 256), "wkv_time_tiles");
   EXPECT_EQ(decode(16, 128, 256), "wkv_time_tiles");
   EXPECT_EQ(decode(4 * kH200, 32, 32), "wkv_time_tiles");
   EXPECT_EQ(decode(4 * kH200 + 1, 32, 32), "wkv_shared_mem");
@@ -150,10 +173,10 @@ TEST(BestRules, SendOneStepToTheKernelThatFillsTheMachine) {
   const auto single = [](std::int64_t heads, std::int64_t K) {
     return chosen(RecurrenceShape{.T = 1, .heads = heads, .K = K, .V = K, .words = Words::kSingle});
   };
-  EXPECT_EQ(single(2 * kH200, 201), "wkv_time_tiles");
-  EXPECT_EQ(single(2 * kH200 + 1, 201), "wkv_fused_recurrent");
-  EXPECT_EQ(single(2 * kH200 + 1, 127), "wkv_time_tiles");
-  EXPECT_EQ(decode(2 * kH200 + 1, 200, 200), "wkv_time_tiles");
+  EXPECT_EQ(single(64, 201), "wkv_time_tiles");
+  EXPECT_EQ(single(512, 201), "wkv_fused_recurrent");
+  EXPECT_EQ(single(512, 127), "wkv_time_tiles");
+  EXPECT_EQ(decode(512, 192, 192), "wkv_time_tiles");
   EXPECT_EQ(chosen(RecurrenceShape{.T = 1, .heads = 1, .K = 256, .V = 256, .gla = true}),
             "wkv_time_tiles");
   EXPECT_EQ(chosen(RecurrenceShape{.T = 0}), "wkv_time_tiles");
@@ -166,8 +189,8 @@ TEST(BestRules, SendTwoStepsOfManyHeadsToTheKernelsWithoutTiles) {
   EXPECT_EQ(steps(2, 4 * kH200, 32), "wkv_time_tiles");
   EXPECT_EQ(steps(2, 4 * kH200 + 1, 32), "wkv_shared_mem");
   EXPECT_EQ(steps(3, 4 * kH200 + 1, 32), "wkv_time_tiles");
-  EXPECT_EQ(steps(2, 8 * kH200, 256), "wkv_time_tiles");
-  EXPECT_EQ(steps(2, 8 * kH200 + 1, 256), "wkv_fused_recurrent");
+  EXPECT_EQ(steps(2, 192, 128), "wkv_time_tiles");
+  EXPECT_EQ(steps(2, 2048, 256), "wkv_fused_recurrent");
   EXPECT_EQ(steps(2, 8 * kH200 + 1, 64), "wkv_time_tiles");
   EXPECT_EQ(steps(3, 8 * kH200 + 1, 256), "wkv_time_tiles");
   EXPECT_EQ(steps(2, 8 * kH200 + 1, 256, true), "wkv_time_tiles");
@@ -183,10 +206,10 @@ TEST(BestRules, SendFp32ToTheRecurrenceUnlessAFewHeadsAreLong) {
   EXPECT_EQ(fp32(4096, 32), "wkv_chunkwise");
   EXPECT_EQ(fp32(4096, 128), "wkv_time_tiles");
   EXPECT_EQ(fp32(4096, 8 * 32), "wkv_time_tiles");
-  // 10 chunks are five segments of two, 11 are five of up to three.
-  EXPECT_EQ(fp32(480, 4), "wkv_chunkwise");
-  EXPECT_EQ(fp32(481, 4), "wkv_time_tiles");
-  // The shortest segments possible, shorter than any in the fit of costs.inc.
+  // 16 chunks are eight segments of two, 14 are six of up to three.
+  EXPECT_EQ(fp32(768, 4), "wkv_chunkwise");
+  EXPECT_EQ(fp32(640, 4), "wkv_time_tiles");
+  // The shortest segments possible, shorter than any that were measured.
   for (const std::int64_t heads : {16, 24, 32, 48, 64})
     EXPECT_EQ(fp32(192, heads), "wkv_time_tiles") << heads << " heads";
 }
@@ -279,8 +302,8 @@ TEST(BestRules, SendSumsToPrefixesChunksOrHeads) {
   const auto keys = [](std::int64_t T, std::int64_t heads) {
     return chosen(LinearAttentionShape{.T = T, .heads = heads, .plain = true, .strips = true});
   };
-  EXPECT_EQ(keys(1, 16), "prefix_causal_product");  // 128 blocks of 8 columns
-  EXPECT_EQ(keys(1, 17), "causal_dot_product");     // 136
+  EXPECT_EQ(keys(1, 16), "prefix_causal_product");
+  EXPECT_EQ(keys(1, 32), "causal_dot_product");
   EXPECT_EQ(keys(2, 16), "prefix_causal_product");
   EXPECT_EQ(keys(2, 32), "packed_causal_product");
   EXPECT_EQ(keys(2, 64), "causal_dot_product");

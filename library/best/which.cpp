@@ -1,9 +1,10 @@
-// Prints which kernel the rules choose, and why, as JSON for `./ladder which`. It launches nothing
-// and needs no GPU, because the rules are those of the measured GPU.
-#include <cmath>
+// Prints which kernel the rules choose, and why, as JSON for `./ladder which`, or what each kernel
+// does, for fit.py. It launches nothing and needs no GPU, because the rules are those of the
+// measured GPU.
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 
 #include "common/core/errors.hpp"
 #include "library/best/rules.hpp"
+#include "library/best/work.hpp"
 
 namespace {
 
@@ -21,36 +23,55 @@ using best::shape_of;
 
 constexpr int kMultiprocessors = 132;  // an H200
 
+struct Answer {
+  Choice choice;
+  best::Works works = {};
+};
+
+template <typename Shape>
+Answer answer_of(const Shape& shape) {
+  return {explain(shape, kMultiprocessors), works_of(shape, kMultiprocessors)};
+}
+
+// [[kernel, its row of costs.inc, terms], ...]
+nlohmann::json described(const best::Works& works) {
+  nlohmann::json result = nlohmann::json::array();
+  for (std::size_t n = 0; n < works.count; ++n) {
+    const best::Work& work = works.all[n];
+    result.push_back(
+        {name_of(work.kernel), {static_cast<int>(work.data), work.rows, work.variant}, work.terms});
+  }
+  return result;
+}
+
 nlohmann::json described(const Choice& choice) {
   nlohmann::json compared = nlohmann::json::object();
-  for (std::size_t n = 0; n < choice.times; ++n) {
-    const auto& [kernel, microseconds] = choice.compared[n];
-    if (std::isfinite(microseconds)) compared[name_of(kernel)] = microseconds;
-  }
+  for (std::size_t n = 0; n < choice.times; ++n)
+    compared[name_of(choice.compared[n].kernel)] = choice.compared[n].microseconds;
   return {{"kernel", name_of(choice.kernel)}, {"rule", choice.rule}, {"compared", compared}};
 }
 
 using Sizes = std::map<std::string, std::int64_t>;
 
 template <typename Args, Recurrence kind>
-Choice of_recurrence(const Sizes& sizes) {
+Answer of_recurrence(const Sizes& sizes) {
   static const std::int64_t packed = 0;
   Args args;
   args.B = sizes.at("B"), args.T = sizes.at("T"), args.H = sizes.at("H");
   args.K = sizes.at("K"), args.V = sizes.at("V");
   if (sizes.count("packed") > 0) args.cu_seqlens = &packed;
-  return explain(shape_of(args, kind), kMultiprocessors);
+  return answer_of(shape_of(args, kind));
 }
 
 template <typename Args>
-Choice of_linear_attention(const Sizes& sizes, Args args = {}) {
+Answer of_linear_attention(const Sizes& sizes, Args args = {}) {
   args.B = sizes.at("B"), args.T_q = args.T_k = sizes.at("T"), args.H = sizes.at("H");
   args.K = sizes.at("K"), args.V = sizes.at("V");
-  return explain(shape_of(args), kMultiprocessors);
+  return answer_of(shape_of(args));
 }
 
 template <typename Args>
-Choice of_product(const Sizes& sizes) {
+Answer of_product(const Sizes& sizes) {
   Args args;
   args.feature_map = FeatureMap::kIdentity;
   args.normalize = false;
@@ -75,22 +96,22 @@ Args attention_args(const Sizes& sizes) {
 
 // For an H200.
 template <typename Args>
-Choice of_attention(const Sizes& sizes) {
+Answer of_attention(const Sizes& sizes) {
   best::AttentionShape shape = shape_of(attention_args<Args>(sizes));
   shape.hopper = true;
-  return explain(shape);
+  return {explain(shape)};
 }
 
 template <typename Args>
-Choice of_gradients(const Sizes& sizes) {
+Answer of_gradients(const Sizes& sizes) {
   Args args;
   args.forward = attention_args<typename decltype(args.forward)::Whole>(sizes);
   best::AttentionShape shape = shape_of(args);
   shape.hopper = true;
-  return explain(shape);
+  return {explain(shape)};
 }
 
-Choice chosen(const std::string& op, const std::string& precision, const Sizes& sizes) {
+Answer answer(const std::string& op, const std::string& precision, const Sizes& sizes) {
 #define USUAL(name, size)
 #define OPTIONAL(name, op)
 #define RULES(each, storage, ...) \
@@ -106,7 +127,15 @@ Choice chosen(const std::string& op, const std::string& precision, const Sizes& 
 }  // namespace
 
 // best_which OPERATOR PRECISION B=8 T=4096 H=32 K=64 V=64 [packed=1]
+// best_which terms, with lines "OPERATOR PRECISION T H K V" on the standard input
 int main(int argc, char** argv) try {
+  if (argc == 2 && std::string(argv[1]) == "terms") {
+    std::string op, precision;
+    Sizes sizes = {{"B", 1}};
+    while (std::cin >> op >> precision >> sizes["T"] >> sizes["H"] >> sizes["K"] >> sizes["V"])
+      std::puts(described(answer(op, precision, sizes).works).dump().c_str());
+    return 0;
+  }
   if (argc < 3) throw std::invalid_argument("two words are missing: an operator and a precision");
   Sizes sizes;
   for (int n = 3; n < argc; ++n) {
@@ -114,7 +143,7 @@ int main(int argc, char** argv) try {
     const auto equals = word.find('=');
     sizes[word.substr(0, equals)] = std::stoll(word.substr(equals + 1));
   }
-  std::puts(described(chosen(argv[1], argv[2], sizes)).dump().c_str());
+  std::puts(described(answer(argv[1], argv[2], sizes).choice).dump().c_str());
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
