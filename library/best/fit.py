@@ -134,7 +134,7 @@ def judge(table, shapes):
 
 
 def text_of(table):
-    with open(os.path.join(HERE, "rules.hpp"), encoding="utf-8") as file:
+    with open(os.path.join(HERE, "kernels.hpp"), encoding="utf-8") as file:
         ids = {name: kernel for kernel, name in re.findall(r'KERNEL\((\w+), "(\w+)"', file.read())}
     lines = ["// Written by library/best/fit.py: microseconds on an H200 for each term of a Work",
              "// (work.cpp). The columns in front: kernel, data, K up to, variant."]

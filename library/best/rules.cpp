@@ -51,13 +51,6 @@ Choice fastest(const Works& works, const char* rule) {
 
 }  // namespace
 
-const char* name_of(Kernel kernel) {
-#define LADDER_BEST_NAME(id, name) name,
-  constexpr const char* kNames[] = {LADDER_BEST_KERNELS(LADDER_BEST_NAME)};
-#undef LADDER_BEST_NAME
-  return kNames[static_cast<int>(kernel)];
-}
-
 Choice explain(const RecurrenceShape& s, int multiprocessors) {
   const Works works = works_of(s, multiprocessors);
   if (works.count > 0) {

@@ -5,7 +5,8 @@
 #include <array>
 #include <cstddef>
 
-#include "library/best/rules.hpp"
+#include "library/best/kernels.hpp"
+#include "library/best/shapes.hpp"
 
 namespace ladder::best {
 

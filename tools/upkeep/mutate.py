@@ -38,7 +38,7 @@ BUILT_TOOLS = tuple(f"{folder}/" for folder in re.findall(r"add_subdirectory\((t
 
 def needed(path):
     """Whether a build uses the file. Other files may change during a run."""
-    # The tests of best read these records. CMake calls fit.py, which imports a tool of the loop.
+    # The tests of best read these records and call fit.py, which imports a tool of the loop.
     if path in ("records/best_h200.json", "library/best/fit.py") or re.match(r"tools/ladder_tools/\w+\.py$", path):
         return True
     return not (path.startswith(("docs/", "records/", ".ci/")) or path.endswith((".md", ".py", ".svg", ".png"))
