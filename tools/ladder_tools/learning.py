@@ -214,12 +214,22 @@ def kernel_of(word):
     raise Refused(f"lesson is '{word}'; allowed: chapters and lessons that have a kernel.cu, kernel_sm90.cu or kernel.cpp, such as 03 or 07.02")
 
 
-def diff(words, preset, caller):
-    """Shows the words that change from one lesson's kernel to another's."""
-    del preset, caller
-    if len(words) != 2:
-        raise Refused("diff takes two chapters or lessons, such as 03 04")
-    before, after = map(kernel_of, words)
+def head_of(kernel):
+    """(the kernel's description in the first comment, its text after Change:)"""
+    head = re.match(r"(?://.*\n)*", text_of(kernel))[0].replace("\n//", "\n")
+    found = re.search(r"^// ?(.*?)\n\s*Change:(.*?)\n\s*Why:", head, re.DOTALL)
+    return tuple(" ".join(part.split()) for part in found.groups()) if found else (head, "")
+
+
+def lesson_named_by(kernel):
+    """The lesson that the kernel's `// Change:` names, "06.04"; "" if it names none."""
+    named = re.search(r"\b[0-9]{2}\.[0-9]{2}[a-z]?\b", head_of(kernel)[1])
+    return named[0] if named else ""
+
+
+def changes(before, after, *options, **more):
+    """git's comparison of two kernels of the tree, a completed process whose returncode is 0 if
+    they differ in names only."""
     with tempfile.TemporaryDirectory() as folder:
         sides = []
         for path, text in ((before, with_name_of(before.read_text(), after.read_text())), (after, after.read_text())):
@@ -227,11 +237,19 @@ def diff(words, preset, caller):
             side.parent.mkdir(parents=True, exist_ok=True)
             side.write_text(text)
             sides.append(side.relative_to(folder))
-        command = ["git", "diff", "--no-index", "--no-prefix", "--word-diff", "--unified=2", *sides]
         try:
-            done = subprocess.run(command, cwd=folder)
+            return subprocess.run(["git", "diff", "--no-index", "--no-prefix", *options, *sides], cwd=folder, **more)
         except FileNotFoundError:
             raise Failed("git is not installed, and diff needs it") from None
+
+
+def diff(words, preset, caller):
+    """Shows the words that change from one lesson's kernel to another's."""
+    del preset, caller
+    if len(words) != 2:
+        raise Refused("diff takes two chapters or lessons, such as 03 04")
+    before, after = map(kernel_of, words)
+    done = changes(before, after, "--word-diff", "--unified=2")
     if done.returncode == 0:
         print(f"{before.relative_to(ROOT)} and {after.relative_to(ROOT)} differ in names only")
     return 0 if done.returncode < 2 else 1

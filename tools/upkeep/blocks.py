@@ -43,6 +43,7 @@ from pathlib import Path, PurePath
 import lessons
 import marks
 import plots
+from ladder_tools.pages import published_address
 from records import Missing
 
 FOLDER = Path("records/tables")
@@ -66,13 +67,6 @@ def _parts(text, names):
     parts = [part.strip() for part in text.split(" : ")]
     parts[0] = names.get(parts[0], parts[0])
     return parts + [""] * (3 - len(parts))
-
-
-def address(root):
-    """The address of the published repository in CITATION.cff, or ""."""
-    citation = Path(root) / "CITATION.cff"
-    found = re.search(r"^repository-code: *\"?([^\s\"]+)", citation.read_text(), re.MULTILINE) if citation.exists() else None
-    return found[1] if found else ""
 
 
 class _Said:
@@ -104,7 +98,7 @@ def _placeholder(text, names, records, said):
     if text.startswith("wrote "):
         return "\n".join(records.sample(text.removeprefix("wrote "))["writes"]["lines"])
     if text.startswith("address"):
-        return address(records.root) or f"<{text.removeprefix('address').strip()}>"
+        return published_address(records.root) or f"<{text.removeprefix('address').strip()}>"
     if text.startswith("minutes "):
         return str(lessons.minutes(*text.removeprefix("minutes ").split(" : ")))
     if text.startswith("hours "):

@@ -2,40 +2,12 @@
 """Checks that the links of all Markdown pages to files and headings inside the tree lead
 somewhere."""
 import argparse
-import re
 import sys
 import urllib.parse
 from pathlib import Path
 
-from marks import FENCED
 from nvcc import ROOT, files_here
-
-CODE_SPAN = re.compile(r"`[^`\n]*`")
-COMMENT = re.compile(r"<!--.*?-->", re.S)
-INLINE = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
-HTML = re.compile(r"<(?:a|img|source)\b[^>]*?\b(?:href|src|srcset)=\"([^\"]+)\"")
-HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.M)
-ANCHOR = re.compile(r"<a\s+(?:id|name)=\"([^\"]+)\"")
-
-
-def links(page):
-    """Targets in the page's order, without those in code and comments."""
-    text = COMMENT.sub("", CODE_SPAN.sub("", FENCED.sub("", page)))
-    found = [(match.start(), match[1]) for pattern in (INLINE, HTML) for match in pattern.finditer(text)]
-    return [target for _, target in sorted(found)]
-
-
-def anchors(page):
-    """The headings' anchors as GitHub makes them."""
-    text = COMMENT.sub("", FENCED.sub("", page))
-    names, seen = set(ANCHOR.findall(text)), {}
-    for heading in HEADING.findall(text):
-        heading = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)
-        name = re.sub(r"[^\w\- ]", "", heading.lower().replace("`", "")).replace(" ", "-")
-        count = seen.get(name, 0)
-        seen[name] = count + 1
-        names.add(f"{name}-{count}" if count else name)
-    return names
+from ladder_tools.pages import EXTERNAL, anchors, links
 
 
 def broken(root, pages, known):
@@ -46,7 +18,7 @@ def broken(root, pages, known):
     for page in pages:
         text = (root / page).read_text()
         for target in links(text):
-            if re.match(r"[a-z][a-z0-9+.\-]*:", target):  # an external address
+            if EXTERNAL.match(target):
                 continue
             path, _, anchor = urllib.parse.unquote(target).partition("#")
             try:

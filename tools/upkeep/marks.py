@@ -23,6 +23,7 @@ from pathlib import Path
 
 import nvcc  # finds ladder_tools
 from ladder_tools.learning import kernel_of
+from ladder_tools.pages import FENCED
 from ladder_tools.patches import with_name_of
 from ladder_tools.place import ROOT, Refused, lesson_of
 from sources import closed_at
@@ -31,8 +32,6 @@ MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_DIFF = 40, 25
 
 _MARK = re.compile(r"^<!-- (?P<kind>code|diff): (?P<what>.*?) -->\n(?P<body>.*?)^<!-- end -->$", re.S | re.M)
 _ANY_MARK = re.compile(r"<!-- (?:code|diff|table):")
-# A fence ends at the next one of the same length, so code may contain a shorter one.
-FENCED = re.compile(r"^(`{3,})[^`\n]*\n.*?^\1`*[ \t]*$", re.S | re.M)
 _CODE_SPAN = re.compile(r"`[^`\n]*`")
 _WHAT = re.compile(r'(?P<file>[^\s:"]+)(?::(?P<name>\w+(?:::\w+)*)(?:#(?P<number>\d+))?)?(?: (?P<ranges>".*"))?')
 _RANGE = re.compile(r'"([^"]+)"(?: \.\. "([^"]+)")?(?: and (?="))?')

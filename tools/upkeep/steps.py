@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from nvcc import ROOT
+from ladder_tools.learning import head_of, lesson_named_by
 from ladder_tools.patches import with_name_of
 from ladder_tools.place import Refused, in_lessons, lesson_of, place_of, text_of
 
@@ -45,13 +46,6 @@ def is_of_operator(header):
     return (ROOT / header).with_name(f"{header.stem}_operator.cpp").exists()
 
 
-def head_of(kernel):
-    """(the kernel's description in the first comment, its text after Change:)"""
-    head = re.match(r"(?://.*\n)*", text_of(kernel))[0].replace("\n//", "\n")
-    found = re.search(r"^// ?(.*?)\n\s*Change:(.*?)\n\s*Why:", head, re.DOTALL)
-    return tuple(" ".join(part.split()) for part in found.groups()) if found else (head, "")
-
-
 def kernel_of(number):
     """The kernel of lesson 06.04, or of 06.00; None if there is no such lesson."""
     try:
@@ -59,12 +53,6 @@ def kernel_of(number):
     except Refused:
         return None
     return next((kernel for kernel in in_lessons("kernel*.c*") if kernel.parent == folder), None)
-
-
-def lesson_named_by(kernel):
-    """The lesson that the kernel's `// Change:` names, "06.04"; "" if it names none."""
-    named = re.search(r"\b[0-9]{2}\.[0-9]{2}[a-z]?\b", head_of(kernel)[1])
-    return named[0] if named else ""
 
 
 def with_headers(kernel, written):
