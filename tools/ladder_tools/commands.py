@@ -3,6 +3,7 @@ import errno
 import os
 import sys
 
+from ladder_tools.book import book
 from ladder_tools.building import Build
 from ladder_tools.exercise import exercise
 from ladder_tools.learning import diff, learn, prepare
@@ -23,7 +24,7 @@ def configure(words, preset, caller):
 
 
 COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "learn": learn, "prepare": prepare, "diff": diff, "new": new,
-            "configure": configure, "apply": apply, "which": which, "compare": compare, "python": python}
+            "configure": configure, "apply": apply, "which": which, "compare": compare, "python": python, "book": book}
 
 _OF_THE_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

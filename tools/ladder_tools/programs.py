@@ -143,15 +143,19 @@ class Arguments:
                 self.paths["--html"] = page_of(self.copy)
 
 
-def plotting_python():
-    """A Python with matplotlib, this one or another python3 in PATH, found without importing it; or
-    None."""
-    ask = "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)"
+def python_with(*modules):
+    """A Python with these modules, this one or another python3 in PATH, found without importing
+    them; or None."""
+    ask = f"import importlib.util, sys; sys.exit(None in map(importlib.util.find_spec, {modules}))"
     candidates = [sys.executable] + [shutil.which("python3", path=folder) for folder in (*os.get_exec_path(), "/usr/bin")]
     for python in dict.fromkeys(filter(None, candidates)):
         if subprocess.run([python, "-c", ask], stderr=subprocess.DEVNULL).returncode == 0:
             return python
     return None
+
+
+def plotting_python():
+    return python_with("matplotlib")
 
 
 def _draw(json, plot):

@@ -218,7 +218,7 @@ def _of_nothing(words):
 
 _LADDER = {"run": _of_run, "xray": _of_xray, "apply": _of_apply, "test": _of_test, "exercise": _of_exercise, "learn": _of_learn, "diff": _of_diff,
            "prepare": _of_prepare, "new": _of_new, "which": _of_which, "compare": _of_compare, "configure": _of_nothing, "doctor": _of_nothing,
-           "help": _of_nothing, "python": lambda words: None}
+           "book": _of_nothing, "help": _of_nothing, "python": lambda words: None}
 
 
 def check_ladder(words):

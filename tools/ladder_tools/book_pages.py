@@ -1,0 +1,341 @@
+"""The pages of ./ladder book, as hooks of mkdocs. markdown-it renders them, because it reads
+Markdown as GitHub does. mkdocs contributes the theme, the navigation and the search."""
+import functools
+import html
+import os
+import re
+from pathlib import PurePosixPath
+
+from markdown_it import MarkdownIt
+from mkdocs.structure.toc import get_toc
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+from pygments.util import ClassNotFound
+
+from ladder_tools import book as plan
+from ladder_tools.learning import changes, kernel_of, more_of
+from ladder_tools.pages import COMMENT, Slugs, published_address
+from ladder_tools.place import ROOT, text_of
+
+_LONG = 150_000  # characters of a source that are shown without colours
+_FORMAT = HtmlFormatter(nowrap=True)
+_MATH = re.compile(r"\$\$(?P<display>.+?)\$\$|\$(?P<inline>(?![\s$])[^$]*?(?<![\s\\]))\$(?!\d)", re.S)
+_TAG = re.compile(r"(<[^>]+>)")
+# Between these tags a word stays as it is.
+_UNTOUCHED = ("a", "code", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "summary", "button", "svg")
+# Words of the glossary that pages use in their everyday sense, too.
+_EVERYDAY = {"bound", "carry", "delta", "event", "filter", "full", "graph", "group", "level", "limit", "loss", "page", "phase", "profile", "program",
+             "reference", "request", "row", "slope", "step", "tap", "terms", "turns", "unit", "view", "window", "word"}
+
+
+# Markdown
+
+def _coloured(text, lexer):
+    """The text with colours. Names and blanks have none in the theme, so their marks can go. In a
+    shell, 00.01 is no number but a lesson."""
+    plain = "n|w|m[if]?" if lexer.name.startswith("Bash") else "n|w"
+    return re.sub(rf'<span class="(?:{plain})">([^<]*)</span>', r"\1", highlight(text, lexer, _FORMAT))
+
+
+def code_block(text, language):
+    """A block of code with colours. A block without a language is a console's if it begins with a
+    prompt, and a shell's if it begins with a command."""
+    if not language:
+        language = "console" if text.startswith("$ ") else "bash" if re.match(r"\./ladder |git clone ", text) else "text"
+    try:
+        shown = _coloured(text, get_lexer_by_name(language, stripnl=False))
+    except ClassNotFound:
+        shown = html.escape(text, quote=False)
+    return f'<div class="highlight"><pre><code>{shown}</code></pre></div>\n'
+
+
+def _fence(renderer, tokens, index, options, env):
+    language = tokens[index].info.strip().partition(" ")[0]
+    if language == "math":
+        return formula(tokens[index].content.strip(), display=True)
+    return code_block(tokens[index].content, language)
+
+
+def formula(text, display):
+    """A formula for MathJax, which finds it by its class."""
+    text = html.escape(text, quote=False)
+    return f'<span class="math display">\\[{text}\\]</span>' if display else f'<span class="math">\\({text}\\)</span>'
+
+
+def _read_formula(state, silent):
+    found = _MATH.match(state.src, state.pos)
+    if not found:
+        return False
+    if not silent:
+        token = state.push("formula", "", 0)
+        token.content, token.block = found["display"] or found["inline"], bool(found["display"])
+    state.pos = found.end()
+    return True
+
+
+def _reader():
+    reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    reader.inline.ruler.before("escape", "formula", _read_formula)
+    reader.add_render_rule("fence", _fence)
+    reader.add_render_rule("code_block", lambda renderer, tokens, index, options, env: code_block(tokens[index].content, "text"))
+    reader.add_render_rule("formula", lambda renderer, tokens, index, options, env: formula(tokens[index].content, tokens[index].block))
+    return reader
+
+
+READER = _reader()
+
+
+def without_tags(text):
+    return html.unescape(re.sub(r"<[^>]+>", "", text))
+
+
+def with_anchors(text):
+    """(the page with GitHub's anchors on its headings, [(level, anchor, title)])"""
+    slugs, found = Slugs(), []
+
+    def anchored(heading):
+        level, title = int(heading[1]), without_tags(heading[2])
+        found.append((level, slugs.of(title), title))
+        return f'<h{level} id="{found[-1][1]}">{heading[2]}</h{level}>'
+    return re.sub(r"<h([1-6])>(.*?)</h\1>", anchored, text, flags=re.S), found
+
+
+def nested(headings):
+    """The headings as mkdocs wants them, each with its children."""
+    top = []
+    for level, anchor, title in headings:
+        children = top
+        while children and children[-1]["level"] < level:
+            children = children[-1]["children"]
+        children.append({"level": level, "id": anchor, "name": html.escape(title), "children": []})
+    return top
+
+
+def with_links(text, page):
+    """The page with links to other pages of the book."""
+    return re.sub(r'(<(?:a|img|source)\b[^>]*? (?:href|src|srcset)=")([^"]+)"', lambda tag: f'{tag[1]}{plan.rewritten(tag[2], page)}"', text)
+
+
+def address_of_the_clone():
+    """What a clone line names: the published address, that of the repository whose workflow writes
+    the book, or words."""
+    server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    return published_address() or (f"{server}/{name}" if server and name else "<the repository's address>")
+
+
+def rendered(text, page):
+    """(HTML, headings) of a page's Markdown."""
+    text = re.sub(r"<this page's address>|<本页的网址>", lambda _: address_of_the_clone(), text)
+    text, headings = with_anchors(COMMENT.sub("", READER.render(text)))
+    return with_links(text, page), headings
+
+
+# What the book adds to a page
+
+def _shortened(text, most=220):
+    """As many whole sentences as fit, at least one."""
+    first, *others = re.split(r"(?<=[.?]) (?=[A-Z])", text)
+    for each in others:
+        if len(first) + len(each) >= most:
+            break
+        first += f" {each}"
+    return first
+
+
+def glossary_of(text):
+    """({word: anchor}, {anchor: what it means}) of the glossary's entries."""
+    words, meanings = {}, {}
+    entry = re.compile(r'^- ((?:<a id="[^"]+"></a>)+)\*\*(.+?)\*\*(?: \([^)]*\))?(,[^:]*? also: (?:\*[^*]+\*,? ?(?:and |or )?)+)?[^:]*?: (.+)$', re.M)
+    for anchors, names, also, meaning in entry.findall(text):
+        anchors = re.findall('id="(.+?)"', anchors)
+        names = [*names.replace("`", "").split(", "), *re.findall(r"\*([^*]+)\*", also), *re.findall(r"Also: \*([^*]+)\*", meaning)]
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*`]", r"\1", meaning)
+        meanings.update(dict.fromkeys(anchors, _shortened(f"{plain[0].upper()}{plain[1:]}")))
+        for name in names:
+            if name.lower() not in _EVERYDAY:
+                words.setdefault(name, anchors[0])
+    return words, meanings
+
+
+@functools.lru_cache(None)
+def _glossary():
+    words, meanings = glossary_of(text_of(plan.GLOSSARY))
+    found = {}  # as a pattern's alternative: the anchor
+    for word, anchor in words.items():
+        lower = word[:1].lower() + word[1:]
+        found.update(dict.fromkeys((word, lower) if lower[1:] == lower[1:].lower() else (word,), anchor))
+    pattern = re.compile(r"(?<![\w-])(" + "|".join(map(re.escape, sorted(found, key=len, reverse=True))) + r")(s?)(?![\w-])")
+    return found, meanings, pattern
+
+
+def with_terms(text, page, glossary=None):
+    """The page with the meaning of a word of the glossary where it first occurs, as a link. Links
+    that the page has keep their text."""
+    words, meanings, pattern = glossary or _glossary()
+    address, seen, open_tags, parts = plan.relative(plan.site_path(plan.GLOSSARY), page), set(), [], []
+
+    def link(anchor, shown):
+        seen.add(anchor)
+        return f'<a class="term" href="{address}#{anchor}" title="{html.escape(meanings[anchor])}">{shown}'
+
+    for part in _TAG.split(text):
+        linked = re.fullmatch(rf'<a href="{re.escape(address)}#([\w-]+)">', part)
+        tag = re.match(r"<(/?)(\w+)", part)
+        if linked and linked[1] in meanings:
+            part = link(linked[1], "")
+        elif not tag and not open_tags:
+            part = pattern.sub(lambda word: word[0] if words[word[1]] in seen else f"{link(words[word[1]], word[0])}</a>", part)
+        if tag and tag[2] in _UNTOUCHED:
+            if not tag[1]:
+                open_tags.append(tag[2])
+            elif open_tags and open_tags[-1] == tag[2]:
+                open_tags.pop()
+        parts.append(part)
+    return "".join(parts)
+
+
+def after_heading(text, anchor, inserted):
+    """The page with something below one of its headings, or below its title if it has no such
+    heading."""
+    place = re.search(rf'<h2 id="{anchor}">.*?</h2>', text, re.S) or re.search("</h1>", text)
+    return text[:place.end()] + inserted + text[place.end():]
+
+
+def box(words, line, more, page):
+    """What a page cannot do itself: a line for a shell in the reader's clone."""
+    clone = f'<a href="{plan.relative("index.html#start", page)}">your clone</a>'
+    return ('<div class="admonition tip" role="note" aria-label="In your clone"><p class="admonition-title">In your clone</p>'
+            f"<p>{words} Paste this line into a shell in {clone}:</p>{code_block(line, 'bash')}{more}</div>")
+
+
+def with_box(text, folder, page):
+    """A lesson's page with the line that checks the reader's code, or with its first command if it
+    has no exercise."""
+    exercise = BOOK.by_folder.get(folder)
+    if exercise is None:
+        command = re.search(r"(?:^|`)(\./ladder [^`#\n]+)", text_of(f"{folder}/README.md"), re.M)
+        return after_heading(text, "", box("The commands of this page run kernels, which it cannot.", f"{command[1].strip()}\n", "", page)) if command else text
+    stub, solution = (f'<a href="{plan.relative(plan.site_path(path), page)}">{path.name}</a>' for path in (exercise.stub, exercise.solution))
+    more = ", ".join(f"<code>./ladder exercise {name}</code>" for name in more_of(exercise.name))
+    return after_heading(text, "your-turn", box(
+        "This page shows the exercise, but it cannot compile your lines.", f"./ladder exercise {exercise.name.partition('_')[0]}\n",
+        f"<p>The stub is {stub}, and our solution {solution}.{f' After it: {more}.' if more else ''}</p>", page))
+
+
+def diff_of(before, after):
+    """The folded changes from one lesson's kernel to another's."""
+    text = changes(kernel_of(before), kernel_of(after), "--unified=3", capture_output=True, text=True).stdout
+    hunks = text[text.find("\n@@") + 1:] if "\n@@" in text else ""
+    if not hunks:
+        return ""
+    lines = sum(line[:1] in "+-" for line in hunks.splitlines())
+    return (f'<details class="changes"><summary>From {before} to {after}: the {lines} lines that change in the kernel</summary>\n'
+            f'{code_block(hunks, "diff")}</details>\n')
+
+
+def with_diff(text, folder):
+    """A lesson's page with the changes from the step before, unless it shows them. They are at the
+    end of the section that names the command, or before the last question."""
+    step = plan.step_before(folder)
+    if step is None or '<span class="gi">' in text or '<span class="gd">' in text:
+        return text
+    named = text.find(f"./ladder diff {step[0]} {step[1]}")
+    end = text.find("<h2", named) if named >= 0 else text.find('<h2 id="what-next">')
+    end = len(text) if end < 0 else end
+    return text[:end] + diff_of(*step) + text[end:]
+
+
+def with_ways(text):
+    """The front page with links to the pages of the paths."""
+    return re.sub(r"<code>(\w+)</code>(?=</td>)", lambda name: f'<a href="paths/{name[1]}.html">{name[0]}</a>'
+                  if f"paths/{name[1]}.md" in BOOK.made else name[0], text)
+
+
+def source_page(path):
+    """A source with an anchor for each line, #L12."""
+    text = text_of(path)
+    try:
+        name = "kernel.cpp" if path.endswith((".cu", ".hpp", ".h", ".inc")) else path
+        lines = _coloured(text, get_lexer_for_filename(name, stripnl=False)) if len(text) < _LONG else html.escape(text, quote=False)
+    except ClassNotFound:
+        lines = html.escape(text, quote=False)
+    numbered = "\n".join(f'<span id="L{number}">{line}</span>' for number, line in enumerate(lines.rstrip("\n").split("\n"), 1))
+    return f'<div class="highlight source"><pre><code>{numbered}\n</code></pre></div>'
+
+
+def listing(folder):
+    """The files of a folder that has no page."""
+    rows = "".join(f'<li><a href="{plan.relative(plan.site_path(each), plan.site_path(folder))}">{PurePosixPath(each).name}</a></li>'
+                   for each in plan.files_in(folder))
+    return f"<ul>{rows}</ul>"
+
+
+def way_to(path):
+    """The page of the nearest folder above a source, as a link."""
+    above = next(each for each in PurePosixPath(path).parents if (ROOT / each / "README.md").exists())
+    page = f"{above}/README.md" if str(above) != "." else plan.FRONT
+    title = html.escape(plan.name_of(above) if str(above) != "." else "Kernel Ladder")
+    return f'<p><a href="{plan.relative(plan.site_path(page), plan.site_path(path))}">{title}</a></p>'
+
+
+# mkdocs' hooks
+
+BOOK = plan.Book()
+_TREE = {plan.staged_path(path): path for path in (*BOOK.pages, *BOOK.sources, *BOOK.folders)}
+
+
+def _path(page):
+    """The path in the tree of one of mkdocs' pages, or in the book if only the book has it."""
+    return _TREE.get(page.file.src_path, page.file.src_path)
+
+
+def on_page_markdown(markdown, page, config, files):
+    del markdown, config, files
+    path = _path(page)
+    page.meta = {}
+    if path in BOOK.sources or path in BOOK.folders:
+        page.title, page.meta = path, {"template": "source.html"}
+    elif path in BOOK.pages and path not in (plan.FRONT, plan.TRANSLATED):
+        page.title = plan.heading_of(path).partition(": ")[0]
+    return ""  # otherwise Python-Markdown would read it
+
+
+def on_page_content(text, page, config, files):
+    del text, config, files
+    path = _path(page)
+    if path in BOOK.sources or path in BOOK.folders:
+        return f"<h1>{html.escape(path)}</h1>"
+    result, headings = rendered(BOOK.made.get(path) or text_of(path), path)
+    page.toc = get_toc(nested(headings))
+    page.meta["math"] = '<span class="math' in result
+    return result
+
+
+def on_page_context(context, page, config, nav):
+    """Adds what the search need not find."""
+    del config, nav
+    path = _path(page)
+    folder = str(PurePosixPath(path).parent)
+    if path in BOOK.sources:
+        page.content = way_to(path) + page.content + source_page(path)
+    elif path in BOOK.folders:
+        page.content = way_to(path) + page.content + listing(path)
+    else:
+        if path in (plan.FRONT, plan.TRANSLATED):
+            page.content = with_ways(page.content)
+        if path not in (plan.GLOSSARY, plan.TRANSLATED):
+            page.content = with_terms(page.content, plan.site_path(path))
+        if path == f"{folder}/README.md" and folder in BOOK.lessons:
+            page.content = with_box(with_diff(page.content, folder), folder, plan.site_path(path))
+    return context
+
+
+def on_post_page(output, page, config):
+    """Without the blanks of the theme's templates, a quarter of a page, and with names that a screen
+    reader needs. The theme's icons are all that is an svg here."""
+    del config
+    output = output.replace("<svg ", '<svg aria-hidden="true" ').replace('role="dialog"', 'role="dialog" aria-label="Search"')
+    parts = re.split(r"(<pre>.*?</pre>)", output, flags=re.S)
+    output = "".join(part if part.startswith("<pre>") else re.sub(r"\s*\n\s*", "\n", part) for part in parts)
+    return output.replace('<html lang="en"', '<html lang="zh-CN"', 1) if _path(page) == plan.TRANSLATED else output
