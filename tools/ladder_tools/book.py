@@ -11,26 +11,29 @@ import urllib.parse
 from pathlib import Path, PurePosixPath
 
 from ladder_tools.building import require_writable, say
-from ladder_tools.learning import folders_of, hours, lesson_named_by, lessons_of, minutes_of, paths, title_of
+from ladder_tools.learning import (folders_of, hours, lesson_named_by, lessons_of, minutes_of,
+                                   paths, title_of)
 from ladder_tools.pages import EXTERNAL, links
-from ladder_tools.place import ROOT, Failed, Refused, chapters, exercises, idea_of, in_lessons, kernel_in, lesson_of, number_of, text_of
+from ladder_tools.place import (ROOT, Failed, Refused, chapters, exercises, in_lessons, kernel_in,
+                                lesson_of, number_of, text_of)
 from ladder_tools.programs import python_with
 
 FRONT, TRANSLATED, GLOSSARY = "README.md", "README.zh-CN.md", "docs/glossary.md"
 _HERE = Path(__file__).parent
 _PICTURES = (".svg", ".png")
-_SKIPPED = re.compile(r"__pycache__|\..*")
 MATHJAX = Path("/usr/share/javascript/mathjax")
 # Of MathJax only what a formula needs whose glyphs are paths of an SVG, with MathML for screen
 # readers: no web font, no menu.
-MATHJAX_PARTS = ("MathJax.js", "config/TeX-AMS_SVG.js", "jax/output/SVG", "jax/element", "jax/input/TeX", "extensions/TeX", "extensions/tex2jax.js",
+MATHJAX_PARTS = ("MathJax.js", "config/TeX-AMS_SVG.js", "jax/output/SVG", "jax/element",
+                 "jax/input/TeX", "extensions/TeX", "extensions/tex2jax.js",
                  "extensions/MathEvents.js", "extensions/AssistiveMML.js", "extensions/toMathML.js")
-MATHJAX_WITHOUT = ("Asana-Math", "Gyre-Pagella", "Gyre-Termes", "Latin-Modern", "Neo-Euler", "STIX-Web")
+MATHJAX_WITHOUT = ("Asana-Math", "Gyre-Pagella", "Gyre-Termes", "Latin-Modern", "Neo-Euler",
+                   "STIX-Web")
 
 
 def site_path(path):
-    """The path in the site of a page, a figure, a source or a folder of the tree. Folders that begin
-    with a point would be left out by mkdocs."""
+    """The path in the site of a page, a figure, a source or a folder of the tree. mkdocs would omit
+    names that begin with a point."""
     path = PurePosixPath(*(part.lstrip(".") for part in PurePosixPath(path).parts))
     if path.name == "README.md":
         return str(path.with_name("index.html"))
@@ -68,14 +71,16 @@ def rewritten(link, page):
 
 def files_in(folder):
     """The files of a folder that a page links as a whole."""
-    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).iterdir() if path.is_file() and not _SKIPPED.fullmatch(path.name))
+    files = (path for path in (ROOT / folder).iterdir() if path.is_file())
+    return sorted(path.relative_to(ROOT).as_posix() for path in files if path.name[0] != ".")
 
 
 def step_before(folder):
     """(the lesson before, this one), as words of ./ladder diff: those that the page names, or else
     the lesson that the kernel's Change: names; None without one."""
     here = lesson_of(folder).partition("_")[0]
-    for before, after in re.findall(r"\./ladder diff (\S+) ([\w.]+)", text_of(f"{folder}/README.md")):
+    for before, after in re.findall(r"\./ladder diff (\S+) ([\w.]+)",
+                                    text_of(f"{folder}/README.md")):
         if after == here:
             return before, after
     kernel = kernel_in(Path(folder))
@@ -119,7 +124,8 @@ class Book:
                 if (ROOT / path).is_dir():
                     if self._add(self.folders, path):
                         for each in files_in(path):
-                            self._add(self.pictures if each.endswith(_PICTURES) else self.sources, each)
+                            self._add(self.pictures if each.endswith(_PICTURES) else self.sources,
+                                      each)
                 elif path.endswith(".md"):
                     left.append(path)
                 elif (ROOT / path).exists():
@@ -131,32 +137,45 @@ class Book:
         for name in paths():
             title, whom = words.get(name, (name, ""))
             folders = folders_of(name)
-            yield name, "\n".join([
-                f"# {title}", "", f"{whom} The path has {len(folders)} lessons and takes {hours(sum(map(minutes_of, folders)))} hours.", "",
-                "| | lesson | what it is about | minutes |", "|---:|---|---|---:|",
-                *(f"| {at} | [{name_of(each)}](../{each}/README.md) | {title_of(each) if title_of(each) not in name_of(each) else ''} "
-                  f"| {minutes_of(each) or ''} |" for at, each in enumerate(folders, 1)), "",
-                f"In your clone, `./ladder learn --path {name}` shows which of them you have solved.", ""])
+            together = hours(sum(map(minutes_of, folders)))
+            lines = [f"# {title}", "",
+                     f"{whom} The path has {len(folders)} lessons and takes {together} hours.", "",
+                     "| | lesson | what it is about | minutes |", "|---:|---|---|---:|"]
+            for at, each in enumerate(folders, 1):
+                lesson, about = name_of(each), title_of(each)
+                lines.append(f"| {at} | [{lesson}](../{each}/README.md) | "
+                             f"{'' if about in lesson else about} | {minutes_of(each) or ''} |")
+            lines += ["", f"In your clone, `./ladder learn --path {name}` shows which of them "
+                      "you have solved.", ""]
+            yield name, "\n".join(lines)
 
     def navigation(self):
         """mkdocs' list: the story, the chapters, the paths, the other pages."""
-        names = dict(re.findall(r"^\| \d\d \| \[(.+?)\]\((\w+)/README\.md\)", text_of(FRONT), re.MULTILINE))
-        names = {folder: f"{number_of(folder)} {name}" for name, folder in names.items()}
-        story = [{names.get(folder, folder): relative(site_path(f"{folder}/README.md"), "")} for folder in folders_of("story")]
-        of_chapters = [{names.get(chapter, f"{number_of(chapter)} {idea_of(chapter)}"):
-                        [staged_path(f"{chapter}/README.md"), *({name_of(each): staged_path(f"{each}/README.md")} for each in lessons_of(chapter) if each != chapter)]}
+        def page_of(folder):
+            return staged_path(f"{folder}/README.md")
+        rows = re.findall(r"^\| (\d\d) \| \[(.+?)\]\((\w+)/README\.md\)", text_of(FRONT),
+                          re.MULTILINE)
+        names = {**dict(zip(chapters(), chapters())),
+                 **{folder: f"{number} {name}" for number, name, folder in rows}}
+        story = [{names[each]: site_path(f"{each}/README.md")} for each in folders_of("story")]
+        of_chapters = [{names[chapter]: [page_of(chapter), *({name_of(each): page_of(each)}
+                                                             for each in lessons_of(chapter)
+                                                             if each != chapter)]}
                        for chapter in chapters()]
-        ways = [{text.partition("\n")[0].removeprefix("# "): page} for page, text in self.made.items()]
-        used = {FRONT, TRANSLATED, GLOSSARY} | {f"{each}/README.md" for each in (*chapters(), *self.lessons)}
-        others = [page for page in self.pages if page not in used and not number_of(PurePosixPath(page).parts[0])]
+        ways = [{text.partition("\n")[0].removeprefix("# "): page}
+                for page, text in self.made.items()]
+        others = [page for page in self.pages if page not in (FRONT, TRANSLATED, GLOSSARY)
+                  and not number_of(PurePosixPath(page).parts[0])]
         others.sort(key=lambda page: (not page.startswith("docs/"), page.count("/"), page))
-        return [{"Start": staged_path(FRONT)}, {"The story": story}, *of_chapters, {"Paths": ways},
-                {"More": [{heading_of(page): staged_path(page)} for page in others]}, {"Glossary": staged_path(GLOSSARY)}, {"中文": staged_path(TRANSLATED)}]
+        return [{"Start": FRONT}, {"The story": story}, *of_chapters, {"Paths": ways},
+                {"More": [{heading_of(page): staged_path(page)} for page in others]},
+                {"Glossary": GLOSSARY}, {"中文": TRANSLATED}]
 
 
 def heading_of(page):
-    """The page's title, without its number's marks."""
-    return re.sub(r"[*`]", "", re.search(r"^# (.*)", text_of(page) + "\n# ", re.MULTILINE)[1]) or page
+    """The page's title, without marks; its path if it has none."""
+    found = re.search(r"^# (.*)", text_of(page), re.MULTILINE)
+    return re.sub(r"[*`]", "", found[1]) if found else page
 
 
 def name_of(folder):
@@ -167,7 +186,9 @@ def name_of(folder):
 def staged_path(path):
     """The path of a page or a source in mkdocs' folder."""
     path = str(PurePosixPath(*(part.lstrip(".") for part in PurePosixPath(path).parts)))
-    return path if path.endswith((".md", *_PICTURES)) else f"{path}/index.md" if (ROOT / path).is_dir() else f"{path}.md"
+    if path.endswith((".md", *_PICTURES)):
+        return path
+    return f"{path}/index.md" if (ROOT / path).is_dir() else f"{path}.md"
 
 
 def stage(book, folder):
@@ -181,23 +202,36 @@ def stage(book, folder):
         (folder / path).write_text(text)
 
 
+def _palette(scheme, prefers, icon, other):
+    return {"scheme": scheme, "media": f"(prefers-color-scheme: {prefers})",
+            "primary": "blue grey", "accent": "indigo" if prefers == "light" else "light blue",
+            "toggle": {"icon": f"material/{icon}", "name": f"Switch to {other} mode"}}
+
+
+_CONFIGURATION = {
+    "site_name": "Kernel Ladder",
+    "site_description": "Learn to write fast GPU programs by writing them",
+    "site_url": "",
+    "use_directory_urls": False,  # a page opened from a folder needs each file's name
+    "theme": {"name": "material", "custom_dir": str(_HERE / "book_theme"), "language": "en",
+              "font": False, "icon": {"logo": "material/stairs"},
+              "features": ["navigation.indexes", "navigation.top"],
+              "palette": [_palette("default", "light", "weather-night", "dark"),
+                          _palette("slate", "dark", "weather-sunny", "light")]},
+    "plugins": [{"search": {"lang": "en", "separator": r"[\s\-_.,:;()\[\]<>=`]+"}}],
+    "hooks": [str(_HERE / "book_pages.py")],
+    "extra_css": ["assets/book.css"],
+    "extra_javascript": ["assets/book.js"],
+    "extra": {"generator": False,
+              "alternate": [{"name": "English", "link": "index.html", "lang": "en"},
+                            {"name": "中文", "link": "README.zh-CN.html", "lang": "zh-CN"}]},
+}
+
+
 def configuration(book, place):
     """mkdocs.yml, as JSON, which YAML contains."""
-    def palette(scheme, icon, to):
-        return {"scheme": scheme, "media": f"(prefers-color-scheme: {'dark' if scheme == 'slate' else 'light'})", "primary": "blue grey",
-                "accent": "light blue" if scheme == "slate" else "indigo", "toggle": {"icon": f"material/{icon}", "name": f"Switch to {to} mode"}}
-    return json.dumps({
-        "site_name": "Kernel Ladder", "site_description": "Learn to write fast GPU programs by writing them", "site_url": "",
-        "docs_dir": str(place / "pages"), "site_dir": str(place / "site"), "use_directory_urls": False,
-        "theme": {"name": "material", "custom_dir": str(_HERE / "book_theme"), "font": False, "language": "en", "icon": {"logo": "material/stairs"},
-                  "features": ["navigation.indexes", "navigation.top"],
-                  "palette": [palette("default", "weather-night", "dark"), palette("slate", "weather-sunny", "light")]},
-        "plugins": [{"search": {"lang": "en", "separator": r"[\s\-_.,:;()\[\]<>=`]+"}}],
-        "hooks": [str(_HERE / "book_pages.py")],
-        "extra_css": ["assets/book.css"], "extra_javascript": ["assets/book.js"],
-        "extra": {"generator": False, "alternate": [{"name": "English", "link": "index.html", "lang": "en"},
-                                                    {"name": "中文", "link": relative(site_path(TRANSLATED), ""), "lang": "zh-CN"}]},
-        "nav": book.navigation()})
+    return json.dumps({**_CONFIGURATION, "docs_dir": str(place / "pages"),
+                       "site_dir": str(place / "site"), "nav": book.navigation()})
 
 
 def search_script(index, worker):
@@ -205,17 +239,20 @@ def search_script(index, worker):
     from a folder may load nothing else. An entry for a whole page needs no text, since search.js
     takes it from those for its sections."""
     found = json.loads(index)
-    with_sections = {entry["location"].partition("#")[0] for entry in found["docs"] if "#" in entry["location"]}
+    addresses = (entry["location"].partition("#") for entry in found["docs"])
+    with_sections = {page for page, _, section in addresses if section}
     for entry in found["docs"]:
         if entry["location"] in with_sections:
             entry["text"] = ""
-    return f"__book_index({json.dumps(found, ensure_ascii=False, separators=(',', ':'))}, {json.dumps(worker)})\n"
+    index = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    return f"__book_index({index}, {json.dumps(worker)})\n"
 
 
 def copy_mathjax(folder):
     """Copies what formulas need of MathJax."""
     if not MATHJAX.exists():
-        raise Failed(f"a page has a formula, and {MATHJAX} does not exist: sudo apt-get install -y libjs-mathjax")
+        raise Failed(f"a page has a formula, but there is no {MATHJAX}: "
+                     "sudo apt-get install -y libjs-mathjax")
     for part in MATHJAX_PARTS:
         source, target = MATHJAX / part, folder / part
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -230,12 +267,13 @@ def finish(site):
     as a script."""
     index = site / "search" / "search_index.json"
     worker = next((site / "assets" / "javascripts" / "workers").glob("search*.js"))
-    index.with_suffix(".js").write_text(search_script(index.read_text(), re.sub(r"\n//# sourceMappingURL.*", "", worker.read_text())))
+    worker = re.sub(r"\n//# sourceMappingURL.*", "", worker.read_text())
+    index.with_suffix(".js").write_text(search_script(index.read_text(), worker))
     index.unlink()
     for pattern in ("404.html", "sitemap.xml*", "assets/javascripts/lunr", "**/*.map"):
         for path in site.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    if any(f'class="{kind}"' in page.read_text() for page in site.rglob("*.html") for kind in ("math", "math display")):
+    if any('<span class="math' in page.read_text() for page in site.rglob("*.html")):
         copy_mathjax(site / "assets" / "mathjax")
 
 
@@ -259,7 +297,8 @@ def book(words, preset, caller):
         raise Refused("book takes no arguments")
     python = python_with("mkdocs", "markdown_it", "pygments")
     if python is None:
-        raise Failed("the book needs mkdocs-material and markdown-it-py: sudo apt-get install -y mkdocs-material python3-markdown-it")
+        raise Failed("the book needs mkdocs-material and markdown-it-py: "
+                     "sudo apt-get install -y mkdocs-material python3-markdown-it")
     if shutil.which("git") is None:
         raise Failed("git is not installed, and the book's diffs need it")
     require_writable("out")
@@ -271,10 +310,14 @@ def book(words, preset, caller):
             the_book = Book()
             stage(the_book, place / "pages")
             (place / "mkdocs.yml").write_text(configuration(the_book, place))
-            say(f"writing {len(the_book.pages) + len(the_book.made)} pages and {len(the_book.sources)} sources")
-            done = subprocess.run([python, "-m", "mkdocs", "build", "--quiet", "--config-file", str(place / "mkdocs.yml")], capture_output=True, text=True,
-                                  env={**os.environ, "PYTHONPATH": str(ROOT / "tools"), "PYTHONDONTWRITEBYTECODE": "1"})
-            sys.stderr.write("".join(f"{line}\n" for line in done.stderr.splitlines() if "WARNING" in line))
+            pages = len(the_book.pages) + len(the_book.made)
+            say(f"writing {pages} pages and {len(the_book.sources)} sources")
+            command = [python, "-m", "mkdocs", "build", "--quiet", "--config-file"]
+            done = subprocess.run([*command, place / "mkdocs.yml"], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": str(ROOT / "tools"),
+                                       "PYTHONDONTWRITEBYTECODE": "1"})
+            warnings = [line for line in done.stderr.splitlines() if "WARNING" in line]
+            print("\n".join(warnings), file=sys.stderr, end="\n" * bool(warnings))
             if done.returncode != 0:
                 raise Failed(f"mkdocs failed:\n{(done.stdout + done.stderr)[-3000:].rstrip()}")
             finish(place / "site")

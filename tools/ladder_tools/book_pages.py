@@ -20,29 +20,35 @@ from ladder_tools.place import ROOT, text_of
 
 _LONG = 150_000  # characters of a source that are shown without colours
 _FORMAT = HtmlFormatter(nowrap=True)
-_MATH = re.compile(r"\$\$(?P<display>.+?)\$\$|\$(?P<inline>(?![\s$])[^$]*?(?<![\s\\]))\$(?!\d)", re.S)
+_MATH = re.compile(r"\$\$(?P<display>.+?)\$\$|\$(?P<inline>(?![\s$])[^$]*?(?<![\s\\]))\$(?!\d)",
+                   re.S)
 _TAG = re.compile(r"(<[^>]+>)")
 # Between these tags a word stays as it is.
 _UNTOUCHED = ("a", "code", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "summary", "button", "svg")
 # Words of the glossary that pages use in their everyday sense, too.
-_EVERYDAY = {"bound", "carry", "delta", "event", "filter", "full", "graph", "group", "level", "limit", "loss", "page", "phase", "profile", "program",
-             "reference", "request", "row", "slope", "step", "tap", "terms", "turns", "unit", "view", "window", "word"}
-
+_EVERYDAY = {
+    "bound", "carry", "delta", "event", "filter", "full", "graph", "group", "level", "limit",
+    "loss", "page", "phase", "profile", "program", "reference", "request", "row", "slope", "step",
+    "tap", "terms", "turns", "unit", "view", "window", "word"
+}
 
 # Markdown
+
 
 def _coloured(text, lexer):
     """The text with colours. Names and blanks have none in the theme, so their marks can go. In a
     shell, 00.01 is no number but a lesson."""
     plain = "n|w|m[if]?" if lexer.name.startswith("Bash") else "n|w"
-    return re.sub(rf'<span class="(?:{plain})">([^<]*)</span>', r"\1", highlight(text, lexer, _FORMAT))
+    return re.sub(rf'<span class="(?:{plain})">([^<]*)</span>', r"\1",
+                  highlight(text, lexer, _FORMAT))
 
 
 def code_block(text, language):
     """A block of code with colours. A block without a language is a console's if it begins with a
     prompt, and a shell's if it begins with a command."""
     if not language:
-        language = "console" if text.startswith("$ ") else "bash" if re.match(r"\./ladder |git clone ", text) else "text"
+        begin = re.match(r"(\$ )|(\./ladder |git clone )", text)
+        language = "text" if not begin else "console" if begin[1] else "bash"
     try:
         shown = _coloured(text, get_lexer_by_name(language, stripnl=False))
     except ClassNotFound:
@@ -57,10 +63,20 @@ def _fence(renderer, tokens, index, options, env):
     return code_block(tokens[index].content, language)
 
 
+def _indented(renderer, tokens, index, options, env):
+    return code_block(tokens[index].content, "text")
+
+
+def _formula(renderer, tokens, index, options, env):
+    return formula(tokens[index].content, tokens[index].block)
+
+
 def formula(text, display):
     """A formula for MathJax, which finds it by its class."""
     text = html.escape(text, quote=False)
-    return f'<span class="math display">\\[{text}\\]</span>' if display else f'<span class="math">\\({text}\\)</span>'
+    if display:
+        return f'<span class="math display">\\[{text}\\]</span>'
+    return f'<span class="math">\\({text}\\)</span>'
 
 
 def _read_formula(state, silent):
@@ -78,8 +94,8 @@ def _reader():
     reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     reader.inline.ruler.before("escape", "formula", _read_formula)
     reader.add_render_rule("fence", _fence)
-    reader.add_render_rule("code_block", lambda renderer, tokens, index, options, env: code_block(tokens[index].content, "text"))
-    reader.add_render_rule("formula", lambda renderer, tokens, index, options, env: formula(tokens[index].content, tokens[index].block))
+    reader.add_render_rule("code_block", _indented)
+    reader.add_render_rule("formula", _formula)
     return reader
 
 
@@ -98,6 +114,7 @@ def with_anchors(text):
         level, title = int(heading[1]), without_tags(heading[2])
         found.append((level, slugs.of(title), title))
         return f'<h{level} id="{found[-1][1]}">{heading[2]}</h{level}>'
+
     return re.sub(r"<h([1-6])>(.*?)</h\1>", anchored, text, flags=re.S), found
 
 
@@ -114,24 +131,27 @@ def nested(headings):
 
 def with_links(text, page):
     """The page with links to other pages of the book."""
-    return re.sub(r'(<(?:a|img|source)\b[^>]*? (?:href|src|srcset)=")([^"]+)"', lambda tag: f'{tag[1]}{plan.rewritten(tag[2], page)}"', text)
+    return re.sub(r'(<(?:a|img|source)\b[^>]*? (?:href|src|srcset)=")([^"]+)"',
+                  lambda tag: f'{tag[1]}{plan.rewritten(tag[2], page)}"', text)
 
 
 def address_of_the_clone():
-    """What a clone line names: the published address, that of the repository whose workflow writes
-    the book, or words."""
+    """The published address, or that of the repository whose workflow writes the book, or ""."""
     server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
-    return published_address() or (f"{server}/{name}" if server and name else "<the repository's address>")
+    return published_address() or (f"{server}/{name}" if server and name else "")
 
 
 def rendered(text, page):
     """(HTML, headings) of a page's Markdown."""
-    text = re.sub(r"<this page's address>|<本页的网址>", lambda _: address_of_the_clone(), text)
+    for said, otherwise in (("<this page's address>", "<the repository's address>"),
+                            ("<本页的网址>", "<仓库的网址>")):
+        text = text.replace(said, address_of_the_clone() or otherwise)
     text, headings = with_anchors(COMMENT.sub("", READER.render(text)))
     return with_links(text, page), headings
 
 
 # What the book adds to a page
+
 
 def _shortened(text, most=220):
     """As many whole sentences as fit, at least one."""
@@ -143,13 +163,17 @@ def _shortened(text, most=220):
     return first
 
 
+_ENTRY = re.compile(r'^- ((?:<a id="[^"]+"></a>)+)\*\*(.+?)\*\*(?: \([^)]*\))?'
+                    r'(,[^:]*? also: (?:\*[^*]+\*,? ?(?:and |or )?)+)?[^:]*?: (.+)$', re.M)
+
+
 def glossary_of(text):
     """({word: anchor}, {anchor: what it means}) of the glossary's entries."""
     words, meanings = {}, {}
-    entry = re.compile(r'^- ((?:<a id="[^"]+"></a>)+)\*\*(.+?)\*\*(?: \([^)]*\))?(,[^:]*? also: (?:\*[^*]+\*,? ?(?:and |or )?)+)?[^:]*?: (.+)$', re.M)
-    for anchors, names, also, meaning in entry.findall(text):
+    for anchors, names, also, meaning in _ENTRY.findall(text):
         anchors = re.findall('id="(.+?)"', anchors)
-        names = [*names.replace("`", "").split(", "), *re.findall(r"\*([^*]+)\*", also), *re.findall(r"Also: \*([^*]+)\*", meaning)]
+        names = names.replace("`", "").split(", ")
+        names += re.findall(r"\*([^*]+)\*", also) + re.findall(r"Also: \*([^*]+)\*", meaning)
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*`]", r"\1", meaning)
         meanings.update(dict.fromkeys(anchors, _shortened(f"{plain[0].upper()}{plain[1:]}")))
         for name in names:
@@ -161,11 +185,13 @@ def glossary_of(text):
 @functools.lru_cache(None)
 def _glossary():
     words, meanings = glossary_of(text_of(plan.GLOSSARY))
-    found = {}  # as a pattern's alternative: the anchor
+    found = {}
     for word, anchor in words.items():
-        lower = word[:1].lower() + word[1:]
-        found.update(dict.fromkeys((word, lower) if lower[1:] == lower[1:].lower() else (word,), anchor))
-    pattern = re.compile(r"(?<![\w-])(" + "|".join(map(re.escape, sorted(found, key=len, reverse=True))) + r")(s?)(?![\w-])")
+        found[word] = anchor
+        if word[1:] == word[1:].lower():  # else an abbreviation
+            found[word.lower()] = anchor
+    longest_first = "|".join(map(re.escape, sorted(found, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![\w-])({longest_first})(s?)(?![\w-])")
     return found, meanings, pattern
 
 
@@ -173,11 +199,17 @@ def with_terms(text, page, glossary=None):
     """The page with the meaning of a word of the glossary where it first occurs, as a link. Links
     that the page has keep their text."""
     words, meanings, pattern = glossary or _glossary()
-    address, seen, open_tags, parts = plan.relative(plan.site_path(plan.GLOSSARY), page), set(), [], []
+    address = plan.relative(plan.site_path(plan.GLOSSARY), page)
+    seen, open_tags, parts = set(), [], []
 
     def link(anchor, shown):
         seen.add(anchor)
-        return f'<a class="term" href="{address}#{anchor}" title="{html.escape(meanings[anchor])}">{shown}'
+        meaning = html.escape(meanings[anchor])
+        return f'<a class="term" href="{address}#{anchor}" title="{meaning}">{shown}'
+
+    def first(word):
+        anchor = words[word[1]]
+        return word[0] if anchor in seen else f"{link(anchor, word[0])}</a>"
 
     for part in _TAG.split(text):
         linked = re.fullmatch(rf'<a href="{re.escape(address)}#([\w-]+)">', part)
@@ -185,7 +217,7 @@ def with_terms(text, page, glossary=None):
         if linked and linked[1] in meanings:
             part = link(linked[1], "")
         elif not tag and not open_tags:
-            part = pattern.sub(lambda word: word[0] if words[word[1]] in seen else f"{link(words[word[1]], word[0])}</a>", part)
+            part = pattern.sub(first, part)
         if tag and tag[2] in _UNTOUCHED:
             if not tag[1]:
                 open_tags.append(tag[2])
@@ -202,11 +234,18 @@ def after_heading(text, anchor, inserted):
     return text[:place.end()] + inserted + text[place.end():]
 
 
+def link_to(path, shown, page):
+    """A link to a file of the tree from a page of the site."""
+    return f'<a href="{plan.relative(plan.site_path(path), page)}">{shown}</a>'
+
+
 def box(words, line, more, page):
     """What a page cannot do itself: a line for a shell in the reader's clone."""
     clone = f'<a href="{plan.relative("index.html#start", page)}">your clone</a>'
-    return ('<div class="admonition tip" role="note" aria-label="In your clone"><p class="admonition-title">In your clone</p>'
-            f"<p>{words} Paste this line into a shell in {clone}:</p>{code_block(line, 'bash')}{more}</div>")
+    return ('<div class="admonition tip" role="note" aria-label="In your clone">'
+            '<p class="admonition-title">In your clone</p>'
+            f"<p>{words} Paste this line into a shell in {clone}:</p>"
+            f"{code_block(line, 'bash')}{more}</div>")
 
 
 def with_box(text, folder, page):
@@ -215,23 +254,29 @@ def with_box(text, folder, page):
     exercise = BOOK.by_folder.get(folder)
     if exercise is None:
         command = re.search(r"(?:^|`)(\./ladder [^`#\n]+)", text_of(f"{folder}/README.md"), re.M)
-        return after_heading(text, "", box("The commands of this page run kernels, which it cannot.", f"{command[1].strip()}\n", "", page)) if command else text
-    stub, solution = (f'<a href="{plan.relative(plan.site_path(path), page)}">{path.name}</a>' for path in (exercise.stub, exercise.solution))
+        if command is None:
+            return text
+        words = "The commands of this page run kernels, which it cannot."
+        return after_heading(text, "", box(words, f"{command[1].strip()}\n", "", page))
+    stub, solution = (link_to(path, path.name, page) for path in (exercise.stub, exercise.solution))
     more = ", ".join(f"<code>./ladder exercise {name}</code>" for name in more_of(exercise.name))
-    return after_heading(text, "your-turn", box(
-        "This page shows the exercise, but it cannot compile your lines.", f"./ladder exercise {exercise.name.partition('_')[0]}\n",
-        f"<p>The stub is {stub}, and our solution {solution}.{f' After it: {more}.' if more else ''}</p>", page))
+    files = f"The stub is {stub}, and our solution {solution}."
+    after = f" After it: {more}." if more else ""
+    words = "This page shows the exercise, but it cannot compile your lines."
+    line = f"./ladder exercise {exercise.name.partition('_')[0]}\n"
+    return after_heading(text, "your-turn", box(words, line, f"<p>{files}{after}</p>", page))
 
 
 def diff_of(before, after):
     """The folded changes from one lesson's kernel to another's."""
-    text = changes(kernel_of(before), kernel_of(after), "--unified=3", capture_output=True, text=True).stdout
+    text = changes(kernel_of(before), kernel_of(after), "--unified=3", capture_output=True,
+                   text=True).stdout
     hunks = text[text.find("\n@@") + 1:] if "\n@@" in text else ""
     if not hunks:
         return ""
     lines = sum(line[:1] in "+-" for line in hunks.splitlines())
-    return (f'<details class="changes"><summary>From {before} to {after}: the {lines} lines that change in the kernel</summary>\n'
-            f'{code_block(hunks, "diff")}</details>\n')
+    return (f'<details class="changes"><summary>From {before} to {after}: the {lines} lines that '
+            f'change in the kernel</summary>\n{code_block(hunks, "diff")}</details>\n')
 
 
 def with_diff(text, folder):
@@ -248,8 +293,8 @@ def with_diff(text, folder):
 
 def with_ways(text):
     """The front page with links to the pages of the paths."""
-    return re.sub(r"<code>(\w+)</code>(?=</td>)", lambda name: f'<a href="paths/{name[1]}.html">{name[0]}</a>'
-                  if f"paths/{name[1]}.md" in BOOK.made else name[0], text)
+    names = "|".join(PurePosixPath(page).stem for page in BOOK.made)
+    return re.sub(rf"<code>({names})</code>(?=</td>)", r'<a href="paths/\1.html">\g<0></a>', text)
 
 
 def source_page(path):
@@ -257,26 +302,29 @@ def source_page(path):
     text = text_of(path)
     try:
         name = "kernel.cpp" if path.endswith((".cu", ".hpp", ".h", ".inc")) else path
-        lines = _coloured(text, get_lexer_for_filename(name, stripnl=False)) if len(text) < _LONG else html.escape(text, quote=False)
+        lexer = get_lexer_for_filename(name, stripnl=False) if len(text) < _LONG else None
     except ClassNotFound:
-        lines = html.escape(text, quote=False)
-    numbered = "\n".join(f'<span id="L{number}">{line}</span>' for number, line in enumerate(lines.rstrip("\n").split("\n"), 1))
+        lexer = None
+    lines = _coloured(text, lexer) if lexer else html.escape(text, quote=False)
+    numbered = "\n".join(f'<span id="L{number}">{line}</span>'
+                         for number, line in enumerate(lines.rstrip("\n").split("\n"), 1))
     return f'<div class="highlight source"><pre><code>{numbered}\n</code></pre></div>'
 
 
 def listing(folder):
     """The files of a folder that has no page."""
-    rows = "".join(f'<li><a href="{plan.relative(plan.site_path(each), plan.site_path(folder))}">{PurePosixPath(each).name}</a></li>'
-                   for each in plan.files_in(folder))
-    return f"<ul>{rows}</ul>"
+    page = plan.site_path(folder)
+    files = (link_to(each, PurePosixPath(each).name, page) for each in plan.files_in(folder))
+    return f"<ul>{''.join(f'<li>{file}</li>' for file in files)}</ul>"
 
 
 def way_to(path):
     """The page of the nearest folder above a source, as a link."""
-    above = next(each for each in PurePosixPath(path).parents if (ROOT / each / "README.md").exists())
+    above = next(each for each in PurePosixPath(path).parents
+                 if (ROOT / each / "README.md").exists())
     page = f"{above}/README.md" if str(above) != "." else plan.FRONT
     title = html.escape(plan.name_of(above) if str(above) != "." else "Kernel Ladder")
-    return f'<p><a href="{plan.relative(plan.site_path(page), plan.site_path(path))}">{title}</a></p>'
+    return f"<p>{link_to(page, title, plan.site_path(path))}</p>"
 
 
 # mkdocs' hooks
@@ -332,10 +380,14 @@ def on_page_context(context, page, config, nav):
 
 
 def on_post_page(output, page, config):
-    """Without the blanks of the theme's templates, a quarter of a page, and with names that a screen
-    reader needs. The theme's icons are all that is an svg here."""
+    """Without the blanks of the theme's templates, a quarter of a page, and with names that a
+    screen reader needs. The theme's icons are all that is an svg here."""
     del config
-    output = output.replace("<svg ", '<svg aria-hidden="true" ').replace('role="dialog"', 'role="dialog" aria-label="Search"')
+    output = output.replace("<svg ", '<svg aria-hidden="true" ').replace(
+        'role="dialog"', 'role="dialog" aria-label="Search"')
     parts = re.split(r"(<pre>.*?</pre>)", output, flags=re.S)
-    output = "".join(part if part.startswith("<pre>") else re.sub(r"\s*\n\s*", "\n", part) for part in parts)
-    return output.replace('<html lang="en"', '<html lang="zh-CN"', 1) if _path(page) == plan.TRANSLATED else output
+    output = "".join(part if part.startswith("<pre>") else re.sub(r"\s*\n\s*", "\n", part)
+                     for part in parts)
+    if _path(page) == plan.TRANSLATED:
+        output = output.replace('<html lang="en"', '<html lang="zh-CN"', 1)
+    return output
