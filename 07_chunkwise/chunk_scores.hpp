@@ -5,9 +5,9 @@
 
 #include <cuda_runtime.h>
 
-#include "07_chunkwise/20_backward/chunk.hpp"
-#include "07_chunkwise/20_backward/decay_tree.hpp"
-#include "07_chunkwise/20_backward/gradient_blocks.hpp"
+#include "07_chunkwise/decay_tree.hpp"
+#include "07_chunkwise/gradient_blocks.hpp"
+#include "07_chunkwise/gradient_chunk.hpp"
 
 namespace chunkwise::backward {
 

@@ -5,11 +5,11 @@
 
 #include <cuda_runtime.h>
 
-#include "07_chunkwise/20_backward/chunk.hpp"
-#include "07_chunkwise/20_backward/chunk_scores.hpp"
-#include "07_chunkwise/20_backward/decay_tree.hpp"
-#include "07_chunkwise/20_backward/gradient_blocks.hpp"
-#include "07_chunkwise/20_backward/state_products.hpp"
+#include "07_chunkwise/chunk_scores.hpp"
+#include "07_chunkwise/decay_tree.hpp"
+#include "07_chunkwise/gradient_blocks.hpp"
+#include "07_chunkwise/gradient_chunk.hpp"
+#include "07_chunkwise/state_products.hpp"
 #include "common/cuda/storage.hpp"
 
 namespace chunkwise::backward {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "07_chunkwise/20_backward/chunk.hpp"
-#include "07_chunkwise/20_backward/gradient_blocks.hpp"
+#include "07_chunkwise/gradient_blocks.hpp"
+#include "07_chunkwise/gradient_chunk.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
 namespace chunkwise::backward {

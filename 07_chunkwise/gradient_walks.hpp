@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-#include "07_chunkwise/20_backward/chunk.hpp"
-#include "07_chunkwise/20_backward/decay_tree.hpp"
-#include "07_chunkwise/20_backward/gradient_blocks.hpp"
+#include "07_chunkwise/decay_tree.hpp"
+#include "07_chunkwise/gradient_blocks.hpp"
+#include "07_chunkwise/gradient_chunk.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
 namespace chunkwise::backward {
@@ -22,10 +22,15 @@ struct alignas(16) WalkStage {
   LogW log_w[kTileSize];
 };
 
+template <typename Element, typename LogW>
+constexpr int kWalkBytes = kStages * sizeof(WalkStage<Element, LogW>);
+
 // S uses k and v, forward, and D uses q and d_o, backward. With kRests, the rounding errors of S
-// and D are stored too.
-template <bool kGla, bool kBackward, bool kAligned, bool kRests, typename Element, typename LogW>
-__device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Element>& work,
+// and D are stored too. In lesson 20d a block walks one segment, and all but the first segment of a
+// direction start from an empty state.
+template <bool kGla, bool kBackward, bool kAligned, bool kRests, typename Element, typename LogW,
+          typename Buffers>
+__device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Buffers& work,
                      WalkStage<Element, LogW>* stages_smem) {
   const BasicWkvArgs<Element, LogW>& forward = args.forward;
   const int lane = threadIdx.x % kWarpSize, warp = threadIdx.x / kWarpSize;
@@ -38,11 +43,12 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
   const Steps value(kBackward ? args.d_o : forward.v, forward, b, h, V, first_iv);
   const auto log_w = log_w_steps(forward, b, h, first_ik);
   const float scale = forward.scale;
+  const ChunkRange walked = work.walked_chunks();
 
   const auto fetch_chunk = [&](int n) {
     WalkStage<Element, LogW>& stage = stages_smem[n % kStages];
     const int first = (kBackward ? work.chunks - 1 - n : n) * kSide;
-    if (n < work.chunks) {
+    if (n < walked.end) {
       fetch<kWalkThreads, kAligned>(SquareTile<Element>{stage.key}, key, first, T - first);
       fetch<kWalkThreads, kAligned>(SquareTile<Element>{stage.value}, value, first, T - first);
       fetch<kWalkThreads, kAligned>(SquareTile<LogW>{stage.log_w}, log_w, first, T - first);
@@ -51,10 +57,13 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
   };
 #pragma unroll
   for (int n = 0; n < kStages - 1; ++n)
-    fetch_chunk(n);
+    fetch_chunk(walked.first + n);
 
   Sum state[kBlocks];
-  const float* const first_state = kBackward ? args.d_final_state : forward.initial_state;
+  const float* first_state = kBackward ? args.d_final_state : forward.initial_state;
+  if constexpr (Buffers::kInSegments) {
+    if (walked.first > 0) first_state = nullptr;
+  }
   const auto place = [&](int n, int j, int x) {
     const int ik = first_ik + warp * kBlock + lane / 4 + x / 2 * 8;
     const int iv = first_iv + n * kBlock + lane % 4 * 2 + j * 8 + x % 2;
@@ -68,7 +77,8 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
     });
   }
 
-  for (int n = 0; n < work.chunks; ++n) {
+  [[maybe_unused]] float passed[2] = {1.0f, 1.0f};  // decay of a lane's rows since walked.first
+  for (int n = walked.first; n < walked.end; ++n) {
     __syncthreads();  // all threads have read the stage that is refilled next
     fetch_chunk(n + kStages - 1);
     __pipeline_wait_prior(kStages - 1);
@@ -88,6 +98,9 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
         store(rounding_of(state[m]), to + work.rests(forward) + m * kBlock, kSide, kBlock, kBlock,
               true, lane);
     }
+    if constexpr (Buffers::kInSegments) {
+      work.template put_decay<kBackward>(n, bh, tile_K, tile_V, passed);
+    }
 
     // Sixteen steps at a time. The state decays, then the decayed keys are added.
 #pragma unroll 1
@@ -100,6 +113,10 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
 #pragma unroll
       for (int level = 0; level < kBlockLevels; ++level)
         climb(decays, w, level, lane);
+      if constexpr (Buffers::kInSegments) {
+        for (int i = 0; i < 2; ++i)
+          passed[i] *= decays.total[0][i];
+      }
       Sum rows;
       for_each([&](int j, int y) {
         const float decay = kBackward ? scale * decays.before.d[j][y] : decays.after.d[j][y];
@@ -114,7 +131,9 @@ __device__ void walk(const BasicWkvGradArgs<Element, LogW>& args, const Work<Ele
     }
   }
 
-  if constexpr (kBackward) {
+  if constexpr (Buffers::kInSegments) {
+    work.template put_end<kBackward>(bh, tile_K, tile_V, state, passed);
+  } else if constexpr (kBackward) {
     if (args.d_initial_state == nullptr) return;
 #pragma unroll
     for (int n = 0; n < kBlocks; ++n) {

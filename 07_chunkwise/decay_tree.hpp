@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "07_chunkwise/20_backward/gradient_blocks.hpp"
+#include "07_chunkwise/gradient_blocks.hpp"
 
 namespace chunkwise::backward {
 

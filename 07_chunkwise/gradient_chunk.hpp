@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "07_chunkwise/20_backward/decay_tree.hpp"
-#include "07_chunkwise/20_backward/gradient_blocks.hpp"
+#include "07_chunkwise/decay_tree.hpp"
+#include "07_chunkwise/gradient_blocks.hpp"
 #include "common/cuda/storage.hpp"
 #include "common/operators/wkv/wkv.hpp"
 
@@ -38,8 +38,14 @@ inline __device__ int earlier_block(int pair) {
 
 // ---- Work buffers ----
 
+// Chunks of a walk, in its direction.
+struct ChunkRange {
+  int first, end;
+};
+
 template <typename Element>
 struct Work {
+  static constexpr bool kInSegments = false;  // true in lesson 20d
   int chunks, tiles_K, tiles_V;
   Element* states;       // (B, H, chunks, tiles_K, tiles_V, 64, 64), S before the chunk
   Element* adjoints;     // the same, D after the chunk
@@ -47,6 +53,7 @@ struct Work {
   float* du_parts;       // (B, chunks, H, K)
   float* d_log_w_parts;  // (B, chunks, H, K), for a decay per head
 
+  __device__ ChunkRange walked_chunks() const { return {0, chunks}; }
   __device__ std::int64_t state_tile(std::int64_t bh, int chunk, int tile_K, int tile_V) const {
     return (((bh * chunks + chunk) * tiles_K + tile_K) * tiles_V + tile_V) * kTileSize;
   }
