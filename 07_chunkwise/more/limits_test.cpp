@@ -87,7 +87,9 @@ TEST(wkv_chunkwise, RefusesMoreThanItCanCount) {
 
 TEST(chunkwise_backward, RefusesMoreThanItCanCount) {
   for (const auto& [name, recurrence] : {std::pair{"wkv_chunkwise_backward", Recurrence::kWkv},
-                                         {"gla_chunkwise_backward", Recurrence::kGla}}) {
+                                         {"gla_chunkwise_backward", Recurrence::kGla},
+                                         {"wkv_gradient_segments", Recurrence::kWkv},
+                                         {"gla_gradient_segments", Recurrence::kGla}}) {
     const Implementation implementation = find_implementation(name);
     if (device_is_missing(implementation)) return;
     for (const Precision precision :

@@ -169,7 +169,9 @@ void hand_the_gradient_through(const Implementation& implementation, std::int64_
 
 KERNEL_TEST(chunkwise_backward, HandsTheGradientThroughWithoutTensors) {
   for (const auto& [name, recurrence] : {std::pair{"wkv_chunkwise_backward", Recurrence::kWkv},
-                                         {"gla_chunkwise_backward", Recurrence::kGla}}) {
+                                         {"gla_chunkwise_backward", Recurrence::kGla},
+                                         {"wkv_gradient_segments", Recurrence::kWkv},
+                                         {"gla_gradient_segments", Recurrence::kGla}}) {
     const Implementation implementation = find_implementation(name);
     for (const Precision precision :
          {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
