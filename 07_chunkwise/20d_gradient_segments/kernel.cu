@@ -193,10 +193,10 @@ __global__ void __launch_bounds__(kScanThreads)
   for (int first = 0; first < cut.count; first += kAhead) {
     float own[kAhead], decay[kAhead];
 #pragma unroll
-    for (int i = 0; i < kAhead; ++i) {
-      if (first + i >= cut.count) continue;
-      own[i] = state_of(first + i);
-      decay[i] = cut.decay_of(backward, first + i, bh, tile_K)[row];
+    for (int i = 0; i < kAhead; ++i) {  // without a branch, so that no load waits for another
+      const int segment = min(first + i, cut.count - 1);
+      own[i] = state_of(segment);
+      decay[i] = cut.decay_of(backward, segment, bh, tile_K)[row];
     }
 #pragma unroll
     for (int i = 0; i < kAhead; ++i) {
