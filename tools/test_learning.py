@@ -255,7 +255,7 @@ class Rewards(InAFolder):
 
 class OfALesson(InAFolder):
     def test_a_kernel_from_scratch_of_a_lesson_in_a_chapter_is_checked(self):
-        calls = [mock.patch.object(exercise_module, name) for name in ("bring_up_to_date", "begin", "check_and_draw", "Build", "say")]
+        calls = [mock.patch.object(exercise_module, name) for name in ("bring_up_to_date", "begin", "check_and_draw", "note_check", "Build", "say")]
         copy = self.root / "mine.cu"
         copy.write_text("// mine\n")
         self.during(*calls, mock.patch.object(type(exercise_of("03")), "mine", property(lambda _: copy, lambda *_: None), create=True))

@@ -10,6 +10,7 @@ from ladder_tools.learning import diff, learn, prepare
 from ladder_tools.new import new
 from ladder_tools.place import ROOT, Failed, Refused, ToRead, refused
 from ladder_tools.programs import apply, run, xray
+from ladder_tools.room import room
 from ladder_tools.testing import test
 from ladder_tools.which import compare, which
 from ladder_tools.wheel import python
@@ -24,7 +25,7 @@ def configure(words, preset, caller):
 
 
 COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "learn": learn, "prepare": prepare, "diff": diff, "new": new,
-            "configure": configure, "apply": apply, "which": which, "compare": compare, "python": python, "book": book}
+            "room": room, "configure": configure, "apply": apply, "which": which, "compare": compare, "python": python, "book": book}
 
 _OF_THE_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -12,6 +12,7 @@ from ladder_tools.hints import Hints
 from ladder_tools.learning import more_of, next_exercise, note_solved, solved
 from ladder_tools.patches import under_head_of
 from ladder_tools.place import ROOT, Refused, exercise_of, exercises, idea_of, place_of, refused, text_of
+from ladder_tools.progress import heard, note_check
 
 _ACTIONS = ("--hint", "--reset", "--solution", "--start-from-ours", "--watch", "--mistake")
 
@@ -215,4 +216,7 @@ def exercise(words, preset, caller):
         return 1
     if not began:
         say(f"checking {one.mine}")
-    return 0 if check_and_draw(one, Build(preset), page) else 1
+    with heard() as said:
+        is_solved = check_and_draw(one, Build(preset), page)
+    note_check(one.name, said.text, is_solved, Hints(one).first_red())
+    return 0 if is_solved else 1

@@ -33,7 +33,8 @@ class Hints:
     def _right(self):
         return [hole[1:] for hole in text_of(self._red()).split() if hole.startswith("-")]
 
-    def _first_red(self):
+    def first_red(self):
+        """The first hole with a mistake in the last check; "" if there is none."""
         return next((hole for hole in text_of(self._red()).split() if hole in self._exercise.holes()), "")
 
     def given(self, hole):
@@ -55,7 +56,7 @@ class Hints:
         or for the stub's first hole that still has hints, but never for a hole that is right."""
         exercise = self._exercise
         todo = None
-        hole = hole or self._first_red()
+        hole = hole or self.first_red()
         if not hole:
             not_right = [each for each in exercise.holes() if each not in self._right()]
             if not not_right:

@@ -13,6 +13,7 @@ from ladder_tools.building import Build, say
 from ladder_tools.patches import with_name_of
 from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, in_lessons, kernel_in, lesson_of, lessons, place_of,
                                 refused, registered_names, text_of, write_whole)
+from ladder_tools.progress import checks
 from ladder_tools.recorded import is_old, launched_today, runs
 
 PATHS = Path("docs") / "paths.txt"
@@ -42,10 +43,11 @@ def note_solved(name, is_solved=True):
             write_whole(path, json.dumps(days, indent=1) + "\n")
 
 
-def next_exercise(after=None):
+def next_exercise(after=None, done=None):
     """The first unsolved exercise after `after` (or after its lesson's exercise), or after the one
-    that was solved last; otherwise the first unsolved one; None if all are solved."""
-    done, all_of_them = solved(), exercises()
+    that was solved last; otherwise the first unsolved one; None if all are solved. `done` is
+    solved(), or somebody else's."""
+    done, all_of_them = solved() if done is None else done, exercises()
     names, order = [each.name for each in all_of_them], [page.parent for page in in_lessons("README.md")]
     # the last one noted is the last one solved
     after = after or next((name for name in reversed(done) if name in names), None)
@@ -126,15 +128,15 @@ def _mark(is_solved):
 
 def learn(words, preset, caller):
     """Lists chapters, lessons, the solved exercises and the next one. --path NAME restricts this to
-    one path."""
+    one path, and --json prints the same as one object."""
     del preset, caller
     days, by_folder = solved(), {str(each.folder): each for each in exercises()}
-    if words[:1] == ["--path"]:
-        if len(words) != 2:
-            raise Refused(f"--path takes one name; allowed: {' '.join(paths())}")
-        return _learn_path(words[1], by_folder, days)
-    if words:
-        raise Refused("learn takes no arguments except --path NAME")
+    path, as_json = arguments_of_learn(words)
+    if as_json:
+        print(json.dumps(standing(path), indent=1, ensure_ascii=False))
+        return 0
+    if path:
+        return _learn_path(path, by_folder, days)
     everything = 0
     for chapter in chapters():
         folders = lessons_of(chapter)
@@ -157,9 +159,36 @@ def learn(words, preset, caller):
     return 0
 
 
+def arguments_of_learn(words):
+    """(the path or None, whether --json is given)"""
+    as_json, words = "--json" in words, [word for word in words if word != "--json"]
+    if words[:1] == ["--path"]:
+        if len(words) != 2:
+            raise Refused(f"--path takes one name; allowed: {' '.join(paths())}")
+        if words[1] not in paths():
+            raise refused("path", words[1], paths())
+        return words[1], as_json
+    if words:
+        raise Refused("learn takes no arguments except --path NAME and --json")
+    return None, as_json
+
+
+def standing(path):
+    """What ./ladder learn shows, and the checks, as docs/room_json.md describes it."""
+    days, by_folder = solved(), {str(each.folder): each for each in exercises()}
+    rows = []
+    for folder in folders_of(path) if path else [each for chapter in chapters() for each in lessons_of(chapter)]:
+        exercise = by_folder.get(folder)
+        name = exercise.name if exercise else lesson_of(folder)
+        rows.append({"name": name, "folder": folder, "title": title_of(folder), "minutes": minutes_of(folder), "exercise": exercise is not None,
+                     "solved": days.get(name), "more": {each: days.get(each) for each in more_of(name)}})
+    on_it = [row for row in rows if row["exercise"]]
+    unsolved = [row["name"] for row in on_it if not row["solved"]]
+    return {"schema": "kernel-ladder/learn/1", "path": path, "solved": len(on_it) - len(unsolved), "exercises": len(on_it),
+            "next": next(iter(unsolved), None) if path else next_exercise(), "lessons": rows, "checks": checks()}
+
+
 def _learn_path(name, by_folder, days):
-    if name not in paths():
-        raise refused("path", name, paths())
     folders = folders_of(name)
     for folder in folders:
         print(_line_of(folder, by_folder.get(folder), days))
