@@ -2,11 +2,14 @@
 import contextlib
 import io
 import json
+import re
 import unittest
 from unittest import mock
 
 from for_tests import InAFolder, printed
 from ladder_tools import learning, progress, room
+from ladder_tools.patches import header
+from ladder_tools.place import exercise_of, mistakes, text_of
 
 FORMULA = """ladder: checking my/03_cuda_baseline/exercise.cu
 In the emulator: WRONG RESULT in o
@@ -190,6 +193,8 @@ class Room(InAFolder):
             self.write({"x/.checks.json": json.dumps({"03": entry})})
             with self.subTest(entry):
                 self.assertEqual(self.of("x")[0], 1)
+        self.write({"x/.checks.json": json.dumps({"99.unknown": _checked("", True)})})
+        self.assertRegex(self.of("x")[1], r"(?m)^x +0 +00.01_first_kernel")
         self.write({"x/.checks.json": json.dumps({"03": _checked("\x1b[31mred" + "a" * 500)})})
         status, said, _ = self.of("x")
         self.assertEqual(status, 0)
@@ -239,6 +244,28 @@ class Room(InAFolder):
             ),
         )
         self.assertEqual(learning.arguments_of_learn(["--json", "--path", "day"]), ("day", True))
+
+
+class Page(unittest.TestCase):
+    """docs/instructor.md."""
+
+    PAGE = text_of("docs/instructor.md")
+
+    def test_the_plans_have_no_gap(self):
+        for heading, end in (("Half a day", 4 * 60), ("A day", 8 * 60)):
+            section = self.PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+            now = 0
+            for hour, minute, minutes in re.findall(r"^\| (\d+):(\d\d) \| (\d+) \|", section, re.M):
+                self.assertEqual(int(hour) * 60 + int(minute), now, heading)
+                now += int(minutes)
+            self.assertEqual(now, end, heading)
+
+    def test_the_mistakes_are_planted_and_get_these_reports(self):
+        rows = re.findall(r"^\| ([0-9.]+) \| [^|]+ \| `(\w+)` \| ([^|]+) \|$", self.PAGE, re.M)
+        self.assertGreater(len(rows), 10)
+        for lesson, name, report in rows:
+            patch = mistakes()[f"{exercise_of(lesson).lesson}.{name}"]
+            self.assertIn(report, header(text_of(patch), "diagnosis"))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from ladder_tools.building import Build
 from ladder_tools.exercise import exercise
 from ladder_tools.learning import diff, learn, prepare
 from ladder_tools.new import new
+from ladder_tools.pack import pack
 from ladder_tools.place import ROOT, Failed, Refused, ToRead, refused
 from ladder_tools.programs import apply, run, xray
 from ladder_tools.room import room
@@ -25,7 +26,7 @@ def configure(words, preset, caller):
 
 
 COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "learn": learn, "prepare": prepare, "diff": diff, "new": new,
-            "room": room, "configure": configure, "apply": apply, "which": which, "compare": compare, "python": python, "book": book}
+            "pack": pack, "room": room, "configure": configure, "apply": apply, "which": which, "compare": compare, "python": python, "book": book}
 
 _OF_THE_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -1,6 +1,7 @@
 """./ladder room shows where each person is, and which mistakes most have, from copies of their
 progress files. It reads files and does nothing else."""
 import collections
+import functools
 import json
 import re
 import sys
@@ -20,6 +21,14 @@ _LONGEST = 160  # characters of a mistake's words
 
 class Unreadable(Exception):
     """A person's file that holds something else."""
+
+
+@functools.cache
+def _known():
+    """The names of all exercises of this tree. Another version's names are left out."""
+    return {each.name for kind in ("exercise", "scratch") for each in exercises(kind)} | set(
+        bosses()
+    )
 
 
 @dataclass
@@ -112,7 +121,7 @@ def _checks_in(found, path):
             },
             "mistakes": {_plain(words): count for words, count in counted.items()},
         }
-    return kept
+    return {name: each for name, each in kept.items() if name in _known()}
 
 
 def person_of(path, name=None):
@@ -175,9 +184,6 @@ def shown_by(exercise, words):
 
 def summary(people, problems=()):
     """What the room's table shows, as docs/room_json.md describes it."""
-    known = {each.name for kind in ("exercise", "scratch") for each in exercises(kind)} | set(
-        bosses()
-    )
     rows, counts = [], collections.defaultdict(lambda: [0, 0])
     for person in people:
         at, (_, last) = person.at(), person.last()
@@ -185,7 +191,7 @@ def summary(people, problems=()):
         rows.append(
             {
                 "name": person.name,
-                "solved": sum(name in known for name in person.days),
+                "solved": sum(name in _known() for name in person.days),
                 "at": at,
                 "checks": now["checks"] if now else 0,
                 "hole": now["last"]["hole"] if now else "",

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from nvcc import ROOT, files_here
-from ladder_tools import boss, exercise, learning, new, place, programs, rows, testing
+from ladder_tools import boss, exercise, learning, new, pack, place, programs, room, rows, testing
 from ladder_tools.place import Refused, ToRead, exercise_of, exercises, place_of, refused
 from ladder_tools.rows import operators
 
@@ -198,12 +198,9 @@ def _of_diff(words):
         learning.kernel_of(word)
 
 
-def _of_learn(words):
-    if words[:1] == ["--path"] and len(words) == 2:
-        if words[1] not in learning.paths():
-            raise refused("path", words[1], learning.paths())
-    elif words:
-        raise Refused("learn takes no arguments but --path NAME")
+def _of_doctor(words):
+    if words != ["--json"]:
+        raise Refused("doctor takes no arguments except --json")
 
 
 def _of_prepare(words):
@@ -216,9 +213,9 @@ def _of_nothing(words):
         raise Refused(f"it takes no arguments, not '{' '.join(words)}'")
 
 
-_LADDER = {"run": _of_run, "xray": _of_xray, "apply": _of_apply, "test": _of_test, "exercise": _of_exercise, "learn": _of_learn, "diff": _of_diff,
-           "prepare": _of_prepare, "new": _of_new, "which": _of_which, "compare": _of_compare, "configure": _of_nothing, "doctor": _of_nothing,
-           "book": _of_nothing, "help": _of_nothing, "python": lambda words: None}
+_LADDER = {"run": _of_run, "xray": _of_xray, "apply": _of_apply, "test": _of_test, "exercise": _of_exercise, "learn": learning.arguments_of_learn, "diff": _of_diff,
+           "prepare": _of_prepare, "new": _of_new, "which": _of_which, "compare": _of_compare, "configure": _of_nothing, "doctor": _of_doctor,
+           "pack": pack.Arguments, "room": room.arguments_of_room, "book": _of_nothing, "help": _of_nothing, "python": lambda words: None}
 
 
 def check_ladder(words):
@@ -293,6 +290,9 @@ ELSEWHERE = {
     "./ladder xray": ".ci/check_xray",
     "./ladder exercise": ".ci/check_exercise_loop; of every lesson .ci/check_solutions and .ci/check_must_fail",
     "./ladder prepare": ".ci/check_exercise_loop",
+    "./ladder pack": ".github/workflows/pack.yml",
+    "./ladder room": "tools/test_room.py",
+    "tools/room/install": ".github/workflows/pack.yml",
     "./ladder which": ".ci/check_command_line",
     "./ladder apply": ".ci/check_apply",
     "./ladder python": ".ci/check_library",

@@ -39,7 +39,7 @@ class Commands(unittest.TestCase):
             "./ladder exercise 99.boss": "boss is", "./ladder climb": "command is 'climb'", "./ladder run 99": "chapter is '99'", "./ladder run --shaep T=8": "option is '--shaep'",
             "./ladder xray 03 --operator wvk": "wvk", "./ladder xray my/99": "copy is 'my/99'", "./ladder test mistake.99": "test is 'mistake.99'", "./ladder test --mistakes wvk": "wvk",
             "./ladder diff 03": "diff takes two", "./ladder diff 03 99": "chapter is '99'", "./ladder which wvk": "operator is 'wvk'", "./ladder learn --path none": "path is 'none'",
-            "./ladder learn 03": "--path NAME", "./ladder doctor now": "no arguments", "./ladder prepare 99": "chapter is '99'", "./ladder compare --none": "option is '--none'",
+            "./ladder learn 03": "--path NAME", "./ladder doctor now": "no arguments", "./ladder room --jsn x": "option is '--jsn'", "./ladder pack x.zip": "ends with .tar.gz", "./ladder learn --jsn": "takes no arguments", "./ladder prepare 99": "chapter is '99'", "./ladder compare --none": "option is '--none'",
             "./ladder apply --operator wvk --in a --out b": "wvk", "cmake --preset none": "preset is 'none'", "cmake --build build --target none_such": "no target is called none_such",
             "ctest --preset default -R none_such": "no test is called none_such", "build/none_such": "no target", "build/chapter99_tests": "no target", "nvcc -o a 03_cuda_baseline/none.cu": "there is no 03",
             "git diff --no-index 03_cuda_baseline/none.cu my/x.cu": "there is no 03", "tools/upkeep/none.py": "there is no tools", "./ladder run '03": "no shell reads it",
@@ -49,7 +49,7 @@ class Commands(unittest.TestCase):
         for command in ("./ladder", "./ladder which", "./ladder --help", "./ladder exercise", "./ladder exercise 03.01 --hint", "./ladder exercise 03 --mistake decay_first", "./ladder exercise 03 --mistake",
                         "./ladder exercise 03.boss", "./ladder exercise 03.boss 12 race", "./ladder exercise NAME --hint [HOLE]", "./ladder exercise 03 --mistake NAME", "./ladder run 06.7 --emulator",
                         "./ladder run 03 --mine", "./ladder xray my/03_cuda_baseline", "./ladder xray 08.09 --operator attention --options causal,window=64", "./ladder test 03 -R xray --verbose", "./ladder test 07 --gtest_filter='*Hole*'", "./ladder test wkv_float4.IsRepeatable",
-                        "./ladder apply --operator wkv --in a --out b --check", "./ladder which wkv B=8,T=4096", "OMP_NUM_THREADS=1 ./ladder run 02", "ctest --preset default -R chapter03",
+                        "./ladder doctor --json", "./ladder pack --path day", "./ladder room hall/*", "./ladder learn --path day --json", "./ladder apply --operator wkv --in a --out b --check", "./ladder which wkv B=8,T=4096", "OMP_NUM_THREADS=1 ./ladder run 02", "ctest --preset default -R chapter03",
                         "cmake --build build --target chapter07_cuda_tests", "git clone <this page's address> kernel-ladder", "nvcc -std=c++17 -o a 00_warmup/01_first_kernel/kernel.cu && ./a"):
             with self.subTest(command):
                 self.assertEqual(faults(f"```\n{command}\n```\n"), [])
