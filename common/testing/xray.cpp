@@ -16,6 +16,7 @@
 
 #include "common/core/facts.hpp"
 #include "common/diagnosis/second_start.hpp"
+#include "common/xray/play.hpp"
 
 namespace ladder::testing {
 namespace {
@@ -77,6 +78,14 @@ void write_values(const char* path) {
   emulator::xray::write_values(file, emulator::xray::take_values());
 }
 
+// Writes the steps of one block, for the player.
+void write_play(const char* path) {
+  const emulator::xray::Play play = emulator::xray::take_play();
+  if (play.steps.empty()) return;
+  std::ofstream file(path);
+  emulator::xray::write_play(file, play);
+}
+
 // Fails tests in which the X-ray finds errors, unless they take the recordings themselves.
 class ErrorsFailTests : public ::testing::EmptyTestEventListener {
   void OnTestStart(const ::testing::TestInfo&) override {
@@ -85,6 +94,7 @@ class ErrorsFailTests : public ::testing::EmptyTestEventListener {
                                          : emulator::xray::kDefaultAccessLimit);
     emulator::xray::take();
     if (values_ != nullptr) emulator::xray::keep_values();
+    if (play_ != nullptr) emulator::xray::keep_play();
   }
   void OnTestEnd(const ::testing::TestInfo& test) override {
     if (values_ != nullptr) write_values(values_);
@@ -92,9 +102,11 @@ class ErrorsFailTests : public ::testing::EmptyTestEventListener {
     for (const Kernel& kernel : kernels)
       report_errors(kernel);
     write_report(kernels, test.name());
+    if (play_ != nullptr) write_play(play_);
   }
 
   const char* const values_ = std::getenv("LADDER_XRAY_VALUES");
+  const char* const play_ = std::getenv("LADDER_XRAY_PLAY");
 };
 
 [[maybe_unused]] const bool listens = [] {

@@ -600,6 +600,7 @@ void Recorder::launch_ends(std::size_t static_shared) {
 void Recorder::block_starts(std::uint64_t linear_block) {
   block_ = linear_block;
   if (value_log_) value_log_->block_starts();
+  if (play_) play_->running = {linear_block};
   epoch_ = 0;
   held_ = 0;
   unmerged_.clear();
@@ -627,6 +628,7 @@ void Recorder::block_ends() {
   for (unsigned thread = 0; value_log_ && thread < threads_in_block_; ++thread)
     value_log_->ended({0, block_, thread, threads_[thread].last_places});
   merge_warps();
+  if (play_) keep_played_block();
 }
 
 void Recorder::shared_declared(const void* begin, std::size_t bytes) {
@@ -652,6 +654,9 @@ void Recorder::thread_runs(unsigned linear, AddressRange stack) {
   stack_begin_ = to_number(stack.begin);
   stack_end_ = to_number(stack.end);
   stacks_[stack_begin_] = stack_end_;
+  if (!play_) return;
+  play_->turns.resize(threads_.size());
+  play_->turns[linear].emplace_back(threads_[linear].events.size(), ++play_->turn);
 }
 
 void Recorder::block_met() {
@@ -665,6 +670,7 @@ void Recorder::block_met() {
       met_[thread] = clocks_[thread * kWarpSize + thread % kWarpSize]++;
   }
   merge_warps();
+  if (play_) play_barrier();
 }
 
 void Recorder::bulk_stored(const std::vector<AddressRange>& rows) {
@@ -690,6 +696,7 @@ void Recorder::happened(const Happening& what) {
       (operation == "named_barrier_sync" || operation == "named_barrier_arrive"))
     ++counters[kNamedBarriers];
   timeline_.happened(what);
+  if (play_) play_happening(what);
 }
 
 void Recorder::lanes_met(unsigned warp, unsigned lanes, const char* name) {
@@ -1001,6 +1008,7 @@ void Recorder::merge_warps() {
     thread.events.clear();
   unmerged_.clear();
   held_ = 0;
+  if (play_) sort_played();
 }
 
 void Recorder::merge_warp(unsigned warp) {
@@ -1026,6 +1034,7 @@ void Recorder::merge_warp(unsigned warp) {
     for (unsigned lane = 0; lane < lanes; ++lane) {
       if (!has_more(lane) || event(lane).place != request.place) continue;
       const unsigned thread = first + lane;
+      if (play_) request.turn = std::max(request.turn, turn_of(thread, next[lane]));
       for (const Unmerged& each : unmerged_) {
         if (each.thread == thread && each.event == next[lane])
           request.findings.push_back(each.finding);
@@ -1042,6 +1051,11 @@ void Recorder::merge_warp(unsigned warp) {
     if (places_[request.place].is_access) {
       ++request_;
       count(request, warp);
+    } else if (places_[request.place].happening != nullptr) {
+      Sample sample{};
+      sample.place = request.place;
+      sample.warp = warp;
+      play(request, sample);
     }
   }
 }
@@ -1067,13 +1081,15 @@ void Recorder::count(const Request& request, unsigned warp) {
   const std::size_t most = counts.requests == 1 ? 2 * kMostSteps : kMostSteps;
   const bool first_conflict =
       sample.bank_conflicts > 0 && counts.bank_conflicts == sample.bank_conflicts;
-  if ((of_first_warp && recording_->samples.size() < most) || first_conflict ||
-      !request.findings.empty())
-    keep(request, std::move(sample), shared);
+  const bool is_kept = (of_first_warp && recording_->samples.size() < most) || first_conflict ||
+                       !request.findings.empty();
+  if (is_kept || play_) locate(request, sample, shared);
+  if (play_) play(request, sample);
+  if (is_kept) keep(request, std::move(sample));
 }
 
-// Keeps the request as a step of the picture.
-void Recorder::keep(const Request& request, Sample&& sample, bool shared) {
+// Fills in the array and the lanes' offsets.
+void Recorder::locate(const Request& request, Sample& sample, bool shared) {
   std::uintptr_t begin = 0;  // of the array
   if (!shared && request.lanes > 0) {
     const Region& region = *region_at(request.address[0], places_[request.place].bytes);
@@ -1091,6 +1107,10 @@ void Recorder::keep(const Request& request, Sample&& sample, bool shared) {
   for (unsigned i = 0; i < request.lanes; ++i)
     sample.offset[request.lane[i]] = offset(request.address[i]);
   if (request.stopped_lane) sample.offset[*request.stopped_lane] = offset(request.stopped_address);
+}
+
+// Keeps the request as a step of the picture.
+void Recorder::keep(const Request& request, Sample&& sample) {
   for (const std::size_t finding : request.findings)
     recording_->findings[finding].sample = static_cast<int>(recording_->samples.size());
   recording_->samples.push_back(std::move(sample));

@@ -20,6 +20,7 @@
 #include "emulator/observer.hpp"
 #include "model.hpp"
 #include "order.hpp"
+#include "play.hpp"
 #include "shadow.hpp"
 #include "timeline.hpp"
 #include "values.hpp"
@@ -72,6 +73,8 @@ class Recorder : public Observer {
   std::uint64_t take_host_bytes() { return std::exchange(host_bytes_, 0); }
   // The values since keep_values(), which ends with this call.
   Values take_values();
+  void keep_play() { play_ = std::make_unique<PlayLog>(); }
+  Play take_play();
 
   void allocated(const void* begin, std::size_t bytes) override;
   void freed(const void* begin) override;
@@ -133,7 +136,9 @@ class Recorder : public Observer {
     Operation operation = Operation::kLoad;
     unsigned bytes = 0;
     Through through = Through::kRegisters;
-    Site where{};  // of an emulator function; line 0: use the program counter
+    Site where{};                     // of an emulator function; line 0: use the program counter
+    const char* happening = nullptr;  // an operation that makes no request
+    bool ends_wait = false;           // the end of `happening`
     std::optional<std::size_t> site = {};  // index into shared_sites_ of the array accessed
     bool several_sites = false;            // it has accessed others, too
     std::uint32_t launch = 0;              // of its last access to device memory
@@ -209,6 +214,30 @@ class Recorder : public Observer {
     std::array<std::int64_t, kWarpSize> offset;
     std::uint64_t sectors, wavefronts, bank_conflicts;
   };
+  // A step of the block that is played.
+  struct Played {
+    Sample sample;
+    std::uint64_t order = 0;  // between two barriers
+    std::vector<std::size_t> findings = {};
+    std::size_t barrier = SIZE_MAX;  // index into PlayLog::barriers; SIZE_MAX: of a warp
+  };
+  struct PlayedBlock {
+    std::uint64_t block = 0;
+    std::vector<Played> steps = {};
+    std::map<std::int64_t, SharedName> shared_names = {};
+    bool is_wrong = false;
+  };
+  struct PlayLog {
+    PlayedBlock running;
+    std::size_t since_barrier = 0;            // the first step after the last one
+    std::vector<std::uint64_t> of_warp = {};  // steps since then
+    std::uint64_t turn = 0;                   // of the scheduler
+    std::vector<std::vector<std::pair<std::size_t, std::uint64_t>>> turns =
+        {};                                                  // of threads, by event
+    std::vector<std::vector<std::uintptr_t>> barriers = {};  // their distinct chains of calls
+    std::uint64_t requests = 0;                              // of the kernel in `best`
+    Play best = {};
+  };
   // An access's target in reports.
   struct Target {
     Space space;
@@ -256,6 +285,7 @@ class Recorder : public Observer {
     std::vector<Finding> findings;
     std::map<std::pair<const char*, int>, std::uint64_t> at_once;  // by file and line of the wait
     std::map<std::pair<std::string, int>, std::string> notes;      // by file and line
+    std::unique_ptr<PlayedBlock> played = {};
   };
   struct SharedSite {
     std::uintptr_t begin, end;
@@ -269,6 +299,7 @@ class Recorder : public Observer {
     std::array<unsigned, kWarpSize> lane;
     std::array<std::uint64_t, kWarpSize> address;
     std::vector<std::size_t> findings;
+    std::uint64_t turn = 0;  // in which its last lane made it, if a block is played
     // The lane whose access ended the launch. It is drawn, but not counted.
     std::optional<unsigned> stopped_lane = {};
     std::uint64_t stopped_address = 0;
@@ -323,7 +354,17 @@ class Recorder : public Observer {
   void merge_warps();
   void merge_warp(unsigned warp);
   void count(const Request& request, unsigned warp);
-  void keep(const Request& request, Sample&& sample, bool shared);
+  void keep(const Request& request, Sample&& sample);
+  void locate(const Request& request, Sample& sample, bool shared);
+  void play(const Request& request, const Sample& sample);
+  void play_barrier();
+  void play_happening(const Happening& what);
+  std::uint64_t turn_of(unsigned thread, std::size_t event) const;
+  void sort_played();
+  void keep_played_block();
+  void keep_play_of(const Recording& recording, const Kernel& kernel);
+  Play play_of(const Recording& recording, const Kernel& kernel) const;
+  static Source source_of(const std::vector<std::uintptr_t>& calls);
   void count_global(const Request& request, PlaceCounts& counts, Sample& sample);
   void count_shared(const Request& request, PlaceCounts& counts, Sample& sample);
   std::vector<BankWords> served_together(const Request& request) const;
@@ -336,7 +377,7 @@ class Recorder : public Observer {
   using Lines = std::map<std::uintptr_t, std::vector<Source>>;  // by return address
   void name_allocations() const;
   const std::string& shown(const std::string& name) const;
-  Kernel finish(Recording& recording) const;
+  Kernel finish(Recording& recording);
   const Lines& lines_of(const std::set<std::uint32_t>& places) const;
   Buffer buffer_of(const Region& region, const std::array<Touches, 3>& by_operation) const;
   void add_accesses_and_steps(Kernel& kernel, const Recording& recording, const Lines& lines) const;
@@ -374,6 +415,7 @@ class Recorder : public Observer {
 
   std::vector<Recording> recordings_;
   std::unique_ptr<ValueLog> value_log_;  // null if values are not kept
+  std::unique_ptr<PlayLog> play_;        // null if no block is played
   std::uint64_t host_bytes_ = 0;         // written by cudaMemset and cudaMemcpy
   std::uint64_t access_limit_ = kDefaultAccessLimit;
 

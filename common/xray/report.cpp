@@ -1,8 +1,11 @@
 #include "report.hpp"
 
+#include "play.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
@@ -221,6 +224,23 @@ nlohmann::json axes_of(const std::string& text) {
   return axes;
 }
 
+// Neighbouring lanes at equal distances, [first lane, lanes, offset of the first, distance].
+nlohmann::json runs_of(const std::array<std::int64_t, kWarpSize>& offset, std::int64_t from) {
+  nlohmann::json runs = nlohmann::json::array();
+  for (unsigned lane = 0; lane < kWarpSize;) {
+    const unsigned first = lane++;
+    if (offset[first] == Step::kIdle) continue;
+    std::int64_t distance = 0;
+    for (; lane < kWarpSize && offset[lane] != Step::kIdle; ++lane) {
+      const std::int64_t next = offset[lane] - offset[lane - 1];
+      if (lane > first + 1 && next != distance) break;
+      distance = next;
+    }
+    runs.push_back({first, lane - first, offset[first] - from, distance});
+  }
+  return runs;
+}
+
 }  // namespace
 
 std::string grouped(std::uint64_t number) {
@@ -294,6 +314,68 @@ void write_case(std::ostream& to, const std::string& what, const std::vector<Sub
   nlohmann::json report = to_json(subjects);
   report["case"] = what;
   to << report.dump();
+}
+
+// A step is [line, warp], for a request followed by the least offset, a pattern, and its cost:
+// sectors, or wavefronts and bank conflicts; then the errors that it has. A pattern is a list of
+// runs of lanes, [first lane, lanes, offset of the first, distance], from the least offset on.
+void write_play(std::ostream& to, const Play& play) {
+  nlohmann::json patterns = nlohmann::json::array(), steps = nlohmann::json::array();
+  std::map<nlohmann::json, std::size_t> pattern_of;
+  for (const Play::Step& step : play.steps) {
+    const Play::Line& line = play.lines[step.line];
+    nlohmann::json record = {step.line, step.warp};
+    if (line.bytes > 0) {
+      std::int64_t least = INT64_MAX;
+      for (const std::int64_t offset : step.offset)
+        if (offset != Step::kIdle) least = std::min(least, offset);
+      const auto [found, is_new] =
+          pattern_of.try_emplace(runs_of(step.offset, least), pattern_of.size());
+      if (is_new) patterns.push_back(found->first);
+      record.insert(record.end(), {least, found->second});
+      if (line.operation.starts_with(to_string(Space::kShared))) {
+        record.insert(record.end(), {step.wavefronts, step.bank_conflicts});
+      } else {
+        record.push_back(step.sectors);
+      }
+    }
+    if (!step.errors.empty()) record.push_back({{"errors", step.errors}});
+    steps.push_back(std::move(record));
+  }
+  nlohmann::json lines = nlohmann::json::array(), variables = nlohmann::json::array();
+  for (const Play::Line& each : play.lines) {
+    nlohmann::json line = {
+        {"file", each.where.file}, {"line", each.where.line}, {"operation", each.operation}};
+    if (each.bytes > 0) line["bytes"] = each.bytes;
+    if (each.matrix_load) line["matrix_load"] = true;
+    if (!each.array.empty()) line["array"] = each.array;
+    for (const Source& caller : each.called_at)
+      line["called_at"].push_back({{"file", caller.file}, {"line", caller.line}});
+    lines.push_back(std::move(line));
+  }
+  for (const Play::Variable& each : play.variables) {
+    variables.push_back({{"name", each.name},
+                         {"offset", each.offset},
+                         {"element_bytes", each.element_bytes},
+                         {"extents", each.extents}});
+  }
+  nlohmann::json errors = nlohmann::json::array();
+  for (const Error& error : play.errors)
+    errors.push_back(json_of(error));
+  to << nlohmann::json({{"schema", "kernel-ladder/play/1"},
+                        {"kernel", play.kernel},
+                        {"launches", play.launches},
+                        {"grid", {play.grid.x, play.grid.y, play.grid.z}},
+                        {"block", {play.block.x, play.block.y, play.block.z}},
+                        {"of_block", {play.of_block.x, play.of_block.y, play.of_block.z}},
+                        {"variables", variables},
+                        {"lines", lines},
+                        {"patterns", patterns},
+                        {"steps", steps},
+                        {"first", play.first},
+                        {"steps_of_block", play.steps_of_block},
+                        {"errors", errors}})
+            .dump();
 }
 
 void write_values(std::ostream& to, const Values& values) {

@@ -368,18 +368,24 @@ Party Recorder::party_of(const Stamp& stamp, const Kernel& kernel, const Lines& 
           std::move(called_at)};
 }
 
+// The innermost line outside of the emulator; line 0 if there is none.
+Source Recorder::source_of(const std::vector<std::uintptr_t>& calls) {
+  const Lines& lines = source_lines(calls);
+  for (const std::uintptr_t address : calls) {
+    for (const Source& source : lines.at(address)) {
+      const Source here = relative(source);
+      if (!is_emulator(source) && here.file.front() != '/') return here;
+    }
+  }
+  return {};
+}
+
 std::string Recorder::source_of(const std::vector<const void*>& calls) {
   std::vector<std::uintptr_t> addresses;
   for (const void* call : calls)
     addresses.push_back(reinterpret_cast<std::uintptr_t>(call));
-  const Lines& lines = source_lines(addresses);
-  for (const std::uintptr_t address : addresses) {
-    for (const Source& source : lines.at(address)) {
-      const Source here = relative(source);
-      if (!is_emulator(source) && here.file.front() != '/') return here.text();
-    }
-  }
-  return "";
+  const Source source = source_of(addresses);
+  return source.line == 0 ? "" : source.text();
 }
 
 const std::string& Recorder::shown(const std::string& name) const {
@@ -499,7 +505,7 @@ std::set<std::string> Recorder::changed_by_several(const std::vector<Error>& err
   return both;
 }
 
-Kernel Recorder::finish(Recording& recording) const {
+Kernel Recorder::finish(Recording& recording) {
   Kernel kernel = std::move(recording.kernel);
   std::set<std::uint32_t> places;
   for (const auto& [place, counts] : recording.places)
@@ -530,6 +536,7 @@ Kernel Recorder::finish(Recording& recording) const {
     error.message = sentence_of(error, true);
     error.without_places = sentence_of(error, false);
   }
+  if (recording.played) keep_play_of(recording, kernel);
   const auto rank = [](const Error& each) {
     return each.kind == "race" ? 1 : each.kind == "uninitialised read" ? 2 : 0;
   };

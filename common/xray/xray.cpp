@@ -20,6 +20,14 @@ Values take_values() {
   return Recorder::instance().take_values();
 }
 
+void keep_play() {
+  Recorder::instance().keep_play();
+}
+
+Play take_play() {
+  return Recorder::instance().take_play();
+}
+
 void set_access_limit(std::uint64_t accesses) {
   Recorder::instance().set_access_limit(accesses);
 }
