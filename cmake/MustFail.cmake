@@ -79,24 +79,9 @@ function(is_for_the_xray out_var patch)
   set(${out_var} ${under} PARENT_SCOPE)
 endfunction()
 
-# `lesson`: 05 or 07.02_chunk_walk. `objects`: libraries of the chapter's kernels for `back_end`.
-# `tests`: the lesson's test program. ARGN: the kernels' sources.
-function(add_mistake patch lesson back_end objects tests)
-  get_filename_component(name ${patch} NAME_WE)
-  set(target mistake.${lesson}.${name})
-  if(NOT LADDER_PATCH)
-    add_skipped_test(${target} "the program patch is not installed" OFF)
-    set_tests_properties(${target} PROPERTIES LABELS mistake)
-    return()
-  endif()
-
-  if(back_end STREQUAL "xray" AND NOT LADDER_HAS_XRAY)
-    add_skipped_test(${target} "the X-ray needs g++ without a sanitizer" OFF)
-    set_tests_properties(${target} PROPERTIES LABELS mistake)
-    return()
-  endif()
-
-  set(place ${PROJECT_BINARY_DIR}/mistakes/${lesson}.${name})
+# Adds the program `target`, the tests with a patched copy of one file in the folder `place`, and sets
+# out_var to that file. The other arguments: as for add_mistake.
+function(add_mistaken_program out_var target place patch back_end objects tests)
   plant_patch(file ${patch} ${target} ${place})
   set(others "")
   if(file MATCHES "\\.(cu|cpp)$")
@@ -115,7 +100,41 @@ function(add_mistake patch lesson back_end objects tests)
   endif()
   add_executable(${target} $<TARGET_OBJECTS:${tests}> ${others})
   link_must_fail(${target} ${back_end})
+  set(${out_var} ${file} PARENT_SCOPE)
+endfunction()
+
+# `lesson`: 05 or 07.02_chunk_walk. `objects`: libraries of the chapter's kernels for `back_end`.
+# `tests`: the lesson's test program. ARGN: the kernels' sources.
+function(add_mistake patch lesson back_end objects tests)
+  get_filename_component(name ${patch} NAME_WE)
+  set(target mistake.${lesson}.${name})
+  if(NOT LADDER_PATCH)
+    add_skipped_test(${target} "the program patch is not installed" OFF)
+    set_tests_properties(${target} PROPERTIES LABELS mistake)
+    return()
+  endif()
+
+  if(back_end STREQUAL "xray" AND NOT LADDER_HAS_XRAY)
+    add_skipped_test(${target} "the X-ray needs g++ without a sanitizer" OFF)
+    set_tests_properties(${target} PROPERTIES LABELS mistake)
+    return()
+  endif()
+
+  add_mistaken_program(file ${target} ${PROJECT_BINARY_DIR}/mistakes/${lesson}.${name} ${patch} ${back_end} "${objects}" ${tests} ${ARGN})
   add_must_fail_test(mistake mistakes ${lesson} ${name} ${patch} ${PROJECT_SOURCE_DIR}/${file})
+endfunction()
+
+# The program played.LESSON, for tools/ladder_tools/recordings.py: the X-ray's tests with that one of
+# the `patches` which has a line "# played", or with the first.
+function(add_played_mistake lesson patches objects tests)
+  list(GET patches 0 played)
+  foreach(patch IN LISTS patches)
+    file(STRINGS ${patch} mark REGEX "^# played$")
+    if(mark)
+      set(played ${patch})
+    endif()
+  endforeach()
+  add_mistaken_program(file played.${lesson} ${PROJECT_BINARY_DIR}/played/${lesson} ${played} xray "${objects}" ${tests} ${ARGN})
 endfunction()
 
 # Sets out_var to the object of `source` in the target `tests`.

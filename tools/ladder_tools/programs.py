@@ -10,6 +10,7 @@ from pathlib import Path
 from ladder_tools.building import Build, ask_nvidia, run_program, say
 from ladder_tools.drawing import check_and_draw, copy_at, page_of
 from ladder_tools.place import ROOT, Failed, Refused, exercise_of, place_of, refused, registered_names, text_of, write_whole
+from ladder_tools.recordings import play
 from ladder_tools.rows import lessons_for, lessons_of_story, members_of_cases, operators, rows, story
 
 # run_help.txt is the program's --help, kept so that help needs no build
@@ -234,6 +235,8 @@ def run(words, preset, caller):
 
 
 def xray(words, preset, caller):
+    if "--play" in words:
+        return play(words, preset, caller)
     arguments = Arguments("xray", words, caller)
     build = Build(preset)
     if arguments.copy:
