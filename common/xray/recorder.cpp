@@ -556,9 +556,15 @@ void Recorder::note(const char* kind, const Target& target, const Stamp& party, 
                                   target.bytes, target.size, 1, target.meant, party, other,
                                   missing});
   // No request contains the shared end of an asynchronous copy or an access by the async proxy.
-  if (!party.pending && !target.in_registers && places_[party.place].through < Through::kBulkCopy)
-    unmerged_.push_back(
-        {recording_->findings.size() - 1, thread_, threads_[thread_].events.size()});
+  const std::size_t finding = recording_->findings.size() - 1;
+  if (!party.pending && !target.in_registers && places_[party.place].through < Through::kBulkCopy) {
+    unmerged_.push_back({finding, thread_, threads_[thread_].events.size()});
+  } else if (play_) {
+    // The copy's other end, the operation that has just begun, or what its thread does next.
+    const std::vector<Event>& events = threads_[party.thread].events;
+    const bool is_last = !events.empty() && (party.pending || happens(events.back()));
+    unmerged_.push_back({finding, party.thread, events.size() - is_last});
+  }
 }
 
 Recorder::Relation Recorder::relation_of(const Stamp& a, const Stamp& b) {
@@ -1002,6 +1008,10 @@ bool Recorder::lanes_pair_up(const Request& request, unsigned begin, unsigned co
 }
 
 void Recorder::merge_warps() {
+  for (Unmerged& each : unmerged_) {
+    const std::size_t events = threads_[each.thread].events.size();
+    if (events > 0) each.event = std::min(each.event, events - 1);
+  }
   for (unsigned warp = 0; warp * kWarpSize < threads_in_block_; ++warp)
     merge_warp(warp);
   for (Thread& thread : threads_)
@@ -1021,6 +1031,7 @@ void Recorder::merge_warp(unsigned warp) {
   const auto event = [&](unsigned lane) -> const Event& {
     return threads_[first + lane].events[next[lane]];
   };
+  std::vector<std::size_t> left;  // findings at a basic block, for the next step
   while (true) {
     Request request;
     bool any = false;
@@ -1048,10 +1059,17 @@ void Recorder::merge_warp(unsigned warp) {
       }
       ++next[lane];
     }
-    if (places_[request.place].is_access) {
+    const Place& place = places_[request.place];
+    if (!place.is_access && place.happening == nullptr) {
+      left.insert(left.end(), request.findings.begin(), request.findings.end());
+      continue;
+    }
+    request.findings.insert(request.findings.end(), left.begin(), left.end());
+    left.clear();
+    if (place.is_access) {
       ++request_;
       count(request, warp);
-    } else if (places_[request.place].happening != nullptr) {
+    } else {
       Sample sample{};
       sample.place = request.place;
       sample.warp = warp;

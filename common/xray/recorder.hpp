@@ -359,6 +359,7 @@ class Recorder : public Observer {
   void play(const Request& request, const Sample& sample);
   void play_barrier();
   void play_happening(const Happening& what);
+  bool happens(const Event& event) const { return places_[event.place].happening != nullptr; }
   std::uint64_t turn_of(unsigned thread, std::size_t event) const;
   void sort_played();
   void keep_played_block();
