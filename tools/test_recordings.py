@@ -12,7 +12,8 @@ STEP = [0, 0, 128, 0, 4]
 
 def play(steps=1, errors=(), file="04_y/kernel.cu"):
     party = {"file": file, "line": 3}
-    return {"kernel": "fast<64>", "lines": [{"file": file, "line": 3, "operation": "global load"}],
+    return {"reported": "WRONG RESULT.", "kernel": "fast<64>",
+            "lines": [{"file": file, "line": 3, "operation": "global load"}],
             "steps": [list(STEP) for _ in range(steps)], "first": 0,
             "errors": [{"message": f"race at {file}:3", "party": party, "other": None, "space": "",
                         "buffer": "", "offset": 0, "bytes": 4, "size": 8, "step": 1}
@@ -89,6 +90,12 @@ class Recordings(InAFolder):
                                             "changed": [1, 2, 3], "text": ["", "", "wrong;"]}])
         self.assertEqual(shown["about"], "The mistake: it reads too far. ")
         self.assertEqual(shown["errors"][0]["message"], "race at 04_y/kernel.cu:3")
+
+    def test_of_a_mistake_without_an_error_tell_what_the_test_reports(self):
+        text = self.made()[2].read_text()
+        self.assertIn("it reads too far. The X-ray finds no error. "
+                      "The test reports: WRONG RESULT. ", text)
+        self.assertNotIn("WRONG RESULT", self.made()[1].read_text())
 
     def test_of_what_runs_no_kernel_are_empty(self):
         self.plays = dict.fromkeys(["slow.KeepsItsBudget", "other.KeepsItsBudget", "fast.Other",

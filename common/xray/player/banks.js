@@ -126,8 +126,9 @@ rect { stroke: var(--line); fill: none; }
   }
 
   // Each lane's 16 bytes, in the banks that hold them: one row per word that a bank serves.
-  function drawBanks(parent, {offsets, bytes}) {
-    const banks = wordsByBank(offsets, bytes), rows = Math.max(...banks.map((words) => words.length)), size = 20, height = Math.min(18, 300 / rows);
+  function drawBanks(parent, {offsets, bytes}, width) {
+    const banks = wordsByBank(offsets, bytes), rows = Math.max(...banks.map((words) => words.length));
+    const size = width / kBanks, height = Math.min(18, 300 / rows);
     const svg = node(parent, "svg", {viewBox: `0 0 ${kBanks * size} ${rows * height + 34}`, role: "img", "aria-label": `banks: up to ${rows} words each`}, "", kSvg);
     const rect = (attributes) => node(svg, "rect", attributes, "", kSvg);
     banks.forEach((words, bank) => {
@@ -138,7 +139,7 @@ rect { stroke: var(--line); fill: none; }
       rect({x: bank * size, y: 0, width: size, height: rows * height});
       if (bank % 4 === 0 || bank === kBanks - 1) node(svg, "text", {x: (bank + .5) * size, y: rows * height + 13, "text-anchor": "middle"}, bank, kSvg);
     });
-    node(svg, "text", {x: 0, y: rows * height + 30}, "banks, 4 bytes wide; below each other the words that each serves; a colour is a lane", kSvg);
+    node(svg, "text", {x: 0, y: rows * height + 30}, "banks, 4 bytes wide, above each other their words", kSvg);
   }
 
   class Banks extends HTMLElement {
@@ -163,7 +164,7 @@ rect { stroke: var(--line); fill: none; }
       this.verdict = node(form, "p", {"aria-live": "polite"});
       this.picture = node(form, "div");
       for (const each of [this.input, this.access]) each.addEventListener("input", () => this.show());
-      this.show();
+      new ResizeObserver(() => this.show()).observe(this);
     }
 
     show() {
@@ -175,7 +176,8 @@ rect { stroke: var(--line); fill: none; }
         this.verdict.className = fault || result.conflicts > 0 ? "bad" : "";
         this.verdict.textContent = fault || `${several(result.wavefronts, "wavefront")}, of which ${result.conflicts} by bank conflicts. ` +
             `The same index in global memory: ${several(result.sectors, "sector")} of ${kSectorBytes} bytes for ${kLanes * result.bytes} bytes.`;
-        if (!fault) drawBanks(this.picture, result);
+        const width = Math.round(this.picture.clientWidth);
+        if (!fault && width > 0) drawBanks(this.picture, result, width);
       } catch (error) {
         this.verdict.textContent = `This is no index: ${error.message}.`;
       }

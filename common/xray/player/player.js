@@ -48,7 +48,7 @@ svg text.on { fill: var(--on-accent); font-weight: 600; }
 .thread { stroke: light-dark(hsl(var(--hue) 62% 44%), hsl(var(--hue) 68% 68%)); fill: none; stroke-width: 1.4; }
 .several { fill: var(--text); }
 .several-text { fill: var(--surface) !important; font-weight: 600 !important; }
-.global { fill: var(--accent); } .shared { fill: var(--shared); } .other { fill: var(--strong); }
+.global, .copies { fill: var(--accent); } .shared, .product { fill: var(--shared); } .other { fill: var(--strong); }
 .barrier { stroke: var(--text); stroke-width: 2; }
 .now { stroke: var(--text); stroke-width: 2; }
 .later { opacity: .3; }
@@ -107,6 +107,14 @@ pre .file:first-child { border-top: 0; }
     return variable ? variable.name : "shared memory";
   }
 
+  // The line that runs. A line of a header that is not shown follows its caller.
+  function placeOf(recording, step) {
+    const [by] = step.called_at || [], own = `${fileName(step.file)}:${step.line}`;
+    if (!by) return own;
+    const isShown = recording.source.some(({file}) => file === step.file);
+    return isShown ? `${own}, called at ${by.line}` : `${fileName(by.file)}:${by.line}, in ${own}`;
+  }
+
   // Where a warp's lanes are, in words: the same bytes, a row, equal distances, or anywhere.
   function pattern(step) {
     const offsets = step.offsets.filter(is);
@@ -121,13 +129,14 @@ pre .file:first-child { border-top: 0; }
 
   function words(recording, step) {
     if (step.operation === "barrier") return "All warps of the block have reached this barrier.";
-    if (!step.space) return `Warp ${step.warp}: ${step.operation}.`;
+    if (!step.space) return `Warp ${step.warp}: ${step.operation.replace(/^wait$/, "wait for an mbarrier")}.`;
     const lanes = step.offsets.filter(is).length, verb = kVerbs[step.operation.split(" ")[1]];
     const who = lanes === kLanes ? "32 lanes" : count(lanes, "lane");
     const price = step.space === "global" ? count(step.cost, "sector") :
         `${count(step.cost, "wavefront")}${step.conflicts > 0 ? `, ${count(step.conflicts, "bank conflict")}` : ""}`;
-    return `Warp ${step.warp}: ${who} ${verb}${lanes === 1 ? "s" : ""} ${pattern(step)} of ${
-        arrayOf(recording, step)}: ${price}.`.replace("add tos", "adds to");
+    const does = lanes === 1 ? {load: "loads", store: "stores", "add to": "adds to"}[verb] : verb;
+    return `Warp ${step.warp}: ${who} ${does} ${pattern(step)} of ${arrayOf(recording, step)}${
+        step.matrix_load ? " with ldmatrix" : ""}: ${price}.`;
   }
 
   // ---- elements
@@ -259,21 +268,25 @@ pre .file:first-child { border-top: 0; }
 
   // ---- a block over time: a row per warp, a column per step
 
+  // A copy, a product, or a wait; by the names of common/cuda/hopper.hpp.
+  const kindOf = ({operation}) =>
+      /^(tma_|bulk_)/.test(operation) && !/wait/.test(operation) ? "copies" : operation === "wgmma" ? "product" : "other";
+
   function drawTime(side, width, go) {
     const {recording, steps, current} = side;
     const warps = Math.ceil(recording.block.reduce((a, b) => a * b) / kLanes), rows = Math.min(warps, 16);
-    const rowHeight = rows > 8 ? 6 : 11, pitch = (width - 52) / kColumns, height = rows * rowHeight;
+    const rowHeight = rows > 8 ? 6 : 13, pitch = (width - 52) / kColumns, height = rows * rowHeight;
     const from = Math.max(0, Math.min(current - kColumns / 2, steps.length - kColumns));
     const svg = canvas(width, height + 4, `Steps ${from + 1} to ${Math.min(steps.length, from + kColumns)} of ${count(warps, "warp")}`);
     svg.setAttribute("class", "time");
-    for (let row = 0; row < rows; row += rowHeight < 11 ? 4 : 1)
+    for (let row = 0; row < rows; row += rowHeight < 13 ? 4 : 1)
       draw(svg, "text", {x: 0, y: row * rowHeight + 10}, `warp ${Math.floor(row * warps / rows)}`);
     steps.slice(from, from + kColumns).forEach((step, i) => {
       const x = 52 + i * pitch, later = from + i > current ? " later" : "";
       if (step.operation === "barrier")
         return draw(svg, "line", {x1: x + pitch / 2, x2: x + pitch / 2, y1: 0, y2: height, class: `barrier${later}`});
       draw(svg, "rect", {x: x + .5, y: Math.floor(step.warp * rows / warps) * rowHeight + 1, width: Math.max(1, pitch - 1), height: rowHeight - 2,
-        class: `${step.errors.length > 0 ? "fault" : step.space || "other"}${later}`});
+        class: `${step.errors.length > 0 ? "fault" : step.space || kindOf(step)}${later}`});
     });
     draw(svg, "line", {x1: 52 + (current - from + .5) * pitch, x2: 52 + (current - from + .5) * pitch, y1: height, y2: height + 4, class: "now"});
     svg.addEventListener("click", (event) => {
@@ -338,7 +351,7 @@ pre .file:first-child { border-top: 0; }
     side.show = (at, width) => {
       side.current = Math.min(at, steps.length - 1);
       const step = steps[side.current], done = at >= steps.length;
-      const [by] = step.called_at || [], where = `${fileName(step.file)}:${step.line}${by ? `, called at ${by.line}` : ""}`;
+      const where = placeOf(recording, step);
       total.textContent = sums[side.current];
       side.words = done ? `${recording.title}: this recording has ended.` : words(recording, step);
       const errors = done ? [] : step.errors.map((number) => element("span", {class: "bad"}, element("br"), recording.errors[number].message));
