@@ -124,11 +124,14 @@ class Recording:
     def _shown(self, play, build):
         """The recording, with its source and words. Its files are named as the lesson's own."""
         planted = Path(build.name) / "played" / self.lesson
-        own = f"{planted}/"
+        own, copy = f"{planted}/", planted if self.patch else None
         lines = [at for line in play["lines"] for at in (line, *line.get("called_at", []))]
         parties = [error[party] for error in play["errors"] for party in ("party", "other")]
         for at in filter(None, [*lines, *parties]):
             at["file"] = at["file"].removeprefix(own)
+        for line in play["lines"]:  # a launch calls no line of the kernel
+            line["called_at"] = [at for at in line.get("called_at", [])
+                                 if "<<<" not in line_of(at, copy)]
         for error in play["errors"]:
             error["message"] = error["message"].replace(own, "")
             for word in ("space", "buffer", "offset", "bytes", "size", "step"):
@@ -142,7 +145,8 @@ class Recording:
             if play["reported"] and not play["errors"]:
                 report = play["reported"].replace(own, "").replace(f"{ROOT}/", "").rstrip(".")
                 play["about"] += f"The X-ray finds no error. The test reports: {report}. "
-        play["source"] = source_of(lines, self.folder.parts[0], planted if self.patch else None)
+        lines = [at for line in play["lines"] for at in (line, *line["called_at"])]
+        play["source"] = source_of(lines, self.folder.parts[0], copy)
         del play["reported"]
         return play
 
@@ -160,6 +164,15 @@ def _run(program, test):
         return {**json.loads(path.read_text()), "reported": ": ".join(map(str.strip, reported))}
 
 
+def lines_of(file, planted=None):
+    """A file's lines, from the folder `planted` if it is there."""
+    return (planted and text_of(planted / file) or text_of(file)).splitlines()
+
+
+def line_of(place, planted=None):
+    return next(iter(lines_of(place["file"], planted)[place["line"] - 1:]), "")
+
+
 def source_of(places, chapter, planted=None):
     """Of each of the chapter's files, the lines around these places, the kernel's first. A file
     in the folder `planted` replaces the lesson's; `changed` are the numbers of its new lines."""
@@ -170,9 +183,7 @@ def source_of(places, chapter, planted=None):
     for file in sorted(used, key=lambda file: (not Path(file).name.startswith("kernel"), file)):
         if not file.startswith(f"{chapter}/"):
             continue
-        ours = text_of(file).splitlines()
-        lines = text_of(planted / file).splitlines() if planted else ours
-        lines = lines or ours
+        ours, lines = lines_of(file), lines_of(file, planted)
         first = max(1, min(used[file]) - _BEFORE)
         changed = {line + 1 for at, to, _ in changes(lines, ours)
                    for line in range(at, max(to, at + 1))}

@@ -107,6 +107,9 @@ pre .file:first-child { border-top: 0; }
     return variable ? variable.name : "shared memory";
   }
 
+  // An error's sentence without the lines that call, which the source view marks.
+  const shortened = ({message}) => message.replace(/, called at [^,]+:\d+/g, "");
+
   // The line that runs. A line of a header that is not shown follows its caller.
   function placeOf(recording, step) {
     const [by] = step.called_at || [], own = `${fileName(step.file)}:${step.line}`;
@@ -354,7 +357,7 @@ pre .file:first-child { border-top: 0; }
       const where = placeOf(recording, step);
       total.textContent = sums[side.current];
       side.words = done ? `${recording.title}: this recording has ended.` : words(recording, step);
-      const errors = done ? [] : step.errors.map((number) => element("span", {class: "bad"}, element("br"), recording.errors[number].message));
+      const errors = done ? [] : step.errors.map((number) => element("span", {class: "bad"}, element("br"), shortened(recording.errors[number])));
       sentence.replaceChildren(element("b", {}, where), " ", side.words, ...errors);
       const wrong = wrongLanes(recording, step);
       picture.replaceChildren(...(!step.space ? [] : [(step.space === "shared" ? drawBanks : drawSectors)(step, side.words, wrong, width)]));
