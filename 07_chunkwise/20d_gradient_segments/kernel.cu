@@ -8,16 +8,20 @@
 // Costs:  S and D of every chunk in memory, as in 07.20, and per segment a state in fp32. S and D
 //         of all but the first segment are rounded twice. With many heads it launches what 07.20
 //         launches. See README for what was predicted and measured.
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdint>
 
+#include "07_chunkwise/chunk_scores.hpp"
 #include "07_chunkwise/gradient_blocks.hpp"
 #include "07_chunkwise/gradient_chunk.hpp"
 #include "07_chunkwise/gradient_kernels.hpp"
 #include "07_chunkwise/gradient_limits.hpp"
 #include "07_chunkwise/gradient_walks.hpp"
+#include "07_chunkwise/pair_gradients.hpp"
+#include "07_chunkwise/state_products.hpp"
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
@@ -146,12 +150,71 @@ __global__ void __launch_bounds__(kWalkThreads, 4)
 
 // ---- Second kernel: inside the chunks ----
 
+// Copies are in gradient_chunk.hpp, the rows, decays and scores in chunk_scores.hpp, products of a tile of V
+// in state_products.hpp, and the gradients in pair_gradients.hpp.
+
 template <bool kGla, bool kAligned, bool kRests, typename Element, typename LogW, typename Buffers>
 __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(float) ? 1 : 2)
     chunk_gradients(const BasicWkvGradArgs<Element, LogW> args, const Buffers work) {
   extern __shared__ float4 smem[];
-  gradients_of_chunk<kGla, kAligned>(*reinterpret_cast<ChunkTiles<kRests, Element, LogW>*>(smem),
-                                     args, work);
+  using Tiles = ChunkTiles<kRests, Element, LogW>;
+  auto& tiles_smem = *reinterpret_cast<Tiles*>(smem);
+  const int tid = threadIdx.x, lane = tid % kWarpSize, warp = tid / kWarpSize;
+  const Part part{lane, warp, warp % kBlocks * kBlock, warp >= kBlocks};
+  const Place place(args.forward, work.chunks);
+  const float scale = args.forward.scale;
+
+  // All copies start at once, first the inputs of the rows, then the first tile of V.
+  fetch_keys<kAligned>(tiles_smem, args.forward, place);
+  fetch_values<kAligned>(tiles_smem, args, work, place, 0);
+  make_spans<kGla>(tiles_smem, warp, lane);
+  int ik[2];
+  float u[2];
+  find_channels<kGla>(args.forward, place, part, ik, u);
+  __pipeline_wait_prior(1);
+  __syncthreads();  // q, k and log_w are in shared memory
+
+  Sum left[kBlocksPerWarp];
+  put_rows<kGla>(tiles_smem, part, ik, u, left);
+  __syncthreads();
+  put_decays_around_blocks(tiles_smem, tid);
+  decay_to_the_end(tiles_smem, part, ik, left);
+  Sum scores[kPairsPerWarp] = {};
+  if (warp < kBlocks) add_scores_within_block(tiles_smem, part, scores[0]);
+  add_scores_between_blocks(tiles_smem, part, scores);
+  __syncthreads();  // all threads have read the levels' rows, so they may be overwritten
+  put_left(tiles_smem, part, left);
+  put_scores(tiles_smem, part, scale, scores);
+
+  // Products with S and D, one tile of V at a time. dv is complete after its tile.
+  Sum d_scores[kPairsPerWarp] = {};
+  Sum from_state[kBlocksPerWarp] = {}, from_adjoint[kBlocksPerWarp] = {};
+  Sum overlap = {};  // S times D transposed, of which only the diagonal is used
+#pragma unroll 1
+  for (int tile_V = 0; tile_V < work.tiles_V; ++tile_V) {
+    if (tile_V > 0) {
+      __syncthreads();  // all threads have read the last tile of V, so it may be refilled
+      fetch_values<kAligned>(tiles_smem, args, work, place, tile_V);
+    }
+    __pipeline_wait_prior(0);
+    if constexpr (Buffers::kInSegments) work.add_first_states(tiles_smem, place, tile_V);
+    __syncthreads();
+    add_d_scores(tiles_smem, part, d_scores);
+    add_products_of_states(tiles_smem, part, from_state, from_adjoint, overlap);
+    make_dv<kAligned>(tiles_smem, args, work, place, part, tile_V);
+  }
+  put_overlap(tiles_smem, part, ik, overlap);
+  if constexpr (Tiles::kWithRest) __syncthreads();  // all have read `left`; it may be overwritten
+  put_d_scores(tiles_smem, part, scale, d_scores);
+  __syncthreads();
+
+  Sum d_log_w[kBlocksPerWarp] = {};
+  make_gradients<kGla>(tiles_smem, part, ik, u, scale, tid, from_state, from_adjoint, d_log_w);
+  __syncthreads();
+  put_d_log_w(tiles_smem, part, ik, place.rows, work.d_log_w_parts != nullptr, d_log_w);
+  __syncthreads();
+  write_gradients<kAligned>(tiles_smem, args, work, place);
+  write_parts(tiles_smem, args.forward, work, place, tid);
 }
 
 // ---- Third kernel: sums over blocks, always in the same order ----
