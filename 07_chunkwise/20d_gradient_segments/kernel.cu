@@ -99,6 +99,7 @@ struct Segments : Work<Element> {
 
   // Adds what the decays leave of a segment's first state to S before the chunk, and to D after it.
   // A thread adds to the vectors that it copied itself, so it waits for no other thread's copies.
+  // Segment 0 has a state of zeros. Without a branch for it all loads start together.
   template <typename Tiles>
   __device__ void add_first_states(Tiles& tiles_smem, const Place& place, int tile_V) const {
     constexpr int kUnit = SquareTile<Element>::kUnit, kUnits = kSide / kUnit;
@@ -107,7 +108,6 @@ struct Segments : Work<Element> {
 #pragma unroll
     for (int backward = 0; backward < 2; ++backward) {
       const int n = backward != 0 ? chunks - 1 - place.chunk : place.chunk, segment = n / length;
-      if (segment == 0) continue;  // it started from its true state
       const float* const state = state_of(backward, segment, place.bh, place.tile_K, tile_V);
       const float* const decay = passed_of(backward, n, place.bh, place.tile_K);
       const auto own_smem = square(tiles_smem.stage[kState + backward]);
