@@ -269,8 +269,8 @@ def page(title, body, scripts):
     return re.sub(r"<!--(\w+)-->", lambda part: parts[part[1]], text)
 
 
-def play(words, preset, caller):
-    """./ladder xray 05 --play FILE.html writes the lesson's players as one page."""
+def arguments_of_play(words, caller):
+    """The page's path and the lesson's folder, of ./ladder xray 05 --play FILE.html."""
     at = words.index("--play")
     file, words = words[at + 1:at + 2], words[:at] + words[at + 2:]
     if not file or file[0].startswith("-"):
@@ -284,6 +284,12 @@ def play(words, preset, caller):
     if folder not in lessons_played():
         raise Refused(f"{folder} has no xray_test.cpp; allowed with --play: "
                       + " ".join(map(lesson_of, lessons_played())))
+    return path, folder
+
+
+def play(words, preset, caller):
+    """./ladder xray 05 --play FILE.html writes the lesson's players as one page."""
+    path, folder = arguments_of_play(words, caller)
     build = Build(preset)
     build.lock()
     build.prepare()

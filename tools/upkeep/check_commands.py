@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from nvcc import ROOT, files_here
-from ladder_tools import boss, exercise, learning, new, pack, place, programs, room, rows, testing
+from ladder_tools import boss, exercise, learning, new, pack, place, programs, recordings, room, rows, testing
 from ladder_tools.place import Refused, ToRead, exercise_of, exercises, place_of, refused
 from ladder_tools.rows import operators
 
@@ -164,6 +164,9 @@ def _of_exercise(words):
 
 
 def _of_xray(words):
+    if "--play" in words:
+        recordings.arguments_of_play(words, str(ROOT))
+        return
     copies = [word for word in words if word.startswith("my/")]
     for copy in copies:
         if not any(Path(copy) in (each.mine, each.mine.parent) for each in exercises() + exercises("scratch")):
