@@ -105,7 +105,7 @@ button { cursor: pointer; }
 .row { display: flex; flex-wrap: wrap; gap: 8px; }
 p { margin: 10px 0 6px; min-height: 3em; }
 .bad { color: var(--error); font-weight: 600; }
-svg { display: block; width: 100%; height: auto; }
+svg { display: block; width: 100%; height: auto; overflow: visible; }
 svg text { fill: var(--muted); font: 11px system-ui, sans-serif; }
 rect { stroke: var(--line); fill: none; }
 .lane { fill: light-dark(hsl(var(--hue) 62% 44%), hsl(var(--hue) 68% 68%)); stroke: none; }

@@ -28,17 +28,17 @@ button:disabled { color: var(--muted); border-color: var(--line); cursor: defaul
 .controls input { flex: 1 1 160px; min-width: 0; min-height: 42px; margin: 0; accent-color: var(--accent); }
 .where { font-variant-numeric: tabular-nums; color: var(--muted); min-width: 8em; }
 .sides { display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr); }
-@container (min-width: 760px) { .sides.two { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); } }
-.side { background: var(--surface); border: 1px solid var(--line); border-radius: 10px; padding: 10px 12px; }
+@container (min-width: 640px) { .sides.two { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); } }
+.side { background: var(--surface); border: 1px solid var(--line); border-radius: 10px; padding: 10px 12px; overflow: clip; }
 .side.wrong { border-left: 4px solid var(--error); }
-h3 { font-size: 1rem; margin: 0; }
+h3 { font-size: 16px; margin: 0; }
 p { margin: 3px 0 8px; }
-.muted, small { color: var(--muted); font-size: .85rem; }
+.muted { color: var(--muted); font-size: 14px; }
 .bad { color: var(--error); font-weight: 600; }
 .errors { display: flex; flex-wrap: wrap; gap: 6px; margin: 6px 0; }
 .errors button { border-color: var(--error); color: var(--error); }
 .sentence { min-height: 3em; }
-svg { display: block; width: 100%; height: auto; }
+svg { display: block; width: 100%; height: auto; overflow: visible; }
 svg text { fill: var(--muted); font: 12px system-ui, sans-serif; }
 svg text.on { fill: var(--on-accent); font-weight: 600; }
 .box { fill: none; stroke: var(--strong); }
@@ -226,7 +226,9 @@ pre .file:first-child { border-top: 0; }
     });
     drawLanes(svg, step, 0, pitch, wrong);
     const first = sectors[0] * kSectorBytes, last = (sectors[sectors.length - 1] + 1) * kSectorBytes - 1;
-    draw(svg, "text", {x: 0, y: y + height + 16}, `bytes ${grouped(first)} to ${grouped(last)} of ${step.array || "no array"}, in sectors of 32 bytes`);
+    const bytes = `bytes ${grouped(first)} to ${grouped(last)} of ${step.array || "no array"}`, more = ", in sectors of 32 bytes";
+    const fits = (bytes + more).length * 6.3 < width;
+    draw(svg, "text", {x: 0, y: y + height + 16}, fits ? bytes + more : bytes);
     return svg;
   }
 
@@ -252,7 +254,7 @@ pre .file:first-child { border-top: 0; }
       draw(svg, "rect", {x: worst * pitch, y: y - 2, width: pitch, height: rows * rowHeight + 4, class: "ring", "data-conflict": worst});
     }
     drawLanes(svg, step, 0, pitch, wrong);
-    draw(svg, "text", {x: 0, y: bottom + 31}, `banks of shared memory, 4 bytes wide; ${count(rows, "row")}: the words of a bank`);
+    draw(svg, "text", {x: 0, y: bottom + 31}, `banks, 4 bytes wide; ${count(rows, "row")}: the words of a bank`);
     return svg;
   }
 
