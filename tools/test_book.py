@@ -83,7 +83,7 @@ class TheBook(unittest.TestCase):
 
 class Writing(InAFolder):
     def test_arguments_and_what_is_missing(self):
-        self.assert_refused(lambda words: book.book(words, "default", "/"), ((["03"], "takes no arguments"),))
+        self.assert_refused(lambda words: book.book(words, "default", "/"), ((["03"], "takes no arguments except --recordings"), (["--recordings", "03"], "takes no")))
         with mock.patch.object(book, "python_with", return_value=None), self.assertRaisesRegex(Failed, "apt-get install -y mkdocs-material"):
             book.book([], "default", "/")
         with mock.patch.object(book, "MATHJAX", Path("/none")), self.assertRaisesRegex(Failed, "libjs-mathjax"):
@@ -160,6 +160,26 @@ class Pages(InAFolder):
         page = book_pages.with_box('<h1>A</h1><h2 id="your-turn">Your turn</h2><p>x', "04_no_atomic", "04_no_atomic/index.html")
         self.assertRegex(page, r'Your turn</h2><div class="admonition[^>]*>.*your clone</a>:</p>.*\./ladder exercise 04\n(?s:.*)href="exercise.cu.html".*04\.boss')
         self.assertIn("<h1>A</h1><div", book_pages.with_box("<h1>A</h1>", "04_no_atomic/01_restrict", "04_no_atomic/01_restrict/index.html"))
+
+    def test_a_lesson_plays_its_recordings_below_the_x_rays_heading(self):
+        text = '<h1>A</h1><h2 id="x-ray-before-and-after">X</h2><p>y<h2 id="what-next">?</h2>'
+        page = book_pages.with_player(text, "07_chunkwise/09_ldmatrix_swizzle", [Path(f"07.{each}.js") for each in ("08_registers", "09_ldmatrix_swizzle", "09_ldmatrix_swizzle.mistake")])
+        self.assertRegex(page, r'X</h2><p>A step(?s:.*?)</p>\n<xray-player names="[^"]*07\.09_ldmatrix_swizzle"></xray-player>\n<details class="played"><summary>The same kernel with a mistake, '
+                               r'(?s:.*?)names="07\.09_ldmatrix_swizzle\.mistake 07(?s:.*?)</details>\n<details (?s:.*?)<xray-banks lesson="07.09"></xray-banks></details>\n<p>y')
+        self.assertEqual(book_pages.with_player(text, "05_float4", []), text)
+
+    def test_a_lesson_without_recordings_says_how_to_play_it(self):
+        page = book_pages.with_player('<h2 id="idea">I</h2><h2 id="what-next">?</h2>', "05_float4", None)
+        self.assertEqual(page, '<h2 id="idea">I</h2><p><code>./ladder xray 05 --play 05.html</code> plays this kernel step by step.</p>\n<h2 id="what-next">?</h2>')
+
+    def test_the_player_comes_after_the_recordings_that_a_page_plays(self):
+        self.assertEqual(book_pages.scripts_of([Path("out/recordings/05.js")]), ["assets/recordings/05.js", "assets/player.js"])
+        self.assertEqual((book_pages.scripts_of(None), book_pages.scripts_of([])), ([], []))
+        self.write({"out/05.js": "05", "assets/x": ""})
+        with mock.patch.object(book_pages, "MADE", {Path("05"): [self.root / "out/05.js"], Path("06"): [self.root / "out/05.js"]}):
+            book_pages.on_post_build({"site_dir": str(self.root)})
+        self.assertEqual((self.root / "assets/recordings/05.js").read_text(), "05")
+        self.assertIn("customElements.define", (self.root / "assets/player.js").read_text())
 
     def test_the_changes_are_in_the_section_that_names_the_command(self):
         page = '<h2 id="the-diff">The diff</h2><p>./ladder diff 05 06</p><h2 id="what-next">What next?</h2>'

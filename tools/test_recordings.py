@@ -79,6 +79,17 @@ class Recordings(InAFolder):
         self.made()
         self.assertEqual(len(self.build.built), 3)
 
+    def test_a_lesson_is_left_out_until_all_that_it_plays_is_made(self):
+        lessons = ["03_x", "04_y"]
+        self.assertEqual(recordings.made_before(lessons), {})
+        self.made("03_x")
+        self.assertEqual(list(recordings.made_before(lessons)), [Path("03_x")])
+        scripts, runs = self.made(), len(self.runs)
+        self.assertEqual(recordings.made_before(lessons)[Path("04_y")], scripts)
+        self.assertEqual(len(self.runs), runs)
+        self.write({"04_y/more/mistakes/a.patch": "# mistake: another\n"})
+        self.assertEqual(list(recordings.made_before(lessons)), [Path("03_x")])
+
     def test_of_a_mistake_seek_the_test_that_finds_it(self):
         planted = "build/played/04/04_y/kernel.cu"
         self.plays["fast.StaysInBounds/wkv"] = play(errors=[1], file=planted)

@@ -10,6 +10,7 @@ import sys
 import urllib.parse
 from pathlib import Path, PurePosixPath
 
+from ladder_tools import recordings
 from ladder_tools.building import require_writable, say
 from ladder_tools.learning import (folders_of, hours, lesson_named_by, lessons_of, minutes_of,
                                    paths, title_of)
@@ -290,11 +291,18 @@ def put(site, out):
         raise
 
 
+def arguments_of_book(words):
+    """Whether to make recordings."""
+    if words not in ([], ["--recordings"]):
+        raise Refused("book takes no arguments except --recordings")
+    return bool(words)
+
+
 def book(words, preset, caller):
-    """Writes out/book."""
-    del preset, caller
-    if words:
-        raise Refused("book takes no arguments")
+    """Writes out/book. With --recordings it makes those that are missing; the pages play all that
+    are there."""
+    del caller
+    makes_recordings = arguments_of_book(words)
     python = python_with("mkdocs", "markdown_it", "pygments")
     if python is None:
         raise Failed("the book needs mkdocs-material and markdown-it-py: "
@@ -302,6 +310,8 @@ def book(words, preset, caller):
     if shutil.which("git") is None:
         raise Failed("git is not installed, and the book's diffs need it")
     require_writable("out")
+    if makes_recordings:
+        recordings.recordings(recordings.lessons_played(), recordings.build_for_xray(preset))
     out, place = ROOT / "out" / "book", ROOT / "out" / ".book"
     with open(ROOT / "out" / ".book.lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -4,7 +4,8 @@ import functools
 import html
 import os
 import re
-from pathlib import PurePosixPath
+import shutil
+from pathlib import Path, PurePosixPath
 
 from markdown_it import MarkdownIt
 from mkdocs.structure.toc import get_toc
@@ -14,10 +15,12 @@ from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
 from ladder_tools import book as plan
+from ladder_tools import recordings
 from ladder_tools.learning import changes, kernel_of, more_of
 from ladder_tools.pages import COMMENT, Slugs, published_address
 from ladder_tools.place import ROOT, text_of
 
+PLAYER = "assets/player.js"
 _LONG = 150_000  # characters of a source that are shown without colours
 _FORMAT = HtmlFormatter(nowrap=True)
 _MATH = re.compile(r"\$\$(?P<display>.+?)\$\$|\$(?P<inline>(?![\s$])[^$]*?(?<![\s\\]))\$(?!\d)",
@@ -36,9 +39,10 @@ _EVERYDAY = {
 
 
 def _coloured(text, lexer):
-    """The text with colours. Names and blanks have none in the theme, so their marks can go. In a
-    shell, 00.01 is no number but a lesson."""
-    plain = "n|w|m[if]?" if lexer.name.startswith("Bash") else "n|w"
+    """The text with colours. Names and blanks have none in the theme, so their marks can go. So can
+    those of brackets and commas, which the theme shows paler, because they would be a seventh of
+    the book. In a shell, 00.01 is no number but a lesson."""
+    plain = "n|w|p|m[if]?" if lexer.name.startswith("Bash") else "n|w|p"
     return re.sub(rf'<span class="(?:{plain})">([^<]*)</span>', r"\1",
                   highlight(text, lexer, _FORMAT))
 
@@ -291,6 +295,39 @@ def with_diff(text, folder):
     return text[:end] + diff_of(*step) + text[end:]
 
 
+_FOLDED = {"mistake": "The same kernel with a mistake, step by step",
+           "banks": "An index of your own, and the banks that it uses"}
+
+
+def player_of(folder, made):
+    """A lesson's players. Those after the first are folded."""
+    first, *others = recordings.players(folder, made).splitlines()
+    parts = ["<p>A step is one request of a warp. Space plays and pauses, and the arrow keys go "
+             f"one step.</p>\n{first}\n"]
+    for each in others:
+        words = _FOLDED["banks" if each.startswith("<xray-banks") else "mistake"]
+        parts.append(f'<details class="played"><summary>{words}</summary>\n{each}</details>\n')
+    return "".join(parts)
+
+
+def with_player(text, folder, made):
+    """A lesson's page with players of the recordings `made`, or with the line that makes a page of
+    them if that is None. They are below the X-ray's heading, or before the last question."""
+    if made is None:
+        number = recordings.lesson_number(folder)
+        line = f"./ladder xray {number} --play {number}.html"
+        part = f"<p><code>{line}</code> plays this kernel step by step.</p>\n"
+    elif not made:  # a program that launches no kernel
+        return text
+    else:
+        part = player_of(folder, made)
+    heading = re.search(r'<h2 id="([\w-]*x-ray[\w-]*)">', text)
+    if heading:
+        return after_heading(text, heading[1], part)
+    end = text.find('<h2 id="what-next">')
+    return text[:end] + part + text[end:] if end >= 0 else text + part
+
+
 def with_ways(text):
     """The front page with links to the pages of the paths."""
     names = "|".join(PurePosixPath(page).stem for page in BOOK.made)
@@ -330,6 +367,8 @@ def way_to(path):
 # mkdocs' hooks
 
 BOOK = plan.Book()
+PLAYED = recordings.lessons_played()
+MADE = recordings.made_before(PLAYED)
 _TREE = {plan.staged_path(path): path for path in (*BOOK.pages, *BOOK.sources, *BOOK.folders)}
 
 
@@ -376,7 +415,26 @@ def on_page_context(context, page, config, nav):
             page.content = with_terms(page.content, plan.site_path(path))
         if path == f"{folder}/README.md" and folder in BOOK.lessons:
             page.content = with_box(with_diff(page.content, folder), folder, plan.site_path(path))
+            if Path(folder) in PLAYED:
+                made = MADE.get(Path(folder))
+                page.content = with_player(page.content, folder, made)
+                page.meta["scripts"] = scripts_of(made)
     return context
+
+
+def scripts_of(made):
+    """What a page with these recordings runs, the player last."""
+    return [*(f"assets/recordings/{each.name}" for each in made), PLAYER] if made else []
+
+
+def on_post_build(config):
+    """Adds the recordings that the pages play."""
+    place = Path(config["site_dir"]) / "assets" / "recordings"
+    for script in {each for made in MADE.values() for each in made}:
+        place.mkdir(exist_ok=True)
+        shutil.copyfile(script, place / script.name)
+    if MADE:
+        (Path(config["site_dir"]) / PLAYER).write_text(recordings.player_script())
 
 
 def on_post_page(output, page, config):

@@ -218,15 +218,33 @@ def recordings_of(folder):
     return [Recording(folder), *([Recording(folder, patch)] if patch else [])]
 
 
+def _needed(lessons):
+    """For each lesson's folder, the recordings that its players need. Two lessons share the
+    recording that both need."""
+    shared, needed = {}, {}
+    for folder in map(Path, lessons):
+        before = step_before(folder)
+        some = [*(recordings_of(before)[:1] if before else []), *recordings_of(folder)]
+        needed[folder] = [shared.setdefault(each.name, each) for each in some]
+    return needed, list(shared.values())
+
+
+def _scripts(some):
+    return [each.path for each in some if not each.is_empty()]
+
+
+def made_before(lessons):
+    """As recordings(), but makes nothing: only the lessons whose recordings are all there."""
+    needed, all_of_them = _needed(lessons)
+    fit = {each for each in all_of_them if each.path.exists() and each.is_made(each.key())}
+    return {folder: _scripts(some) for folder, some in needed.items() if fit.issuperset(some)}
+
+
 def recordings(lessons, build):
     """Makes what is missing for these lessons' folders and the steps before them. Returns, for
     each lesson, the scripts that its players need. The build must be prepared."""
-    needed = {}
-    for folder in map(Path, lessons):
-        before = step_before(folder)
-        needed[folder] = [*(recordings_of(before)[:1] if before else []), *recordings_of(folder)]
-    all_of_them = {each.name: each for some in needed.values() for each in some}
-    missing = {each: each.key() for each in all_of_them.values()}
+    needed, all_of_them = _needed(lessons)
+    missing = {each: each.key() for each in all_of_them}
     missing = {each: key for each, key in missing.items() if not each.is_made(key)}
     if missing:
         build.build(*sorted(each.program for each in missing))
@@ -235,8 +253,17 @@ def recordings(lessons, build):
         progress.show(done, len(missing), f"recording {each.name}")
         each.make(build, key)
     progress.clear()
-    return {folder: [each.path for each in some if not all_of_them[each.name].is_empty()]
-            for folder, some in needed.items()}
+    return {folder: _scripts(some) for folder, some in needed.items()}
+
+
+def build_for_xray(preset):
+    """A build that can make recordings."""
+    build = Build(preset)
+    build.lock()
+    build.prepare()
+    if not build.has_xray():
+        raise Failed("the X-ray needs g++, but this build uses another compiler")
+    return build
 
 
 def players(folder, scripts):
@@ -277,9 +304,6 @@ def arguments_of_play(words, caller):
         raise Refused("--play needs a value; allowed: --play FILE.html")
     if len(words) != 1:
         raise Refused("--play takes one lesson, such as 05 or 07.02")
-    path = Path(caller) / file[0]
-    if not path.parent.is_dir():
-        raise Refused(f"--play is '{file[0]}'; allowed: a file in a folder that exists")
     folder = Path(place_of(words[0]).folder)
     if folder not in lessons_played():
         raise Refused(f"{folder} has no xray_test.cpp; allowed with --play: "
@@ -290,12 +314,7 @@ def arguments_of_play(words, caller):
 def play(words, preset, caller):
     """./ladder xray 05 --play FILE.html writes the lesson's players as one page."""
     path, folder = arguments_of_play(words, caller)
-    build = Build(preset)
-    build.lock()
-    build.prepare()
-    if not build.has_xray():
-        raise Failed("the X-ray needs g++, but this build uses another compiler")
-    scripts = recordings([folder], build)[folder]
+    scripts = recordings([folder], build_for_xray(preset))[folder]
     title = f"The X-ray plays {lesson_number(folder)}"
     write_whole(path, page(title, players(folder, scripts), scripts))
     say(f"written: {path}  (open it in a browser)")
