@@ -304,6 +304,9 @@ def arguments_of_play(words, caller):
         raise Refused("--play needs a value; allowed: --play FILE.html")
     if len(words) != 1:
         raise Refused("--play takes one lesson, such as 05 or 07.02")
+    path = Path(caller) / file[0]
+    if not path.parent.is_dir():
+        raise Refused(f"--play is '{file[0]}'; allowed: a file in a folder that exists")
     folder = Path(place_of(words[0]).folder)
     if folder not in lessons_played():
         raise Refused(f"{folder} has no xray_test.cpp; allowed with --play: "
