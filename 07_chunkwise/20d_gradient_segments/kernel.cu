@@ -150,8 +150,8 @@ __global__ void __launch_bounds__(kWalkThreads, 4)
 
 // ---- Second kernel: inside the chunks ----
 
-// Copies are in gradient_chunk.hpp, the rows, decays and scores in chunk_scores.hpp, products of a tile of V
-// in state_products.hpp, and the gradients in pair_gradients.hpp.
+// Copies are in gradient_chunk.hpp, the rows, decays and scores in chunk_scores.hpp, products of a
+// tile of V in state_products.hpp, and the gradients in pair_gradients.hpp.
 
 template <bool kGla, bool kAligned, bool kRests, typename Element, typename LogW, typename Buffers>
 __global__ void __launch_bounds__(kThreads, kRests || sizeof(Element) == sizeof(float) ? 1 : 2)
