@@ -134,8 +134,8 @@ def judge(table, shapes):
 
 
 def text_of(table):
-    with open(os.path.join(HERE, "kernels.hpp"), encoding="utf-8") as file:
-        ids = {name: kernel for kernel, name in re.findall(r'KERNEL\((\w+), "(\w+)"', file.read())}
+    with open(os.path.join(HERE, "kernels.cpp"), encoding="utf-8") as file:
+        ids = {name: kernel for kernel, name in re.findall(r'Kernel::(\w+): return "(\w+)"', file.read())}
     lines = ["// Written by library/best/fit.py: microseconds on an H200 for each term of a Work",
              "// (work.cpp). The columns in front: kernel, data, K up to, variant."]
     for (name, data, rows, variant), costs in table.items():
