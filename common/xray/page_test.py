@@ -391,8 +391,9 @@ def check_page(driver, url, screenshots):
             "shown in light and dark, on desktop and phone")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run(check_page, description):
+    """The program of a test of one page."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", type=pathlib.Path)
     parser.add_argument("--screenshots", type=pathlib.Path, metavar="DIR")
     arguments = parser.parse_args()
@@ -410,4 +411,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(check_page, __doc__))

@@ -6,14 +6,11 @@ on, and the player's model of banks and sectors against the emulator's counts.
 
 Exit 0: all holds; exit 1: one sentence says what does not.
 """
-import argparse
-import pathlib
 import sys
 
 from page_test import (DESKTOP, LEAST_BUTTON_HEIGHT, LEAST_CONTRAST, PATIENCE_SECONDS, SCHEMES,
-                       Failed, check_console, check_network, chromium, contrast, open_page,
-                       require, save_screenshot)
-from selenium.common.exceptions import WebDriverException
+                       check_console, check_network, contrast, open_page, require, run,
+                       save_screenshot)
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
@@ -185,24 +182,5 @@ def check_page(driver, url, screenshots):
             f"{requests} requests as the emulator does")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("page", type=pathlib.Path)
-    parser.add_argument("--screenshots", type=pathlib.Path, metavar="DIR")
-    arguments = parser.parse_args()
-    try:
-        require(arguments.page.is_file(), f"there is no page {arguments.page}")
-        with chromium() as driver:
-            print(check_page(driver, arguments.page.resolve().as_uri(), arguments.screenshots))
-    except Failed as failure:
-        print(failure)
-        return 1
-    except WebDriverException as failure:
-        print(f"Chromium fails: {(failure.msg or type(failure).__name__).splitlines()[0]}")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(check_page, __doc__))

@@ -13,7 +13,7 @@ from ladder_tools.building import Build, say
 from ladder_tools.patches import with_name_of
 from ladder_tools.place import (ROOT, Failed, Refused, bosses, chapters, exercise_of, exercises, in_lessons, kernel_in, lesson_of, lessons, place_of,
                                 refused, registered_names, text_of, write_whole)
-from ladder_tools.progress import checks
+from ladder_tools.progress import checks, noted_in
 from ladder_tools.recorded import is_old, launched_today, runs
 
 PATHS = Path("docs") / "paths.txt"
@@ -22,11 +22,7 @@ _SOLVED = Path("my") / ".solved.json"  # {"03.01_causal_dot_product": "2026-11-2
 
 def solved():
     """{exercise: the day it was solved}"""
-    try:
-        found = json.loads((ROOT / _SOLVED).read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return noted_in(ROOT / _SOLVED)
 
 
 def note_solved(name, is_solved=True):

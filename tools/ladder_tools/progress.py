@@ -69,14 +69,19 @@ def mistake_in(text):
     return ended[0].partition(". ")[0].rstrip(".") + "." if ended else ""
 
 
-def checks(folder=None):
-    """{exercise: {"checks": 3, "last": {"when", "solved", "mistake", "hole"}, "mistakes": {words:
-    count}}}"""
+def noted_in(path):
+    """The object in a file of my/; {} if it has none."""
     try:
-        found = json.loads(((folder or ROOT / "my") / CHECKS.name).read_text())
+        found = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def checks(folder=None):
+    """{exercise: {"checks": 3, "last": {"when", "solved", "mistake", "hole"}, "mistakes": {words:
+    count}}}"""
+    return noted_in((folder or ROOT / "my") / CHECKS.name)
 
 
 def note_check(name, text, is_solved, hole=""):

@@ -12,6 +12,7 @@ from pathlib import Path
 from ladder_tools import gtest
 from ladder_tools.building import Build, Progress, say
 from ladder_tools.checking import words_of
+from ladder_tools.learning import lesson_named_by
 from ladder_tools.patches import changes, header
 from ladder_tools.place import (MORE, ROOT, Failed, Refused, in_lessons, kernel_in, lesson_of,
                                 number_of, place_of, registered_names, text_of, write_whole)
@@ -41,10 +42,8 @@ def lesson_number(folder):
 def step_before(folder):
     """The folder of the lesson that the kernel's first comment names after Change:, if it has
     recordings; otherwise None."""
-    comment = re.search(r"^// *Change:(.*?)^// *Why:", text_of(kernel_in(Path(folder))),
-                        re.M | re.S)
-    named = re.search(r"\b[0-9]{2}\.[0-9]{2}[a-z]?\b", comment[1]) if comment else None
-    before = Path(place_of(named[0]).folder) if named else None
+    named = lesson_named_by(kernel_in(Path(folder)))
+    before = Path(place_of(named).folder) if named else None
     return before if before in lessons_played() else None
 
 
