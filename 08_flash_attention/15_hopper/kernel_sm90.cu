@@ -489,10 +489,17 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
 // ---- The launcher ----
 
+// Limit for the keys and values of heads that run together: 32 of the 60 MiB of an H200's L2 cache,
+// and the same share of another's.
+std::int64_t shared_bytes() {
+  int device = 0, cache_bytes = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&cache_bytes, cudaDevAttrL2CacheSize, device));
+  return std::int64_t{cache_bytes} * 8 / 15;
+}
+
 template <typename C, typename Element>
 Plan plan_for(const BasicAttentionArgs<Element>& args, std::int64_t D_v) {
-  // Limit for the keys and values of heads that run together, in an L2 cache of 50 MiB.
-  constexpr std::int64_t kSharedBytes = 32 << 20;
   constexpr std::int64_t kMost =
       INT32_MAX - 4096;  // rows and items are ints, and counted a little past the last one
 
@@ -512,7 +519,7 @@ Plan plan_for(const BasicAttentionArgs<Element>& args, std::int64_t D_v) {
   // If causal, the heaviest tiles of many heads come first, so that the last ones are light.
   // Otherwise all tiles are equal, and going head by head keeps less in the cache.
   const std::int64_t together =
-      args.causal ? std::max(std::int64_t{1}, kSharedBytes / head_bytes) * group : group;
+      args.causal ? std::max(std::int64_t{1}, shared_bytes() / head_bytes) * group : group;
   Plan plan;
   plan.items = static_cast<int>(items);
   plan.tiles = static_cast<int>(tiles);

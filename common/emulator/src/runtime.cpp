@@ -707,7 +707,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
       static_cast<int>(limit_of("EMULATOR_MULTIPROCESSORS", 1, kMultiprocessors));
   properties->maxThreadsPerMultiProcessor = kThreadsPerMultiprocessor;
   properties->maxBlocksPerMultiProcessor = kBlocksPerMultiprocessor;
-  properties->l2CacheSize = 50 * 1024 * 1024;
+  properties->l2CacheSize =
+      static_cast<int>(limit_of("EMULATOR_L2_CACHE_KB", 1, kL2CacheKb)) * 1024;
   return cudaSuccess;
 }
 

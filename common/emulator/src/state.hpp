@@ -14,6 +14,7 @@ inline constexpr unsigned kMaxBlockZ = 64;
 inline constexpr unsigned kMaxGridX = 0x7fffffff;
 inline constexpr unsigned kMaxGridYZ = 65535;
 inline constexpr std::size_t kMultiprocessors = 132;
+inline constexpr std::size_t kL2CacheKb = 50 * 1024;
 inline constexpr int kThreadsPerMultiprocessor = 2048;
 inline constexpr int kBlocksPerMultiprocessor = 32;
 inline constexpr std::size_t kDefaultShared = 48 * 1024;

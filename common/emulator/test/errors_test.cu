@@ -299,6 +299,13 @@ TEST_F(Errors, MultiprocessorsOfASmallerDevice) {
   EXPECT_EQ(count(), whole);
 }
 
+TEST_F(Errors, CacheOfASmallerDevice) {
+  const SmallerDevice device(SmallerDevice::kL2CacheKb, "1024");
+  int bytes = 0;
+  EXPECT_EQ(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, 0), cudaSuccess);
+  EXPECT_EQ(bytes, 1 << 20);
+}
+
 TEST_F(Errors, LimitsThatNoDeviceHas) {
   const auto refused = [](const char* variable, cudaDeviceAttr attribute,
                           const std::vector<const char*>& values, const std::string& allowed) {
@@ -313,6 +320,7 @@ TEST_F(Errors, LimitsThatNoDeviceHas) {
           {"", "99KB", "47", "228", "-1"}, "48 to 227");
   refused(SmallerDevice::kMultiprocessors, cudaDevAttrMultiProcessorCount, {"", "0", "133", "2.5"},
           "1 to 132");
+  refused(SmallerDevice::kL2CacheKb, cudaDevAttrL2CacheSize, {"", "0", "51201"}, "1 to 51200");
 }
 
 TEST_F(Errors, GuardZonesOfAllocations) {

@@ -11,6 +11,7 @@ class SmallerDevice {
  public:
   static constexpr const char* kMultiprocessors = "EMULATOR_MULTIPROCESSORS";  // 1 to 132
   static constexpr const char* kSharedMemoryKb = "EMULATOR_SHARED_MEMORY_KB";  // 48 to 227
+  static constexpr const char* kL2CacheKb = "EMULATOR_L2_CACHE_KB";            // 1 to 51200
 
   SmallerDevice(const char* variable, const char* value) : variable_(variable) {
     if (const char* const before = std::getenv(variable)) before_ = before;
