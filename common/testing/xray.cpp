@@ -290,9 +290,10 @@ Kernel xray_of(const std::string& implementation, const std::string& op, const S
   return only_one(xrays_of(implementation, op, shape, options, storage, caller));
 }
 
-// One head with so many steps, queries and keys, or so deep a product, that each stage of a ring of
-// tiles is used a fourth time. A scalar fp32 kernel is slow to record and keeps its few queries.
-Shape of_many_turns(Shape shape, bool is_scalar) {
+// One head with so many steps, keys (for gradients also queries), or so deep a product, that each
+// stage of a ring of tiles is used a fourth time. A scalar fp32 kernel is slow to record and keeps
+// its few queries.
+Shape of_many_turns(Shape shape, const std::string& op, bool is_scalar) {
   if (!shape.has("T")) {
     if (shape.has("K")) shape.set("K", 328);
     return shape;
@@ -305,18 +306,25 @@ Shape of_many_turns(Shape shape, bool is_scalar) {
     return shape;
   }
   shape.set("T", 450);  // tiles of up to 128 keys or queries
-  if (!is_scalar) shape.set("T_q", 450);
+  if (!is_scalar) shape.set("T_q", op.ends_with("_backward") ? 450 : 130);
   return shape;
 }
 
-// One head with few rows, in multiples of 16 bytes, which kernels access as vectors if they can.
+// One head with few rows, in multiples of 16 bytes, which kernels access as vectors if they can. All
+// rows are aligned alike, so few steps are enough, unless the kernel divides many among blocks.
 Shape of_whole_vectors(const Shape& shape, const std::string& storage) {
+  constexpr std::int64_t kMostUndivided = 128;
   const std::int64_t unit = storage == "fp32" ? 4 : 8;
   Shape whole;
   for (const Size& size : shape.sizes()) {
     const bool counts = size.name == "B" || size.name == "H" || size.name == "H_kv";
-    whole.set(size.name, counts ? std::min<std::int64_t>(size.value, 1)
-                                : (size.value + unit - 1) / unit * unit);
+    if (counts) {
+      whole.set(size.name, std::min<std::int64_t>(size.value, 1));
+    } else if (size.name.starts_with('T') && size.value <= kMostUndivided) {
+      whole.set(size.name, std::min(size.value, unit));
+    } else {
+      whole.set(size.name, (size.value + unit - 1) / unit * unit);
+    }
   }
   return whole;
 }
@@ -330,33 +338,35 @@ bool launches(const std::string& implementation, const Case& c) {
   }
 }
 
-// The emulator's host would accept misaligned accesses. Half a vector must be tried too, and a
-// number of channels for which a kernel may have its own vectors.
+// The emulator's host would accept misaligned accesses. An array is shifted by one element, and by
+// half a vector with whole tiles of steps and channels, for which a kernel may have its own vectors.
 void add_alignment(const std::string& implementation, const std::string& op, const Shape& shape,
                    const Options& options, const std::string& storage) {
   static std::set<std::pair<std::string, std::string>> added;
   if (!added.emplace(implementation, op).second) return;
   add(implementation, "AlignsItsAccesses/" + op, [=] {
+    const auto expect_aligned = [&](const Case& c, std::size_t bytes) {
+      expect_right_or_refused_when_shifted(
+          c.array_names(), [&] { xrays_of(implementation, c); }, bytes);
+    };
     const Shape whole = of_whole_vectors(shape, storage);
-    std::vector<std::unique_ptr<Case>> cases;
-    cases.push_back(case_of(op, whole, options, storage, {}));
+    const auto c = case_of(op, whole, options, storage, {});
+    expect_aligned(*c, 1);
+    Shape tiles = whole;
     if (whole.has("T") && whole.has("V")) {
-      Shape channels = whole;
-      channels.set("K", 64), channels.set("V", 64);
-      auto c = case_of(op, channels, options, storage, {});
-      if (launches(implementation, *c)) cases.push_back(std::move(c));
+      for (const char* const size : {"T", "K", "V"})
+        tiles.set(size, 64);
     }
-    for (const auto& c : cases) {
-      for (const std::size_t bytes : {1, 8})
-        expect_right_or_refused_when_shifted(
-            c->array_names(), [&] { xrays_of(implementation, *c); }, bytes);
-    }
+    const auto of_tiles = case_of(op, tiles, options, storage, {});
+    const bool takes_tiles = !(tiles == whole) && launches(implementation, *of_tiles);
+    expect_aligned(takes_tiles ? *of_tiles : *c, 8);
   });
 }
 
 bool register_bounds(const std::string& implementation, const std::string& op, const Shape& shape,
                      const Options& options, const std::vector<std::string>& storages) {
-  if (const Shape longer = of_many_turns(shape, storages.front() == "fp32"); !(longer == shape)) {
+  if (const Shape longer = of_many_turns(shape, op, storages.front() == "fp32");
+      !(longer == shape)) {
     add(implementation, "StaysInBoundsOverManyTurns/" + op,
         [=] { xrays_of(implementation, op, longer, options, storages.back()); });
   }

@@ -24,6 +24,7 @@ _WHOLE = {
     "sanitizers chapters": r"common/(core|judge|testing|operators|emulator)/|0[123]_[^/]*/.*\.(cpp|cu|hpp)$|\.ci/check_asan$|CMakeLists\.txt$|cmake/",
     "sanitizers hopper": r"common/(cuda|emulator)/|08_[^/]*/(15|19)_[^/]*/.*\.(cpp|cu|hpp)$|08_[^/]*/[^/]*\.hpp$|\.ci/check_asan$|CMakeLists\.txt$|cmake/",
     "nvcc library": r"library/.*(\.(cpp|cu|hpp|h|py)|CMakeLists\.txt)$|common/(core|cuda)/.*\.hpp$|\.ci/compile_cuda$",
+    "clang": r"common/(core|cuda|diagnosis|emulator|judge|operators|program|testing)/|0[38]_[^/]*/[^/]*\.(cpp|cu|hpp)$|\.ci/run$|CMakeLists\.txt$|cmake/",
     "loop": r"tools/(ladder_tools/|commands$)|^ladder$|common/|cmake/|0[013]_[^/]*/.*\.(cpp|cu|hpp|patch|holes)$|\.ci/check_exercise_loop$",
 }
 
@@ -104,7 +105,7 @@ def due(hashes, passed, commit):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", nargs="?", default="", help="print what is due of this kind, without the kind: nvcc, lesson, solution, sanitizers or loop; "
+    parser.add_argument("kind", nargs="?", default="", help="print what is due of this kind, without the kind: clang, nvcc, lesson, solution, sanitizers or loop; "
                         "must_fail: the stubs, mistakes and bosses of the lessons that are due")
     parser.add_argument("--all", action="store_true", default=os.environ.get("LADDER_CI_ALL") == "1", help="everything is due (LADDER_CI_ALL=1 too)")
     parser.add_argument("--record", action="store_true", help="write the record: all have passed, or all of this kind")
