@@ -35,6 +35,7 @@
 #include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
 #include "common/cuda/multiprocessors.hpp"
+#include "common/cuda/shared_memory.hpp"
 #include "common/operators/attention/attention.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 #include "common/operators/wkv/wkv.hpp"
@@ -295,7 +296,8 @@ const std::map<std::string, Kernel<Args>>& kernels_of() {
   return all;
 }
 
-int device_multiprocessors() {
+// Throws if there is no device.
+best::Card current_card() {
 #ifdef KERNEL_LADDER_EMULATED
   static const bool host_arrays = [] { return emulator::allow_host_memory(true), true; }();
   static_cast<void>(host_arrays);
@@ -308,7 +310,7 @@ int device_multiprocessors() {
                   std::string("no usable GPU: ") +
                       (status == cudaSuccess ? "there is none" : cudaGetErrorString(status)));
   }
-  return cuda::multiprocessor_count();
+  return {cuda::multiprocessor_count(), static_cast<int>(cuda::most_shared_memory() / 1024)};
 }
 
 // The emulated library has chapter 02's CPU kernels if it was built with OpenMP.
@@ -335,8 +337,7 @@ const char* rule(Op*, const BasicWkvArgs<Element, LogW>& args, bool invariant) {
     return kCpu;
   best::RecurrenceShape shape = best::shape_of(args, kGla ? Recurrence::kGla : Recurrence::kWkv);
   if (invariant) shape.heads = args.H;
-  const int multiprocessors = device_multiprocessors();
-  return best::name_of(best::choose(shape, multiprocessors));
+  return best::name_of(best::choose(shape, current_card()));
 }
 
 template <typename Element, typename LogW>
@@ -357,7 +358,7 @@ const char* rule(LinearAttention*, const BasicLinearAttentionArgs<Element>& args
     shape.heads = args.H;
     shape.strips = false;  // they add with atomics in any order
   }
-  return best::name_of(best::choose(shape, device_multiprocessors()));
+  return best::name_of(best::choose(shape, current_card()));
 }
 
 template <typename Op, typename Args>
@@ -449,7 +450,7 @@ enum class Purpose { kLaunch, kAsk };  // kAsk needs no arrays
 // workspace apply to this thread's kernels.
 template <typename Op, typename Args, typename Struct, typename Use>
 void prepared(const Struct& from, Purpose purpose, const Use& use) {
-  device_multiprocessors();  // throws if there is no device
+  current_card();
   int device = kAnyDevice;
   if (purpose == Purpose::kLaunch) CUDA_CHECK(cudaGetDevice(&device));
   Args args;

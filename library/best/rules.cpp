@@ -51,8 +51,8 @@ Choice fastest(const Works& works, const char* rule) {
 
 }  // namespace
 
-Choice explain(const RecurrenceShape& s, int multiprocessors) {
-  const Works works = works_of(s, multiprocessors);
+Choice explain(const RecurrenceShape& s, const Card& card) {
+  const Works works = works_of(s, card);
   if (works.count > 0) {
     return fastest(works, s.fp16
                               ? "the smallest time in bf16, which has as many bytes; fp16 was not "
@@ -60,20 +60,25 @@ Choice explain(const RecurrenceShape& s, int multiprocessors) {
                               : "the smallest time, by the table of costs from an H200");
   }
   // The first lengths with which chunks were faster, of 16, 64, 128, 256 and 1,024.
-  const bool is_long = s.T >= (s.bf16 ? 16 : 64);
+  const bool is_long = s.T >= (s.bf16 ? 16 : 64) && chunk_kilobytes(s) <= card.kilobytes;
   return first_of({
       {s.packed, Kernel::kChunkwise, "packed sequences: the only kernel that accepts them"},
       {s.K > 512 && (s.gla || s.fp16), Kernel::kChunkwise,
        "K above 512: no kernel accepts it, and this one reports that"},
+      {s.K <= 256 && (s.gla || s.fp16), Kernel::kTimeTiles,
+       "all kernels need more shared memory than this GPU has, and this one reports that"},
+      {s.K <= 256, Kernel::kFusedRecurrent,
+       "the only kernel that needs no more shared memory than this GPU has"},
       {s.gla || s.fp16, Kernel::kChunkwise, "K above 256: the only kernel that accepts it"},
       {s.K > 512, Kernel::kFusedRecurrent, "K above 512: the only kernel that accepts it"},
       {is_long, Kernel::kChunkwise, "K above 256, 16 steps or more (fp32: 64)"},
-      {true, Kernel::kFusedRecurrent, "K above 256, less than 16 steps (fp32: 64)"},
+      {true, Kernel::kFusedRecurrent,
+       "K above 256, less than 16 steps (fp32: 64) or too little shared memory for chunks"},
   });
 }
 
-Choice explain(const LinearAttentionShape& s, int multiprocessors) {
-  const Works works = works_of(s, multiprocessors);
+Choice explain(const LinearAttentionShape& s, const Card& card) {
+  const Works works = works_of(s, card);
   if (works.count > 0)
     return fastest(works, "the smallest time, by the table of costs from an H200");
   return first_of({

@@ -21,13 +21,13 @@ struct Choice {
   std::array<Time, 5> compared = {};  // by the table of costs; none if a rule alone decides
   std::size_t times = 0;
 };
-Choice explain(const RecurrenceShape& shape, int multiprocessors);
-Choice explain(const LinearAttentionShape& shape, int multiprocessors);
+Choice explain(const RecurrenceShape& shape, const Card& card = kH200);
+Choice explain(const LinearAttentionShape& shape, const Card& card = kH200);
 Choice explain(const AttentionShape& shape);
 
-template <typename Shape, typename... Multiprocessors>
-Kernel choose(const Shape& shape, Multiprocessors... multiprocessors) {
-  return explain(shape, multiprocessors...).kernel;
+template <typename Shape, typename... Cards>
+Kernel choose(const Shape& shape, const Cards&... card) {
+  return explain(shape, card...).kernel;
 }
 
 }  // namespace ladder::best

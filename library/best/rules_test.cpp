@@ -17,6 +17,7 @@
 namespace {
 
 using ladder::best::AttentionShape;
+using ladder::best::Card;
 using ladder::best::choose;
 using ladder::best::explain;
 using ladder::best::Kernel;
@@ -26,13 +27,13 @@ using ladder::best::RecurrenceShape;
 using ladder::best::shape_of;
 using ladder::best::Words;
 
-constexpr int kH200 = 132;
+constexpr int kSms = ladder::best::kH200.multiprocessors;
 
 std::string chosen(const RecurrenceShape& shape) {
-  return name_of(choose(shape, kH200));
+  return name_of(choose(shape));
 }
 std::string chosen(const LinearAttentionShape& shape) {
-  return name_of(choose(shape, kH200));
+  return name_of(choose(shape));
 }
 std::string chosen(const AttentionShape& shape) {
   return name_of(choose(shape));
@@ -137,7 +138,7 @@ TEST(BestRules, ChooseTheFastestOfAllRecordedTimes) {
 // A work without a row of costs would be free.
 TEST(BestRules, KnowTheCostsOfAllKernels) {
   const auto expect_costs = [](const auto& shape) {
-    const auto choice = explain(shape, kH200);
+    const auto choice = explain(shape);
     for (std::size_t n = 0; n < choice.times; ++n)
       EXPECT_GT(choice.compared[n].microseconds, 0.5) << name_of(choice.compared[n].kernel);
   };
@@ -166,10 +167,10 @@ TEST(BestRules, SendOneStepToTheKernelThatFillsTheMachine) {
   EXPECT_EQ(decode(16, 256, 256), "wkv_fused_recurrent");
   EXPECT_EQ(decode(64, 256, 256), "wkv_time_tiles");
   EXPECT_EQ(decode(16, 128, 256), "wkv_time_tiles");
-  EXPECT_EQ(decode(4 * kH200, 32, 32), "wkv_time_tiles");
-  EXPECT_EQ(decode(4 * kH200 + 1, 32, 32), "wkv_shared_mem");
-  EXPECT_EQ(decode(4 * kH200 + 1, 32, 36), "wkv_time_tiles");
-  EXPECT_EQ(decode(3 * kH200 + 1, 16, 16), "wkv_shared_mem");
+  EXPECT_EQ(decode(4 * kSms, 32, 32), "wkv_time_tiles");
+  EXPECT_EQ(decode(4 * kSms + 1, 32, 32), "wkv_shared_mem");
+  EXPECT_EQ(decode(4 * kSms + 1, 32, 36), "wkv_time_tiles");
+  EXPECT_EQ(decode(3 * kSms + 1, 16, 16), "wkv_shared_mem");
   const auto single = [](std::int64_t heads, std::int64_t K) {
     return chosen(RecurrenceShape{.T = 1, .heads = heads, .K = K, .V = K, .words = Words::kSingle});
   };
@@ -186,14 +187,14 @@ TEST(BestRules, SendTwoStepsOfManyHeadsToTheKernelsWithoutTiles) {
   const auto steps = [](std::int64_t T, std::int64_t heads, std::int64_t K, bool gla = false) {
     return chosen(RecurrenceShape{.T = T, .heads = heads, .K = K, .V = K, .gla = gla});
   };
-  EXPECT_EQ(steps(2, 4 * kH200, 32), "wkv_time_tiles");
-  EXPECT_EQ(steps(2, 4 * kH200 + 1, 32), "wkv_shared_mem");
-  EXPECT_EQ(steps(3, 4 * kH200 + 1, 32), "wkv_time_tiles");
+  EXPECT_EQ(steps(2, 4 * kSms, 32), "wkv_time_tiles");
+  EXPECT_EQ(steps(2, 4 * kSms + 1, 32), "wkv_shared_mem");
+  EXPECT_EQ(steps(3, 4 * kSms + 1, 32), "wkv_time_tiles");
   EXPECT_EQ(steps(2, 192, 128), "wkv_time_tiles");
   EXPECT_EQ(steps(2, 2048, 256), "wkv_fused_recurrent");
-  EXPECT_EQ(steps(2, 8 * kH200 + 1, 64), "wkv_time_tiles");
-  EXPECT_EQ(steps(3, 8 * kH200 + 1, 256), "wkv_time_tiles");
-  EXPECT_EQ(steps(2, 8 * kH200 + 1, 256, true), "wkv_time_tiles");
+  EXPECT_EQ(steps(2, 8 * kSms + 1, 64), "wkv_time_tiles");
+  EXPECT_EQ(steps(3, 8 * kSms + 1, 256), "wkv_time_tiles");
+  EXPECT_EQ(steps(2, 8 * kSms + 1, 256, true), "wkv_time_tiles");
 }
 
 TEST(BestRules, SendFp32ToTheRecurrenceUnlessAFewHeadsAreLong) {
@@ -219,8 +220,8 @@ TEST(BestRules, CutTimeWhereChapter07Does) {
   const auto bf16 = [](std::int64_t heads) {
     return chosen(RecurrenceShape{.T = 4096, .heads = heads, .bf16 = true});
   };
-  EXPECT_EQ(bf16(kH200 / 2), "wkv_chunkwise");
-  EXPECT_EQ(bf16(kH200 / 2 + 1), "wkv_chunkwise_fused");
+  EXPECT_EQ(bf16(kSms / 2), "wkv_chunkwise");
+  EXPECT_EQ(bf16(kSms / 2 + 1), "wkv_chunkwise_fused");
 }
 
 TEST(BestRules, SendBf16ToChunksThatAreFull) {
@@ -314,14 +315,34 @@ TEST(BestRules, SendSumsToPrefixesChunksOrHeads) {
 TEST(BestRules, ScaleWithTheMultiprocessors) {
   for (const std::int64_t heads : {8, 32, 128}) {
     for (const std::int64_t T : {64, 512, 4096}) {
-      EXPECT_EQ(choose(RecurrenceShape{.T = T, .heads = heads}, kH200 / 2),
-                choose(RecurrenceShape{.T = T, .heads = 2 * heads}, kH200))
+      EXPECT_EQ(choose(RecurrenceShape{.T = T, .heads = heads}, Card{.multiprocessors = kSms / 2}),
+                choose(RecurrenceShape{.T = T, .heads = 2 * heads}))
           << heads << " heads, T = " << T;
     }
   }
 }
 
 // ---- The properties that the rules use ----
+
+// Chapter 06's tiles of 128 rows need 103 KB in bf16 where heads are few, 59 KB where they are many,
+// and chunks 147 KB.
+TEST(BestRules, FitTheSharedMemoryOfTheGpu) {
+  RecurrenceShape s{.T = 192, .heads = 2, .K = 128, .V = 128, .bf16 = true};
+  const auto with = [&](int kilobytes) {
+    return std::string(name_of(choose(s, Card{.kilobytes = kilobytes})));
+  };
+  EXPECT_EQ(with(227), "wkv_chunkwise_fused");
+  EXPECT_EQ(with(146), "wkv_time_tiles");
+  EXPECT_EQ(with(99), "wkv_fused_recurrent");
+  s.heads = 200;
+  EXPECT_EQ(with(99), "wkv_time_tiles");
+  EXPECT_EQ(with(48), "wkv_fused_recurrent");
+  s.gla = true;
+  EXPECT_EQ(with(48), "wkv_time_tiles");  // it reports what it needs
+  s = {.T = 192, .heads = 2, .K = 300, .V = 64, .bf16 = true};
+  EXPECT_EQ(with(227), "wkv_chunkwise");
+  EXPECT_EQ(with(99), "wkv_fused_recurrent");
+}
 
 TEST(BestRules, ReadTheShapeOfWkvArguments) {
   alignas(64) static const ladder::bfloat16 data[64] = {};

@@ -24,12 +24,20 @@ enum class Words {
   kSingle,  // single elements
 };
 
+// What the rules ask of a GPU.
+struct Card {
+  int multiprocessors = 132;
+  int kilobytes = 227;  // of shared memory, at most for a block
+};
+constexpr Card kH200 = {};  // the measured one
+
 struct RecurrenceShape {
   std::int64_t T = 1;
   std::int64_t heads = 1;  // of all batches: B * H
   std::int64_t K = 64, V = 64;
-  bool bf16 = false;  // q, k, v, u and o have 16 bits; fp32 otherwise
-  bool fp16 = false;  // as bf16, but fp16, for which chapters 06 and 07 have one kernel each
+  bool bf16 = false;        // q, k, v, u and o have 16 bits; fp32 otherwise
+  bool fp16 = false;        // as bf16, but fp16, for which chapters 06 and 07 have one kernel each
+  bool fp32_decay = false;  // log_w has 32 bits beside 16
   Words words = Words::kPieces;
   bool packed = false;  // cu_seqlens is given
   bool gla = false;
@@ -84,6 +92,7 @@ RecurrenceShape shape_of(const BasicWkvArgs<Element, LogW>& args, Recurrence rec
           .V = args.V,
           .bf16 = sizeof(Element) == sizeof(bfloat16),
           .fp16 = std::is_same_v<Element, float16>,
+          .fp32_decay = sizeof(LogW) > sizeof(Element),
           .words = words_of<Element>({args.q, args.k, args.v, args.log_w, args.o}, args.K, args.V),
           .packed = args.cu_seqlens != nullptr,
           .gla = recurrence == Recurrence::kGla};

@@ -4,16 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "common/emulator/include/emulator/smaller_device.hpp"
 #include "common/operators/attention/operator.hpp"
 #include "common/operators/linear_attention/operator.hpp"
 #include "common/operators/wkv/operator.hpp"
 #include "common/testing/suite.hpp"
 #include "common/testing/tests.hpp"
+#include "library/best/work.hpp"
 
 namespace {
 
 using ladder::find_implementation;
 using ladder::Implementation;
+using ladder::LinearAttention;
 using ladder::LinearAttentionCase;
 using ladder::LinearAttentionProblem;
 using ladder::make_problem;
@@ -168,6 +171,93 @@ TEST(best_linear_attention, RunsTheChosenKernel) {
   longer.feature_map = ladder::FeatureMap::kIdentity;
   longer.normalize = false;
   expect("linear_attention_chunkwise", "linear_attention_chunk_states", longer);
+}
+
+// ---- GPUs with less shared memory ----
+
+using emulator::SmallerDevice;
+using ladder::best::Card;
+using ladder::best::Works;
+
+bool is_emulated() {
+  const Implementation best = find_implementation("best_wkv");
+  return !device_is_missing(best) && ladder::device(best.device).back_end() == "emulator";
+}
+
+// What the launchers of these works ask a device with 48 KB for is what the rules think.
+void expect_kilobytes(const ladder::Case& c, const Works& works) {
+  const auto problem = c.make();
+  for (std::size_t n = 0; n < works.count; ++n) {
+    const ladder::best::Work& work = works.all[n];
+    const Implementation i = find_implementation(name_of(work.kernel));
+    std::string said;
+    try {
+      problem->place(ladder::device(i.device), i)->call();
+    } catch (const ladder::NotOnThisDevice& why) {
+      said = why.what();
+    }
+    const std::string needs = " needs " + std::to_string(work.kilobytes) + " KB";
+    EXPECT_NE((said.empty() ? " needs 48 KB" : said).find(needs), std::string::npos)
+        << i.name << needs << ", or is it: " << said;
+  }
+}
+
+TEST(best, KnowsTheSharedMemoryOfEveryKernel) {
+  if (!is_emulated()) return;
+  const SmallerDevice memory(SmallerDevice::kSharedMemoryKb, "48");
+  for (const int sms : {1, 132}) {
+    const SmallerDevice device(SmallerDevice::kMultiprocessors, std::to_string(sms).c_str());
+    const Card card{.multiprocessors = sms};
+    for (const std::int64_t K : {32, 64, 128, 256}) {
+      for (const std::int64_t H : {1, 2, 3}) {  // few, many and a crowd on one SM
+        for (const Precision precision :
+             {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay, Precision::kFp16}) {
+          WkvCase c{.B = 1, .T = 2, .H = H, .K = K, .V = 16, .precision = precision};
+          SCOPED_TRACE(name_of(c));
+          const bool is_fp32 = precision == Precision::kFp32;
+          expect_kilobytes(*ladder::as_case<ladder::Wkv>(c),
+                           works_of({.T = 2,
+                                     .heads = H,
+                                     .K = K,
+                                     .V = 16,
+                                     .bf16 = !is_fp32,
+                                     .fp16 = precision == Precision::kFp16,
+                                     .fp32_decay = precision == Precision::kBf16Fp32Decay},
+                                    card));
+        }
+        for (const std::int64_t T : {2, 70}) {
+          for (const bool plain : {false, true}) {
+            LinearAttentionCase c{.B = 1, .T_q = T, .T_k = T, .H = H, .K = K, .V = 32};
+            c.feature_map = plain ? ladder::FeatureMap::kIdentity : ladder::FeatureMap::kEluPlusOne;
+            c.normalize = !plain;
+            SCOPED_TRACE(name_of(c));
+            expect_kilobytes(
+                *ladder::as_case<LinearAttention>(c),
+                works_of({.T = T, .heads = H, .K = K, .V = 32, .plain = plain, .strips = plain},
+                         card));
+          }
+        }
+      }
+    }
+  }
+}
+
+// 99 KB are those of a GeForce RTX, 163 KB of an A100. WKV always has a kernel that fits.
+TEST(best, RunsOnGpusWithLessSharedMemory) {
+  if (!is_emulated()) return;
+  for (const char* kilobytes : {"48", "99", "163"}) {
+    const SmallerDevice memory(SmallerDevice::kSharedMemoryKb, kilobytes);
+    for (const std::int64_t K : {64, 128, 256, 300}) {
+      for (const Precision precision :
+           {Precision::kFp32, Precision::kBf16, Precision::kBf16Fp32Decay}) {
+        const WkvCase c{.B = 1, .T = 70, .H = 1, .K = K, .V = 16, .precision = precision};
+        SCOPED_TRACE(name_of(c) + " with " + kilobytes + " KB");
+        const WkvProblem problem = make_problem(c);
+        const Implementation best = find_implementation("best_wkv");
+        EXPECT_TRUE(is_right(problem, run(best, problem), ladder::arithmetic_of(best, precision)));
+      }
+    }
+  }
 }
 
 // ---- Softmax attention ----

@@ -21,8 +21,6 @@ using best::Choice;
 using best::explain;
 using best::shape_of;
 
-constexpr int kMultiprocessors = 132;  // an H200
-
 struct Answer {
   Choice choice;
   best::Works works = {};
@@ -30,7 +28,7 @@ struct Answer {
 
 template <typename Shape>
 Answer answer_of(const Shape& shape) {
-  return {explain(shape, kMultiprocessors), works_of(shape, kMultiprocessors)};
+  return {explain(shape), works_of(shape, best::kH200)};
 }
 
 // [[kernel, its row of costs.inc, terms], ...]

@@ -18,15 +18,18 @@ struct Work {
   // The row of costs.inc: the data, K up to `rows`, and what the launcher chooses.
   Data data = {};
   int rows = 0, variant = 0;
+  int kilobytes = 0;  // of shared memory per block, or 48 for what every GPU allows
   std::array<double, kTerms> terms = {};
 };
 
-// For the kernels to choose from. There are none if a rule alone decides.
+// For the kernels to choose from that can run on this GPU. There are none if a rule alone decides.
 struct Works {
   std::array<Work, 5> all = {};
   std::size_t count = 0;
 };
-Works works_of(const RecurrenceShape& shape, int multiprocessors);
-Works works_of(const LinearAttentionShape& shape, int multiprocessors);
+Works works_of(const RecurrenceShape& shape, const Card& card);
+Works works_of(const LinearAttentionShape& shape, const Card& card);
+// Kilobytes of chapter 07's chunks.
+int chunk_kilobytes(const RecurrenceShape& shape);
 
 }  // namespace ladder::best
