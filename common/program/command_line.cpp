@@ -176,9 +176,11 @@ SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shape
   app.add_option("chapters", selection_.chapters,
                  "Only these: numbers or folder names (01 02_openmp), or lessons (06.07)");
   asking_ = {
-      app.add_option("--shape", shape_,
-                     "A name, or sizes such as T=54,V=128; those left out are as in the operator's "
-                     "default"),
+      app.add_option("--shape", given_shapes_,
+                     std::string("A name, or sizes such as T=54,V=128; those left out are as in "
+                                 "the operator's default") +
+                         (shapes == Shapes::kUsual ? "; may be repeated" : ""))
+          ->allow_extra_args(false),
       operator_ =
           app.add_option("--operator", selection_.op, "What is computed")->capture_default_str(),
       precision_ = app.add_option("--precision", selection_.precision,
@@ -204,6 +206,13 @@ SelectionOptions::SelectionOptions(CLI::App& app, Shapes shapes) : shapes_(shape
 }
 
 Selection SelectionOptions::selection() const {
+  require(given_shapes_.size() <= 1,
+          fmt::format("--shape is given {} times; allowed: once", given_shapes_.size()));
+  if (given_shapes_.empty()) return selection_of({});
+  return selection_of(given_shapes_[0]);
+}
+
+Selection SelectionOptions::selection_of(const std::optional<std::string>& shape) const {
   Selection result = selection_;
   result.rungs_only = !all_;
   // Chapters that compute a single other operator select that operator.
@@ -223,11 +232,11 @@ Selection SelectionOptions::selection() const {
       std::find(storages.begin(), storages.end(), result.precision) == storages.end())
     result.precision = storages.front();
   const Shape base = shapes_ == Shapes::kSmall ? op.small_shape() : op.shape();
-  result.shape = shape_ ? parse_shape(*shape_, op, base) : base;
+  result.shape = shape ? parse_shape(*shape, op, base) : base;
   result.options = parse_options(options_);
   // Options may determine sizes, as the lengths of packed sequences do.
   const Shape settled = case_of(result)->shape();
-  for (const std::string& name : sizes_in(shape_.value_or(""))) {
+  for (const std::string& name : sizes_in(shape.value_or(""))) {
     require(!settled.has(name) || settled[name] == result.shape[name],
             fmt::format("--shape says {}={}, --options settles {}={}; allowed: that, or --shape "
                         "without {}",
@@ -239,6 +248,12 @@ Selection SelectionOptions::selection() const {
 
 std::vector<Selection> SelectionOptions::selections(const std::vector<OperatorIn>& ladders) const {
   const auto given = [](const CLI::Option* option) { return option->count() > 0; };
+  if (given_shapes_.size() > 1) {
+    std::vector<Selection> result;
+    for (const std::string& shape : given_shapes_)
+      result.push_back(selection_of(shape));
+    return result;
+  }
   if (std::any_of(asking_.begin(), asking_.end(), given)) return {selection()};
   const auto ladders_of = [&](const auto& names) {
     std::vector<Selection> result;

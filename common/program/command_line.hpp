@@ -34,7 +34,7 @@ class SelectionOptions {
   // Call after parsing. Throws std::invalid_argument. Without --operator it is the first one, or
   // the only one that the chapters compute.
   Selection selection() const;
-  // That selection if anything except chapters was given. Otherwise those of `ladders` that the
+  // One for each --shape if anything except chapters was given. Otherwise those of `ladders` that the
   // chapters have, or else all operators that they compute. For a single chapter they begin with
   // the earlier kernels, for comparison.
   std::vector<Selection> selections(const std::vector<OperatorIn>& ladders) const;
@@ -42,8 +42,10 @@ class SelectionOptions {
   std::map<std::string, std::string> conditions() const;
 
  private:
+  Selection selection_of(const std::optional<std::string>& shape) const;
+
   Selection selection_;
-  std::optional<std::string> shape_;
+  std::vector<std::string> given_shapes_;
   Shapes shapes_;
   std::string options_;
   bool all_ = false;

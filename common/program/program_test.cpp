@@ -318,6 +318,12 @@ TEST(CommandLine, ClimbsItsLaddersUnlessOneIsAskedFor) {
   EXPECT_EQ(own[0].op, "gla");
   EXPECT_EQ(own[0].chapters, Texts{"97"});
   EXPECT_EQ(selections("97 --shape T=8")[0].op, "gla");
+  const auto two = selections("97 --shape T=8 --shape T=9,K=32");
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].shape["T"], 8);
+  EXPECT_EQ(two[1].shape["T"], 9);
+  EXPECT_EQ(two[1].shape["K"], 32);
+  EXPECT_THROW(selected("--shape T=8 --shape T=9"), std::invalid_argument);
   EXPECT_THROW(selections("97 --operator wkv --shape N=8"), std::invalid_argument);
 }
 

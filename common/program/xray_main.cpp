@@ -106,8 +106,9 @@ std::string to_brief_table(const std::vector<emulator::xray::Subject>& subjects,
   return table;
 }
 
-// The emulated kernels of a run, on a small shape with its channels.
-void trace(const nlohmann::json& run) {
+// The emulated kernels of a run, on a small shape with its channels. Runs with the same small shape
+// are traced once.
+void trace(const nlohmann::json& run, std::vector<std::string>& traced) {
   Selection selection;
   selection.op = run.at("operator");
   selection.precision = run.at("precision");
@@ -120,19 +121,27 @@ void trace(const nlohmann::json& run) {
     selection.shape.set(name, size);
   selection.shape = small_shape_of(selection);
   std::vector<emulator::xray::Subject> subjects;
+  std::string what = selection.op + selection.precision + to_string(selection.shape) +
+                     ladder::options_text(case_of(selection)->options());
+  for (const auto& row : run.at("rows")) {
+    if (row.at("back_end") == "emulator") what += " " + row.at("implementation").get<std::string>();
+  }
+  if (std::find(traced.begin(), traced.end(), what) != traced.end()) return;
+  traced.push_back(what);
   for (const auto& row : run.at("rows")) {
     if (row.at("back_end") != "emulator" || !row.at("right").get<bool>()) continue;
-    XrayRun traced = xray(ladder::find_implementation(row.at("implementation")), selection);
-    if (traced.too_large) continue;  // because of options, as packed sequences keep their lengths
-    std::move(traced.subjects.begin(), traced.subjects.end(), std::back_inserter(subjects));
+    XrayRun each = xray(ladder::find_implementation(row.at("implementation")), selection);
+    if (each.too_large) continue;  // because of options, as packed sequences keep their lengths
+    std::move(each.subjects.begin(), each.subjects.end(), std::back_inserter(subjects));
   }
   if (!subjects.empty()) fmt::print("\n{}", to_brief_table(subjects, selection));
 }
 
 int trace_run(const std::string& json_path) {
   const nlohmann::json json = nlohmann::json::parse(std::ifstream(json_path));
+  std::vector<std::string> traced;
   for (const nlohmann::json& run : json.contains("runs") ? json.at("runs") : nlohmann::json{json})
-    trace(run);
+    trace(run, traced);
   return 0;
 }
 

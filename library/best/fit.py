@@ -4,8 +4,8 @@
 usage: library/best/fit.py best_which            writes costs.inc next to this file
        library/best/fit.py best_which --judge    fits one half of the recorded shapes, judges the
                                                  choice on the other half, and changes no file
-       library/best/fit.py --record RUN.json     writes records/best_h200.json from a run of
-                                                 best_measure
+       library/best/fit.py --record RUN.json     writes records/best_h200.json from the rows of
+                                                 ./ladder run --json RUN.json
 
 best_which is the program that `./ladder which` builds. It says what each kernel does for a shape:
 blocks, waves, steps, chunks. A row of the table has the microseconds of each, at least 0, fitted by
@@ -149,20 +149,25 @@ def four_digits(value):
     return int(value) if value.is_integer() else value
 
 
-def record(run):
-    """Writes the record. A row is T, H, K, V and the microseconds of its group's kernels."""
-    groups = {}
-    for s in sorted(run["shapes"], key=lambda s: (s["K"], s["V"], s["H"], s["T"])):
-        us = {row["implementation"]: four_digits(1e6 * row["seconds"]) for row in s["rows"]
-              if "seconds" in row and not row["implementation"].startswith("best_")}
-        rows = groups.setdefault((s["operator"], s["precision"], *sorted(us)), [])
-        rows.append([s["T"], s["H"], s["K"], s["V"], *(us[name] for name in sorted(us))])
-    document = {"schema": BEST, "run": {key: run[key] for key in ("date", "device", "conditions")},
-                "groups": [{"operator": operator, "precision": precision, "implementations": names,
-                            "rows": rows}
-                           for (operator, precision, *names), rows in sorted(groups.items())]}
-    with open(os.path.join(ROOT, "records/best_h200.json"), "w", encoding="utf-8") as file:
-        file.write(as_rows(document) + "\n")
+def document_of(runs):
+    """The record. A row is T, H, K, V and the microseconds of its group's kernels, which see B * H
+    only as a product."""
+    groups, devices = {}, set()
+    for run in sorted(runs, key=lambda run: [run["shape"][size] for size in "KVHT"]):
+        s = run["shape"]
+        timed = [row for row in run["rows"] if row["back_end"] == "cuda" and "seconds" in row]
+        devices |= {row["device"] for row in timed}
+        us = {row["implementation"]: four_digits(1e6 * row["seconds"]) for row in timed
+              if not row["implementation"].startswith("best_")}
+        rows = groups.setdefault((run["operator"], run["precision"], *sorted(us)), [])
+        rows.append([s["T"], s["B"] * s["H"], s["K"], s["V"], *(us[name] for name in sorted(us))])
+    if len(devices) != 1:
+        sys.exit(f"fit.py: times of {len(devices)} GPUs; allowed: of one")
+    first = {"date": runs[0]["date"], "device": devices.pop(), "conditions": runs[0]["conditions"]}
+    return {"schema": BEST, "run": first,
+            "groups": [{"operator": operator, "precision": precision, "implementations": names,
+                        "rows": rows}
+                       for (operator, precision, *names), rows in sorted(groups.items())]}
 
 
 def judge_halves(shapes):
@@ -185,7 +190,9 @@ def judge_halves(shapes):
 def main(arguments):
     if len(arguments) == 2 and arguments[0] == "--record":
         with open(arguments[1], encoding="utf-8") as file:
-            record(json.load(file))
+            document = document_of(json.load(file)["runs"])
+        with open(os.path.join(ROOT, "records/best_h200.json"), "w", encoding="utf-8") as file:
+            file.write(as_rows(document) + "\n")
         return
     if not arguments or arguments[1:] not in ([], ["--judge"]):
         sys.exit(__doc__)

@@ -73,7 +73,7 @@ def program_of(lessons, folder):
     return prefix
 
 
-_REPEATED = ("--implementation", "--condition")
+_REPEATED = {"run": ("--implementation", "--condition", "--shape")}
 _FOLDERS = ("--in", "--out", "--example")  # options of apply
 
 
@@ -120,7 +120,7 @@ class Arguments:
                 value = words.pop(0)
                 if value.startswith("-"):
                     raise Refused(f"{option} is followed by '{value}'; allowed: a value")
-            if values and option not in _REPEATED:
+            if values and option not in _REPEATED.get(command, ("--implementation", "--condition")):
                 raise Refused(f"{option} is given twice; allowed: once")
             values.append(value)
             if option in _FOLDERS:

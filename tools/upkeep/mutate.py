@@ -48,7 +48,7 @@ def needed(path):
 def is_mutable_source(path):
     """Whether it is a kernel's source, for a GPU or a CPU, or one that chooses among kernels."""
     return is_kernel_source(path) or (is_host_source(path) and re.match(r"(\d\d_|library/best/)", path) is not None
-                                      and not path.endswith(("_operator.cpp", "_reference.cpp", "_suite.cpp", "measure.cpp")))
+                                      and not path.endswith(("_operator.cpp", "_reference.cpp", "_suite.cpp")))
 
 
 def say(text):

@@ -86,7 +86,6 @@ class Rooms(unittest.TestCase):
             ("07_chunkwise/02_chunk_walk/kernel.cu", "07_chunkwise/teaching_chunks.hpp"),
             ("07_chunkwise/limits_test.cpp", "07_chunkwise/06_gla_layer/gla_layer.hpp"),
             ("07_chunkwise/15_wkv_and_gla/test.cpp", "07_chunkwise/15_wkv_and_gla/segments.hpp"),
-            ("library/best/measure.cpp", "common/program/timing.hpp"),
             ("03_cuda_baseline/kernel.cu", "common/operators/wkv/wkv.hpp"),
             ("tests/large_arrays_test.cpp", "00_warmup/matmul.hpp"),
             ("tools/upkeep/fuzz_program/main.cpp", "common/program/climb.hpp"),
