@@ -21,8 +21,8 @@ def cores():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def say(text, stream=sys.stdout):
-    print(f"ladder: {text}", file=stream, flush=True)
+def say(text, stream=None):
+    print(f"ladder: {text}", file=stream or sys.stdout, flush=True)
 
 
 def time_left(done, of, seconds):

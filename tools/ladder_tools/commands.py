@@ -5,6 +5,7 @@ import sys
 
 from ladder_tools.book import book
 from ladder_tools.building import Build
+from ladder_tools.check import check
 from ladder_tools.exercise import exercise
 from ladder_tools.learning import diff, learn, prepare
 from ladder_tools.new import new
@@ -26,7 +27,7 @@ def configure(words, preset, caller):
 
 
 COMMANDS = {"run": run, "test": test, "xray": xray, "exercise": exercise, "learn": learn, "prepare": prepare, "diff": diff, "new": new,
-            "pack": pack, "room": room, "configure": configure, "apply": apply, "which": which, "compare": compare, "python": python, "book": book}
+            "pack": pack, "room": room, "configure": configure, "apply": apply, "check": check, "which": which, "compare": compare, "python": python, "book": book}
 
 _OF_THE_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -447,7 +447,9 @@ class Rewriter {
     while (first > 0) {
       const std::size_t last = first - 1;
       const std::size_t open = text(last) == ")" ? partner_[last] : kNone;
-      if (one_of(text(last), {"extern", "static", "volatile", "const"})) {
+      if (is_word(last) && !one_of(text(last), {"else", "do", "return"})) {
+        first = last;  // also a type in front of __shared__
+      } else if (one_of(text(last), {"::"})) {
         first = last;
       } else if (open != kNone && open > 0 && is_alignment(open - 1)) {
         first = open - 1;
@@ -456,7 +458,7 @@ class Rewriter {
       }
     }
     if (first > 0 && !one_of(text(first - 1), {";", "{", "}", ":", ")"})) {
-      fail(i, "write __shared__ in front of the type");
+      fail(i, "write __shared__ in front of this type");
     }
     return first;
   }

@@ -136,8 +136,8 @@ TEST(Rewrite, ErrorsNameFileAndLine) {
             "the kernel");
   EXPECT_EQ(error("void k() { __shared__ int a = 1; }"),
             "file.cu:1: a __shared__ variable cannot be initialised");
-  EXPECT_EQ(error("void k() { float __shared__ a; }"),
-            "file.cu:1: write __shared__ in front of the type");
+  EXPECT_EQ(error("void k() { vector<int> __shared__ a; }"),
+            "file.cu:1: write __shared__ in front of this type");
   EXPECT_EQ(
       error("void k() { extern __shared__ int a[3]; }"),
       "file.cu:1: extern __shared__ declares exactly one array without a bound: TYPE name[];");

@@ -1,0 +1,4 @@
+// In cooperative_groups.h.
+#pragma once
+
+#include "../cooperative_groups.h"

@@ -1,0 +1,2 @@
+// Everything of this header of the toolkit is in the prelude.
+#pragma once
