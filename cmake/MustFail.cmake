@@ -124,16 +124,20 @@ function(add_mistake patch lesson back_end objects tests)
   add_must_fail_test(mistake mistakes ${lesson} ${name} ${patch} ${PROJECT_SOURCE_DIR}/${file})
 endfunction()
 
-# The program played.LESSON, for tools/ladder_tools/recordings.py: the X-ray's tests with that one of
-# the `patches` which has a line "# played", or with the first.
+# The program played.LESSON, for tools/ladder_tools/recordings.py: the X-ray's tests with the first of
+# the `patches` that has a line "# played". Adds nothing if none has.
 function(add_played_mistake lesson patches objects tests)
-  list(GET patches 0 played)
+  set(played "")
   foreach(patch IN LISTS patches)
-    file(STRINGS ${patch} mark REGEX "^# played$")
+    file(STRINGS ${patch} mark REGEX "^# played(: in [^ ]+)?$")
     if(mark)
       set(played ${patch})
+      break()
     endif()
   endforeach()
+  if(NOT played)
+    return()
+  endif()
   add_mistaken_program(file played.${lesson} ${PROJECT_BINARY_DIR}/played/${lesson} ${played} xray "${objects}" ${tests} ${ARGN})
 endfunction()
 

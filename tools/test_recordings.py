@@ -12,7 +12,7 @@ STEP = [0, 0, 128, 0, 4]
 
 def play(steps=1, errors=(), file="04_y/kernel.cu"):
     party = {"file": file, "line": 3}
-    return {"reported": "WRONG RESULT.", "kernel": "fast<64>",
+    return {"reported": "WRONG RESULT.", "kernel": "fast<64>", "steps_of_block": steps,
             "lines": [{"file": file, "line": 3, "operation": "global load"}],
             "steps": [list(STEP) for _ in range(steps)], "first": 0,
             "errors": [{"message": f"race at {file}:3", "party": party, "other": None, "space": "",
@@ -38,7 +38,8 @@ class Recordings(InAFolder):
                     "03_x/kernel.cu": KERNEL.format("slow", "none"), "03_x/xray_test.cpp": "",
                     "04_y/kernel.cu": KERNEL.format("fast", "from 03.00, a loop."),
                     "04_y/xray_test.cpp": "",
-                    "04_y/more/mistakes/a.patch": "# mistake: it reads too far\n",
+                    "04_y/more/mistakes/a.patch": "# mistake: it is never seen\n",
+                    "04_y/more/mistakes/b.patch": "# mistake: it reads too far\n# played\n",
                     "05_z/kernel.cu": KERNEL.format("third", "from 04.00.")})
         self.enterContext(mock.patch.object(recordings, "FOLDER", self.root / "out"))
         self.enterContext(mock.patch.object(recordings.gtest, "names_of", lambda program: [
@@ -51,7 +52,7 @@ class Recordings(InAFolder):
 
     def run_test(self, program, test):
         self.runs.append((program.name, test))
-        return self.plays.get(test, play())
+        return self.plays.get(test, play(steps=2 if program.name.startswith("played") else 1))
 
     def made(self, lesson="04_y"):
         return recordings.recordings([lesson], self.build)[Path(lesson)]
@@ -71,7 +72,7 @@ class Recordings(InAFolder):
         runs, self.build.built = len(self.runs), []
         self.made()
         self.assertEqual((len(self.runs), self.build.built), (runs, []))
-        self.write({"04_y/more/mistakes/a.patch": "# mistake: another\n"})
+        self.write({"04_y/more/mistakes/b.patch": "# mistake: another\n# played\n"})
         self.made()
         self.assertEqual(self.build.built, ["played.04"])
         self.write({"common/cuda/a.hpp": "int b;\n"})
@@ -87,7 +88,7 @@ class Recordings(InAFolder):
         scripts, runs = self.made(), len(self.runs)
         self.assertEqual(recordings.made_before(lessons)[Path("04_y")], scripts)
         self.assertEqual(len(self.runs), runs)
-        self.write({"04_y/more/mistakes/a.patch": "# mistake: another\n"})
+        self.write({"04_y/more/mistakes/b.patch": "# mistake: another\n# played\n"})
         self.assertEqual(list(recordings.made_before(lessons)), [Path("03_x")])
 
     def test_of_a_mistake_seek_the_test_that_finds_it(self):
@@ -109,14 +110,44 @@ class Recordings(InAFolder):
         self.assertNotIn("WRONG RESULT", self.made()[1].read_text())
 
     def test_of_what_runs_no_kernel_are_empty(self):
+        self.write({"04_y/more/mistakes/b.patch": "# mistake: b\n"})
         self.plays = dict.fromkeys(["slow.KeepsItsBudget", "other.KeepsItsBudget", "fast.Other",
                                     "fast.StaysInBounds/wkv", "fast.KeepsItsBudget"], {})
         self.assertEqual(self.made(), [])
         self.assertEqual(recordings.players("04_y", []), "")
 
-    def test_a_marked_mistake_comes_before_the_first(self):
-        self.write({"04_y/more/mistakes/b.patch": "# mistake: b\n# played\n--- a/x\n"})
-        self.assertEqual(recordings.played_mistake("04_y").stem, "b")
+    def test_only_a_marked_mistake_is_played(self):
+        self.assertEqual(recordings.played_mistake("04_y")[0].stem, "b")
+        self.write({"04_y/more/mistakes/b.patch": "# mistake: b\n--- a/x\n"})
+        self.assertEqual(recordings.played_mistake("04_y"), (None, None))
+        self.assertEqual([path.name for path in self.made()], ["03.js", "04.js"])
+
+    def test_the_mark_may_name_the_test_that_both_play(self):
+        self.write({"04_y/more/mistakes/b.patch": "# mistake: b\n# played: in fast.Other\n"})
+        self.made()
+        self.assertEqual(self.runs[-2:], [("chapter04_xray_tests", "fast.Other"),
+                                          ("played.04", "fast.Other")])
+        before = recordings.Recording("04_y").key()
+        self.write({"04_y/more/mistakes/b.patch": "# mistake: b\n# played: in fast.Budget\n"})
+        self.assertNotEqual(recordings.Recording("04_y").key(), before)
+
+    def test_a_played_mistake_must_show_something(self):
+        self.write({"04_y/more/mistakes/b.patch": "# mistake: b\n# played: in fast.Other\n"})
+        self.enterContext(mock.patch.object(recordings, "_run", lambda program, test: play()))
+        with self.assertRaisesRegex(place.Failed, "b.patch is marked as played, but"):
+            self.made()
+
+    def test_another_access_shows_a_mistake(self):
+        right, wrong = play(3), play(3)
+        for each in (right, wrong):
+            each |= {"patterns": [[0, 32, 0, 4]], "steps_of_block": 3}
+            each["lines"][0]["bytes"] = 4
+        self.assertFalse(recordings.shows_a_mistake(wrong, right))
+        wrong["steps"][1][2] = 64
+        self.assertTrue(recordings.shows_a_mistake(wrong, right))
+        wrong["steps"] = wrong["steps"][:1]  # an earlier end of the recording shows nothing
+        self.assertFalse(recordings.shows_a_mistake(wrong, right))
+        self.assertTrue(recordings.shows_a_mistake({**wrong, "steps_of_block": 1}, right))
 
     def test_a_page_needs_nothing_else(self):
         self.assertIsNone(recordings.step_before("03_x"))

@@ -1,12 +1,13 @@
 """Makes the recordings that the X-ray's player plays, and pages of them: for each lesson with an
-xray_test.cpp its kernel's plain case, and one of its planted mistakes. A recording is a script,
-out/recordings/NAME.js, of at most MOST_BYTES. It is made again only if a file that it depends on
-has changed."""
+xray_test.cpp its kernel's plain case, and its planted mistake that is marked "# played". A
+recording is a script, out/recordings/NAME.js, of at most MOST_BYTES. It is made again only if a
+file that it depends on has changed."""
 import hashlib
 import html
 import json
 import re
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 from ladder_tools import gtest
@@ -48,18 +49,24 @@ def step_before(folder):
 
 
 def played_mistake(folder):
-    """The patch with the line "# played", or the first; None if there is none.
-    add_played_mistake in cmake/MustFail.cmake follows the same rule."""
-    patches = sorted((ROOT / folder).glob(f"{MORE}/mistakes/*.patch"))
-    marked = [patch for patch in patches if "\n# played\n" in patch.read_text()]
-    return next(iter(marked + patches), None)
+    """(the patch with the line "# played", None) or, after "# played: in TEST", (it, the test in
+    which the lesson's kernel and the mistake are played). (None, None) if a player would show
+    nothing of the lesson's mistakes. add_played_mistake in cmake/MustFail.cmake reads the line,
+    too."""
+    for patch in sorted((ROOT / folder).glob(f"{MORE}/mistakes/*.patch")):
+        mark = re.search(r"^# played(?:: in (\S+))?$", patch.read_text(), re.M)
+        if mark:
+            return patch, mark[1]
+    return None, None
 
 
 class Recording:
-    """One block of a lesson's kernel, or of the kernel with the mistake that `patch` plants."""
+    """One block of a lesson's kernel, or of the kernel with its played mistake."""
 
-    def __init__(self, folder, patch=None):
-        self.folder, self.patch = Path(folder), patch
+    def __init__(self, folder, is_mistake=False):
+        self.folder = Path(folder)
+        self._marked, self._test = played_mistake(folder)
+        self.patch = patch = self._marked if is_mistake else None
         self.lesson = lesson_of(folder)
         self.name = self.lesson + (".mistake" if patch else "")
         self.path = FOLDER / f"{self.name}.js"
@@ -80,7 +87,7 @@ class Recording:
                      if (ROOT / each).is_file()]
         makers = (path for room in _MAKERS for path in (ROOT / room).glob("*.[ch]pp"))
         return [*sorted(ROOT / file for file in found), *sorted(makers), Path(__file__),
-                *filter(None, [self.patch])]
+                *filter(None, [self._marked if self._test else self.patch])]
 
     def key(self):
         digest = hashlib.sha256()
@@ -98,6 +105,11 @@ class Recording:
     def make(self, build, key):
         play = self._played(build.folder / self.program)
         text = fitted(self._shown(play, build)) if play else "null"
+        right = text_of(FOLDER / f"{self.lesson}.js").partition(" = ")[2].removesuffix(";\n")
+        if self.patch and not shows_a_mistake(json.loads(text), json.loads(right or "null")):
+            raise Failed(f"{self.patch.relative_to(ROOT)} is marked as played, but its recording"
+                         " has neither an error nor another access than the right kernel's; mark"
+                         " another mistake, or none")
         FOLDER.mkdir(parents=True, exist_ok=True)
         write_whole(self.path, f'// {key}\n(globalThis.xrayRecordings ??= {{}})["{self.name}"]'
                                f" = {text};\n")
@@ -112,7 +124,7 @@ class Recording:
             return suite not in names, name != "KeepsItsBudget", not name.startswith("StaysIn")
 
         first = None
-        tests = sorted(gtest.names_of(program), key=rank)
+        tests = [self._test] if self._test else sorted(gtest.names_of(program), key=rank)
         for test in tests[:_MOST_TESTS] if self.patch else tests:
             play = _run(program, test)
             first = first or play
@@ -148,6 +160,25 @@ class Recording:
         play["source"] = source_of(lines, self.folder.parts[0], copy)
         del play["reported"]
         return play
+
+
+def shows_a_mistake(play, right):
+    """Whether a recording has an error, or shows other accesses than the right kernel's."""
+    if not play or not right or play["errors"] or play["steps_of_block"] != right["steps_of_block"]:
+        return bool(play)
+    shown = min(len(each["steps"]) for each in (play, right))
+    accesses = [Counter((line["operation"], line.get("array"), *map(str, (base, pattern)))
+                        for line, base, pattern in _accesses(each, shown))
+                for each in (play, right)]
+    return accesses[0] != accesses[1]
+
+
+def _accesses(play, shown):
+    """The line, the first byte and the pattern of the accesses among the first steps."""
+    for number, _, *rest in play["steps"][:shown]:
+        line = play["lines"][number]
+        if line.get("bytes"):
+            yield line, rest[0], play["patterns"][rest[1]]
 
 
 def _run(program, test):
@@ -212,9 +243,9 @@ def fitted(play):
 
 
 def recordings_of(folder):
-    """A lesson's own recordings."""
-    patch = played_mistake(folder)
-    return [Recording(folder), *([Recording(folder, patch)] if patch else [])]
+    """A lesson's own recordings, its kernel's first."""
+    patch, _ = played_mistake(folder)
+    return [Recording(folder), *([Recording(folder, is_mistake=True)] if patch else [])]
 
 
 def _needed(lessons):
