@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from nvcc import ROOT, files_here
-from ladder_tools import (book, boss, exercise, learning, new, pack, place, programs, recordings,
+from ladder_tools import (book, boss, check, exercise, learning, new, pack, place, programs, recordings,
                           room, rows, testing)
 from ladder_tools.place import Refused, ToRead, exercise_of, exercises, place_of, refused
 from ladder_tools.rows import operators
@@ -212,12 +212,16 @@ def _of_prepare(words):
         place_of(word)
 
 
+def _of_check(words):
+    check.Asked([word.replace("FILE.cu", "race.cu") for word in words], ROOT / "common/check/test")
+
+
 def _of_nothing(words):
     if words:
         raise Refused(f"it takes no arguments, not '{' '.join(words)}'")
 
 
-_LADDER = {"run": _of_run, "xray": _of_xray, "apply": _of_apply, "test": _of_test, "exercise": _of_exercise, "learn": learning.arguments_of_learn, "diff": _of_diff,
+_LADDER = {"run": _of_run, "xray": _of_xray, "apply": _of_apply, "check": _of_check, "test": _of_test, "exercise": _of_exercise, "learn": learning.arguments_of_learn, "diff": _of_diff,
            "prepare": _of_prepare, "new": _of_new, "which": _of_which, "compare": _of_compare, "configure": _of_nothing, "doctor": _of_doctor,
            "pack": pack.Arguments, "room": room.arguments_of_room, "book": book.arguments_of_book, "help": _of_nothing, "python": lambda words: None}
 

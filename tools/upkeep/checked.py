@@ -48,7 +48,7 @@ class Checks:
         self._files = files
         self._tree = Tree(ROOT, [name for name in files if name.endswith(_CODE)])
         self.hashes = {f"nvcc {each}": self._of_source(each) for each in files
-                       if each.endswith(".cu") and not re.match(r"common/(emulator|xray)/", each) and "/solutions/" not in each}
+                       if each.endswith(".cu") and not re.match(r"common/(check|emulator|xray)/", each) and "/solutions/" not in each}
         self.hashes |= {f"nvcc {each}": digest(self._of_source(kernel), self._text(each)) for each in files if each.endswith("/more/scratch.holes")
                         for kernel in (each.replace("more/scratch.holes", name) for name in ("kernel.cu", "kernel_sm90.cu")) if kernel in files}
         lessons = {}

@@ -24,7 +24,8 @@ __global__ void shifted(T* x, int n) {
 
 int main() {
   int x[64], sums[4], value = 0;
-  for (int i = 0; i < 64; ++i) x[i] = i;
+  for (int i = 0; i < 64; ++i)
+    x[i] = i;
   int *on_device, *of_tiles;
   size_t pitch;
   cudaMalloc(&on_device, sizeof x);

@@ -11,7 +11,8 @@ __global__ void reverse(int* d, int n) {
 
 int main() {
   int a[64];
-  for (int i = 0; i < 64; ++i) a[i] = i;
+  for (int i = 0; i < 64; ++i)
+    a[i] = i;
   int* d;
   cudaMalloc(&d, sizeof a);
   cudaMemcpy(d, a, sizeof a, cudaMemcpyHostToDevice);

@@ -8,7 +8,8 @@ __global__ void total(int* sums, int* all) {
   __threadfence();
   if (atomicInc(&tickets, gridDim.x - 1) != gridDim.x - 1) return;
   int sum = 0;
-  for (unsigned i = 0; i < gridDim.x; ++i) sum += sums[i];
+  for (unsigned i = 0; i < gridDim.x; ++i)
+    sum += sums[i];
   *all = sum;
 }
 
