@@ -213,7 +213,7 @@ def _of_prepare(words):
 
 
 def _of_check(words):
-    check.Asked([word.replace("FILE.cu", "race.cu") for word in words], ROOT / "common/check/test")
+    check.Asked([re.sub(r"^(FILE|my)\.cu$", "race.cu", word) for word in words], ROOT / "common/check/test")
 
 
 def _of_nothing(words):
