@@ -170,6 +170,10 @@ class Unreadable(Exception):
     """The rewriter's sentence about a file of the user's."""
 
 
+def _count(number, what):
+    return f"{number} {what}" + ("" if number == 1 else "es" if what.endswith("ch") else "s")
+
+
 def _schedules(count):
     return ["forward", "reverse", *map(str, range(1, count))][:count]
 
@@ -258,7 +262,7 @@ class Findings:
             lines.append("  atomics, fences or flags may order the blocks of this kernel; that order is not followed yet")
         size = [",".join(map(str, kernel[each])) for each in ("grid", "block")]
         seen = "every schedule" if len(set(names)) == of else " and ".join(sorted(set(names))) + " only"
-        lines.append(f"  kernel {kernel['name']}<<<({size[0]}), ({size[1]})>>>, {kernel['launches']} launches; {seen}")
+        lines.append(f"  kernel {kernel['name']}<<<({size[0]}), ({size[1]})>>>, {_count(kernel['launches'], 'launch')}; {seen}")
         return "\n".join(lines)
 
 
@@ -304,9 +308,10 @@ def _report(asked, findings, ends, late, schedules):
         print(f"check: {len(found) - asked.limit} more; --limit {len(found)} shows them", file=sys.stderr)
     if asked.json:
         asked.json.write_text(json.dumps([{**fact, "kernel": kernel["name"], "note": is_note} for fact, kernel, _, is_note in found], indent=1) + "\n")
-    counted = f"{len(findings.kernels)} kernels, {findings.launches} launches, {len(schedules)} schedules ({', '.join(schedules)})"
+    counted = (f"{_count(len(findings.kernels), 'kernel')}, {_count(findings.launches, 'launch')}, "
+               f"{_count(len(schedules), 'schedule')} ({', '.join(schedules)})")
     failed = None if late else next((end for end in ends if end["by"] == "signal" or end["status"]), None)
-    what = f"{len(errors)} errors, {len(found) - len(errors)} notes" if found else "nothing found"
+    what = f"{_count(len(errors), 'error')}, {_count(len(found) - len(errors), 'note')}" if found else "nothing found"
     print(f"check: {what} in {counted}", file=sys.stderr)
     if late:
         print(f"check: not all was looked at: the program ran longer than {asked.seconds} seconds; --seconds N allows more", file=sys.stderr)

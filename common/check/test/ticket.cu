@@ -1,4 +1,4 @@
-// expects 0: check: 0 errors, \d notes in 1 kernels, 2 launches, 2 schedules
+// expects 0: check: 0 errors, \d notes? in 1 kernel, 2 launches, 2 schedules
 // The last block adds up all sums. Its fence and its ticket order the blocks.
 __device__ unsigned tickets = 0;
 
