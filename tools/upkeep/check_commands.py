@@ -303,6 +303,8 @@ ELSEWHERE = {
     "tools/room/install": ".github/workflows/pack.yml",
     "./ladder which": ".ci/check_command_line",
     "./ladder apply": ".ci/check_apply",
+    "./ladder book": ".ci/check_book",
+    "./ladder check": ".ci/check_programs",
     "./ladder python": ".ci/check_library",
     "./ladder compare": "needs a GPU",
     "cmake": ".ci/run, all of it",
