@@ -34,11 +34,10 @@
 #include "common/core/registry.hpp"
 #include "common/cuda/call.hpp"
 #include "common/cuda/check.hpp"
-#include "common/cuda/multiprocessors.hpp"
-#include "common/cuda/shared_memory.hpp"
 #include "common/operators/attention/attention.hpp"
 #include "common/operators/linear_attention/linear_attention.hpp"
 #include "common/operators/wkv/wkv.hpp"
+#include "library/best/card.hpp"
 #include "library/best/rules.hpp"
 #ifdef KERNEL_LADDER_EMULATED
 #include "emulator/emulator.hpp"
@@ -297,7 +296,7 @@ const std::map<std::string, Kernel<Args>>& kernels_of() {
 }
 
 // Throws if there is no device.
-best::Card current_card() {
+best::Card card_or_refusal() {
 #ifdef KERNEL_LADDER_EMULATED
   static const bool host_arrays = [] { return emulator::allow_host_memory(true), true; }();
   static_cast<void>(host_arrays);
@@ -310,7 +309,7 @@ best::Card current_card() {
                   std::string("no usable GPU: ") +
                       (status == cudaSuccess ? "there is none" : cudaGetErrorString(status)));
   }
-  return {cuda::multiprocessor_count(), static_cast<int>(cuda::most_shared_memory() / 1024)};
+  return best::current_card();
 }
 
 // The emulated library has chapter 02's CPU kernels if it was built with OpenMP.
@@ -337,7 +336,7 @@ const char* rule(Op*, const BasicWkvArgs<Element, LogW>& args, bool invariant) {
     return kCpu;
   best::RecurrenceShape shape = best::shape_of(args, kGla ? Recurrence::kGla : Recurrence::kWkv);
   if (invariant) shape.heads = args.H;
-  return best::name_of(best::choose(shape, current_card()));
+  return best::name_of(best::choose(shape, card_or_refusal()));
 }
 
 template <typename Element, typename LogW>
@@ -358,7 +357,7 @@ const char* rule(LinearAttention*, const BasicLinearAttentionArgs<Element>& args
     shape.heads = args.H;
     shape.strips = false;  // they add with atomics in any order
   }
-  return best::name_of(best::choose(shape, current_card()));
+  return best::name_of(best::choose(shape, card_or_refusal()));
 }
 
 template <typename Op, typename Args>
@@ -450,7 +449,7 @@ enum class Purpose { kLaunch, kAsk };  // kAsk needs no arrays
 // workspace apply to this thread's kernels.
 template <typename Op, typename Args, typename Struct, typename Use>
 void prepared(const Struct& from, Purpose purpose, const Use& use) {
-  current_card();
+  card_or_refusal();
   int device = kAnyDevice;
   if (purpose == Purpose::kLaunch) CUDA_CHECK(cudaGetDevice(&device));
   Args args;

@@ -6,19 +6,13 @@
 
 #include "common/core/registry.hpp"
 #include "common/cuda/check.hpp"
-#include "common/cuda/multiprocessors.hpp"
-#include "common/cuda/shared_memory.hpp"
+#include "library/best/card.hpp"
 #include "library/best/rules.hpp"
 
 namespace ladder {
 namespace {
 
 using best::Kernel;
-
-// The current GPU.
-best::Card card() {
-  return {cuda::multiprocessor_count(), static_cast<int>(cuda::most_shared_memory() / 1024)};
-}
 
 // Searched when it is first needed.
 template <Recurrence kRecurrence, typename Element, typename LogW, Kernel kKernel>
@@ -38,7 +32,7 @@ void run(const BasicLinearAttentionArgs<Element>& args) {
 
 template <Recurrence kRecurrence, typename Element, typename LogW>
 void run(const BasicWkvArgs<Element, LogW>& args) {
-  switch (best::choose(best::shape_of(args, kRecurrence), card())) {
+  switch (best::choose(best::shape_of(args, kRecurrence), best::current_card())) {
     case Kernel::kSharedMem: return run<kRecurrence, Element, LogW, Kernel::kSharedMem>(args);
     case Kernel::kFusedRecurrent:
       return run<kRecurrence, Element, LogW, Kernel::kFusedRecurrent>(args);
@@ -88,7 +82,7 @@ void best_gla(const BasicWkvArgs<Element, LogW>& args) {
 template <typename Element>
 void best_linear_attention(const BasicLinearAttentionArgs<Element>& args) {
   validate(args);
-  switch (best::choose(best::shape_of(args), card())) {
+  switch (best::choose(best::shape_of(args), best::current_card())) {
     case Kernel::kStrips: return run<Element, Kernel::kStrips>(args);
     case Kernel::kPacked: return run<Element, Kernel::kPacked>(args);
     case Kernel::kPrefix: return run<Element, Kernel::kPrefix>(args);
